@@ -1,0 +1,49 @@
+package redis
+
+import "time"
+
+// Every Redis key of the service is built here. Keys carry a version, so that a
+// change of meaning can live beside the old one. Keys that one script touches
+// together carry the same hash tag, so that they share a slot in a cluster: the
+// cold path is one slot, everything about an account's reads another.
+const prefix = "cs:1:"
+
+// Job holds one job: HASH, expires with the job.
+func Job(id string) string { return prefix + "{cold}:job:" + id }
+
+// Run holds one run and its state: HASH, lives as long as its jobs.
+func Run(id string) string { return prefix + "{cold}:run:" + id }
+
+// InFlight names the run that is under way for a domain: STRING.
+func InFlight(domain string) string { return prefix + "{cold}:inflight:" + domain }
+
+// OpenRuns lists the runs that are not final: ZSET of run ids by creation in unix ms.
+func OpenRuns() string { return prefix + "{cold}:open" }
+
+// ColdMonth counts an account's cold calls of one calendar month: STRING.
+func ColdMonth(account, period string) string {
+	return prefix + "{cold}:month:" + account + ":" + period
+}
+
+// ColdKeyWindow lists a key's recent cold calls: ZSET of job ids by unix ms.
+func ColdKeyWindow(key string) string { return prefix + "{cold}:key:" + key }
+
+// ColdAccountWindow lists an account's recent cold calls: ZSET of job ids by unix ms.
+func ColdAccountWindow(account string) string { return prefix + "{cold}:account:" + account }
+
+// CachedMonth counts an account's cached calls of one calendar month: STRING.
+func CachedMonth(account, period string) string {
+	return prefix + "cached:{" + account + "}:" + period
+}
+
+// Score holds the rendered latest score of a domain: STRING.
+func Score(domain string) string { return prefix + "score:" + domain }
+
+// KeyVerdict holds what is known of an API key by the hex of its SHA-256: STRING.
+func KeyVerdict(hash string) string { return prefix + "key:" + hash }
+
+// Events is the pub/sub channel on which servers tell each other what changed.
+const Events = prefix + "events"
+
+// Period names the calendar month of t in UTC, in the form YYYY-MM.
+func Period(t time.Time) string { return t.UTC().Format("2006-01") }
