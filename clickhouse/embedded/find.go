@@ -1,0 +1,45 @@
+package embedded
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+)
+
+// Find returns the path of the engine's library: $COMPANYSCORE_LIBCHDB if set, else the newest .deps/libchdb-<version>/ beside the
+// executable, in the working directory or in one of its parents. scripts/libchdb.sh puts it there and alone knows the version.
+func Find() (string, error) {
+	if path := os.Getenv("COMPANYSCORE_LIBCHDB"); path != "" {
+		if _, err := os.Stat(path); err != nil {
+			return "", fmt.Errorf("find libchdb: COMPANYSCORE_LIBCHDB: %w", err)
+		}
+		return path, nil
+	}
+	var roots []string
+	if exe, err := os.Executable(); err == nil {
+		if real, err := filepath.EvalSymlinks(exe); err == nil {
+			exe = real
+		}
+		roots = append(roots, filepath.Dir(exe))
+	}
+	if dir, err := os.Getwd(); err == nil {
+		for parent := ""; dir != parent; dir, parent = filepath.Dir(dir), dir {
+			roots = append(roots, dir)
+		}
+	}
+	for _, root := range roots {
+		found, _ := filepath.Glob(filepath.Join(root, ".deps", "libchdb-*", libraryName()))
+		if len(found) > 0 {
+			return found[len(found)-1], nil
+		}
+	}
+	return "", fmt.Errorf("find libchdb: no .deps/libchdb-*/%s beside the program or above the working directory: run `make deps`, or set COMPANYSCORE_LIBCHDB", libraryName())
+}
+
+func libraryName() string {
+	if runtime.GOOS == "darwin" {
+		return "libchdb.dylib"
+	}
+	return "libchdb.so"
+}

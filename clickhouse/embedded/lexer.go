@@ -1,0 +1,139 @@
+package embedded
+
+import "strings"
+
+// token is one lexical element of a statement. Text is the source, quotes included.
+type token struct {
+	kind tokenKind
+	text string
+	pos  int // byte offset of the first byte
+}
+
+type tokenKind uint8
+
+const (
+	tokenEnd    tokenKind = iota
+	tokenWord             // keyword, bare identifier or number
+	tokenQuoted           // string, quoted identifier or heredoc
+	tokenMark             // any other single byte
+)
+
+// is reports whether t is the keyword word, which must be upper case.
+func (t token) is(word string) bool { return t.kind == tokenWord && strings.EqualFold(t.text, word) }
+
+func (t token) isMark(c byte) bool { return t.kind == tokenMark && t.text[0] == c }
+
+// lexer splits SQL as ClickHouse does, as far as it takes to find where strings, comments and brackets end.
+type lexer struct {
+	src string
+	pos int
+}
+
+// next returns the next token; blanks and comments are passed over.
+func (l *lexer) next() token {
+	l.skip()
+	start := l.pos
+	if start >= len(l.src) {
+		return token{tokenEnd, "", len(l.src)}
+	}
+	rest := l.src[start:]
+	switch c := rest[0]; {
+	case c == '\'' || c == '"' || c == '`':
+		l.pos += quotedLen(rest)
+		return token{tokenQuoted, l.src[start:l.pos], start}
+	case c == '$':
+		if n := heredocLen(rest); n > 0 {
+			l.pos += n
+			return token{tokenQuoted, l.src[start:l.pos], start}
+		}
+		fallthrough
+	case isWordByte(c):
+		n := 1
+		for n < len(rest) && (isWordByte(rest[n]) || rest[n] == '$') {
+			n++
+		}
+		l.pos += n
+		return token{tokenWord, l.src[start:l.pos], start}
+	case strings.HasPrefix(rest, "‘"):
+		return l.curly(rest, "’")
+	case strings.HasPrefix(rest, "“"):
+		return l.curly(rest, "”")
+	default:
+		l.pos++
+		return token{tokenMark, l.src[start:l.pos], start}
+	}
+}
+
+// curly reads a string or identifier in typographic quotes, which know no escapes.
+func (l *lexer) curly(rest, end string) token {
+	start := l.pos
+	if i := strings.Index(rest, end); i >= 0 {
+		l.pos += i + len(end)
+	} else {
+		l.pos = len(l.src)
+	}
+	return token{tokenQuoted, l.src[start:l.pos], start}
+}
+
+// skip passes over blanks and comments.
+func (l *lexer) skip() {
+	for l.pos < len(l.src) {
+		rest := l.src[l.pos:]
+		switch {
+		case strings.IndexByte(" \t\n\r\f\v", rest[0]) >= 0:
+			l.pos++
+		case strings.HasPrefix(rest, "--"), strings.HasPrefix(rest, "# "), strings.HasPrefix(rest, "#!"):
+			l.skipTo("\n")
+		case strings.HasPrefix(rest, "/*"):
+			l.pos += 2
+			l.skipTo("*/")
+		default:
+			return
+		}
+	}
+}
+
+func (l *lexer) skipTo(end string) {
+	if i := strings.Index(l.src[l.pos:], end); i >= 0 {
+		l.pos += i + len(end)
+	} else {
+		l.pos = len(l.src)
+	}
+}
+
+// quotedLen is the length of the quoted text s begins with: a backslash escapes, a doubled quote stands for itself.
+func quotedLen(s string) int {
+	for i := 1; i < len(s); i++ {
+		switch s[i] {
+		case '\\':
+			i++
+		case s[0]:
+			if i+1 < len(s) && s[i+1] == s[0] {
+				i++
+				continue
+			}
+			return i + 1
+		}
+	}
+	return len(s)
+}
+
+// heredocLen is the length of the $tag$...$tag$ s begins with, or 0.
+func heredocLen(s string) int {
+	n := 1
+	for n < len(s) && isWordByte(s[n]) {
+		n++
+	}
+	if n == len(s) || s[n] != '$' {
+		return 0
+	}
+	tag := s[:n+1]
+	if i := strings.Index(s[len(tag):], tag); i >= 0 {
+		return len(tag) + i + len(tag)
+	}
+	return 0
+}
+
+func isWordByte(c byte) bool {
+	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+}
