@@ -1,0 +1,264 @@
+// Package testenv starts the real servers that tests talk to, and takes them down on command.
+//
+// A package that uses it calls Main from its TestMain. Servers run as child processes that end with the test binary, however it ends:
+// the embedded ClickHouse is the test binary itself, run a second time, so that killing it is a real crash and not a pretence.
+package testenv
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"companyscore/clickhouse/embedded"
+)
+
+// childVariable holds the childConfig of a test binary that is to be a ClickHouse server instead of running tests.
+const childVariable = "COMPANYSCORE_TESTENV_CLICKHOUSE"
+
+type childConfig struct{ Path, Listen, Password, AnalystPassword string }
+
+// startLimit bounds how long a server may take until it answers.
+const startLimit = time.Minute
+
+// shared is the server of this test binary, started by the first call of ClickHouse.
+var shared struct {
+	sync.Mutex
+	server *ClickHouseServer
+	keep   bool // a test failed: leave the data for a look
+}
+
+// Main runs the tests of a package and exits. It is the whole body of TestMain.
+func Main(m *testing.M) {
+	if config := os.Getenv(childVariable); config != "" {
+		if err := serveClickHouse(config); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	code := m.Run()
+	if s := shared.server; s != nil {
+		s.Kill()
+		if shared.keep {
+			fmt.Fprintln(os.Stderr, "testenv: ClickHouse data of the failed tests is in", s.config.Path)
+		} else {
+			os.RemoveAll(s.config.Path)
+		}
+	}
+	os.Exit(code)
+}
+
+// ClickHouse returns the URL of a database of its own on this test binary's server: http://user:password@host:port/database.
+// The database has no tables. It is dropped when the test passes and kept when it fails.
+func ClickHouse(t testing.TB) string {
+	t.Helper()
+	requireLibrary(t)
+	shared.Lock()
+	defer shared.Unlock()
+	if shared.server == nil {
+		dir, err := os.MkdirTemp("", "companyscore-clickhouse-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := startClickHouse(dir)
+		if err != nil {
+			os.RemoveAll(dir)
+			t.Fatal(err)
+		}
+		shared.server = server
+	}
+	s := shared.server
+	database := "test_" + strings.ToLower(rand.Text()[:12])
+	if err := s.exec("CREATE DATABASE " + database); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			shared.Lock()
+			defer shared.Unlock()
+			shared.keep = true
+			t.Logf("kept ClickHouse database %s", database)
+			return
+		}
+		if err := s.exec("DROP DATABASE " + database + " SYNC"); err != nil {
+			t.Error(err)
+		}
+	})
+	return s.URL(database)
+}
+
+// ClickHouseServer is a server of one test, which may crash it. Its methods must not be called concurrently.
+type ClickHouseServer struct {
+	config childConfig
+	cmd    *exec.Cmd
+	stdin  io.Closer
+}
+
+// StartClickHouse starts a server of the test's own, stopped and removed at its end.
+func StartClickHouse(t testing.TB) *ClickHouseServer {
+	t.Helper()
+	requireLibrary(t)
+	s, err := startClickHouse(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Kill)
+	return s
+}
+
+// URL returns the address of a database on the server, for the service's own user.
+func (s *ClickHouseServer) URL(database string) string {
+	return s.url("companyscore", s.config.Password, database)
+}
+
+// AnalystURL is URL for the read-only user.
+func (s *ClickHouseServer) AnalystURL(database string) string {
+	return s.url("analyst", s.config.AnalystPassword, database)
+}
+
+func (s *ClickHouseServer) url(user, password, database string) string {
+	u := url.URL{Scheme: "http", User: url.UserPassword(user, password), Host: s.config.Listen, Path: "/" + database}
+	return u.String()
+}
+
+// Kill ends the server with SIGKILL, as a crash would. Killing a dead server does nothing.
+func (s *ClickHouseServer) Kill() {
+	if s.cmd == nil {
+		return
+	}
+	_ = s.cmd.Process.Kill()
+	_ = s.cmd.Wait()
+	_ = s.stdin.Close()
+	s.cmd = nil
+}
+
+// Restart starts a killed server again on the same address and data, and returns when it answers.
+func (s *ClickHouseServer) Restart(t testing.TB) {
+	t.Helper()
+	s.Kill()
+	if err := s.start(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func startClickHouse(dir string) (*ClickHouseServer, error) {
+	s := &ClickHouseServer{config: childConfig{Path: dir, Listen: "127.0.0.1:0", Password: rand.Text(), AnalystPassword: rand.Text()}}
+	return s, s.start()
+}
+
+// start runs this binary as a server and waits for the line in which it says where it listens.
+func (s *ClickHouseServer) start() error {
+	exe, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	config, err := json.Marshal(s.config)
+	if err != nil {
+		return err
+	}
+	log, err := os.OpenFile(filepath.Join(s.config.Path, "server.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.Command(exe)
+	cmd.Env = append(os.Environ(), childVariable+"="+string(config))
+	cmd.Stderr = log
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	stdin, err := cmd.StdinPipe() // closed by our death, which ends the child
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	s.cmd, s.stdin = cmd, stdin
+	watchdog := time.AfterFunc(startLimit, func() { _ = cmd.Process.Kill() })
+	defer watchdog.Stop()
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		s.Kill()
+		tail, _ := os.ReadFile(log.Name())
+		return fmt.Errorf("start ClickHouse child: %w\n%s", err, tail)
+	}
+	s.config.Listen = strings.TrimSpace(line)
+	return nil
+}
+
+// serveClickHouse is the child: it serves until its parent closes stdin or dies.
+func serveClickHouse(config string) error {
+	var c childConfig
+	if err := json.Unmarshal([]byte(config), &c); err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", c.Listen)
+	if err != nil {
+		return err
+	}
+	server, err := embedded.New(context.Background(), embedded.Config{
+		Path:            filepath.Join(c.Path, "data"),
+		Password:        c.Password,
+		AnalystPassword: c.AnalystPassword,
+	})
+	if err != nil {
+		return err
+	}
+	go func() {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(0)
+	}()
+	fmt.Println(ln.Addr())
+	return server.Serve(ln)
+}
+
+// exec runs a statement as the service's own user.
+func (s *ClickHouseServer) exec(query string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, s.URL(""), strings.NewReader(query))
+	if err != nil {
+		return err
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err == nil && res.StatusCode != http.StatusOK {
+		err = fmt.Errorf("%s", strings.TrimSpace(string(body)))
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", query, err)
+	}
+	return nil
+}
+
+// requireLibrary skips a test without the engine's library. In CI it fails instead: there a skip would hide that nothing was tested.
+func requireLibrary(t testing.TB) {
+	t.Helper()
+	_, err := embedded.Find()
+	switch {
+	case err == nil:
+	case os.Getenv("CI") != "":
+		t.Fatal(err)
+	default:
+		t.Skip(err)
+	}
+}
