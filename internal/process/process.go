@@ -1,0 +1,194 @@
+// Package process keeps a child process running: it starts it, waits until it
+// answers, starts it again with growing pauses when it dies, and ends it. On
+// Linux the kernel ends the child when its parent dies, however that happens.
+package process
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os/exec"
+	"runtime"
+	"sync/atomic"
+	"syscall"
+	"time"
+)
+
+// Config describes a child process.
+type Config struct {
+	// Name is what errors and logs call it.
+	Name string
+	// Command makes a new command that was not started; it is called for every start.
+	Command func() *exec.Cmd
+	// Ready returns nil once the child answers. It is polled during a start and
+	// must return soon after its context ends.
+	Ready func(ctx context.Context) error
+	// StartTimeout bounds one start; zero means 30 s.
+	StartTimeout time.Duration
+	Logger       *slog.Logger
+}
+
+const (
+	pauseMin   = 100 * time.Millisecond
+	pauseMax   = 5 * time.Second
+	steady     = 30 * time.Second // a life this long makes the next death count as the first
+	readyEvery = 10 * time.Millisecond
+)
+
+// Process is a supervised child. Its methods may be called from any goroutine.
+type Process struct {
+	cfg  Config
+	stop context.CancelFunc // asks supervision to end the child
+	kill context.CancelFunc // asks it not to wait for that any longer
+	done chan struct{}      // closed when supervision has ended and the child is gone
+	pid  atomic.Int64
+}
+
+// Start starts the child and returns once it is ready. From then on the child is
+// started again whenever it dies, until Stop is called. After an error no child
+// is left running.
+func Start(ctx context.Context, cfg Config) (*Process, error) {
+	if cfg.StartTimeout == 0 {
+		cfg.StartTimeout = 30 * time.Second
+	}
+	running, stop := context.WithCancel(context.Background())
+	patient, kill := context.WithCancel(context.Background())
+	p := &Process{cfg: cfg, stop: stop, kill: kill, done: make(chan struct{})}
+	first := make(chan error, 1)
+	go p.supervise(running, patient, first)
+	var err error
+	select {
+	case err = <-first:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err != nil {
+		stop()
+		kill()
+		<-p.done
+		return nil, fmt.Errorf("start %s: %w", cfg.Name, err)
+	}
+	return p, nil
+}
+
+// PID is the process id of the child, 0 between two lives.
+func (p *Process) PID() int { return int(p.pid.Load()) }
+
+// Stop asks the child to end and waits for it. When ctx ends first the child is
+// killed, and the error says so. Stopping twice is harmless.
+func (p *Process) Stop(ctx context.Context) error {
+	defer p.kill()
+	p.stop()
+	select {
+	case <-p.done:
+		return nil
+	case <-ctx.Done():
+		p.kill()
+		<-p.done
+		return fmt.Errorf("stop %s: killed, as it did not end in time", p.cfg.Name)
+	}
+}
+
+// supervise runs one life after the other until running ends. It reports the
+// outcome of the first start to first and gives up if that one fails. The kernel
+// ties a child to the thread that started it, so this goroutine keeps its thread.
+func (p *Process) supervise(running, patient context.Context, first chan<- error) {
+	runtime.LockOSThread()
+	defer close(p.done)
+	pause := pauseMin
+	for life := 1; ; life++ {
+		born := time.Now()
+		exited, err := p.start(running)
+		switch {
+		case life == 1:
+			first <- err
+			if err != nil {
+				return
+			}
+		case err == nil:
+			p.cfg.Logger.Info("child is back", "child", p.cfg.Name, "took", time.Since(born).Round(time.Millisecond))
+		}
+		if err == nil {
+			err = p.wait(running, patient, exited)
+		}
+		if running.Err() != nil {
+			return
+		}
+		if time.Since(born) > steady {
+			pause = pauseMin
+		}
+		p.cfg.Logger.Error("child died, starting it again", "child", p.cfg.Name, "pause", pause, "err", err)
+		select {
+		case <-running.Done():
+			return
+		case <-time.After(pause):
+		}
+		pause = min(2*pause, pauseMax)
+	}
+}
+
+// start begins one life and returns when the child is ready. The channel
+// delivers how the child exited. After an error the child is gone.
+func (p *Process) start(ctx context.Context) (<-chan error, error) {
+	cmd := p.cfg.Command()
+	endWithParent(cmd)
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p.pid.Store(int64(cmd.Process.Pid))
+	exited := make(chan error, 1)
+	go func() {
+		err := cmd.Wait()
+		p.pid.Store(0)
+		exited <- err
+	}()
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.StartTimeout)
+	defer cancel()
+	tick := time.NewTicker(readyEvery)
+	defer tick.Stop()
+	var notReady error
+	for {
+		if notReady = p.cfg.Ready(ctx); notReady == nil {
+			return exited, nil
+		}
+		select {
+		case err := <-exited:
+			return nil, fmt.Errorf("it exited before it was ready: %s", exitText(err))
+		case <-ctx.Done():
+			_ = cmd.Process.Kill() // it may have exited this instant
+			<-exited
+			return nil, fmt.Errorf("not ready in time: %w", notReady)
+		case <-tick.C:
+		}
+	}
+}
+
+// wait returns when the child has exited, of itself or because running ended.
+func (p *Process) wait(running, patient context.Context, exited <-chan error) error {
+	select {
+	case err := <-exited:
+		return fmt.Errorf("it exited: %s", exitText(err))
+	case <-running.Done():
+	}
+	p.signal(syscall.SIGTERM)
+	select {
+	case <-exited:
+	case <-patient.Done():
+		p.signal(syscall.SIGKILL)
+		<-exited
+	}
+	return nil
+}
+
+func (p *Process) signal(sig syscall.Signal) {
+	if pid := p.PID(); pid != 0 {
+		_ = syscall.Kill(pid, sig) // it may have exited this instant
+	}
+}
+
+func exitText(err error) string {
+	if err == nil {
+		return "exit status 0"
+	}
+	return err.Error()
+}
