@@ -51,8 +51,8 @@ type BucketScores struct {
 // State says what became of a signal in one run.
 type State string
 
-// The states of a signal. Absent means that every source that could know
-// answered and said "there is none".
+// The states of a signal. Absent means that the sources that could know
+// answered, and answered "there is none".
 const (
 	StateOK      State = "ok"
 	StateAbsent  State = "absent"
@@ -104,7 +104,8 @@ type Warning struct {
 type Identity struct {
 	// Name is the best company name found; empty means derive one from the domain.
 	Name string
-	// Country is the ISO 3166-1 alpha-2 code of the headquarters, upper case.
+	// Country is the ISO 3166-1 alpha-2 code of the headquarters. When it is
+	// empty or no code the domain's ending decides.
 	Country string
 	// Industries are industry labels in English, most trusted first.
 	Industries []string
@@ -128,13 +129,16 @@ type Input struct {
 	RunID  string
 	// Now is the instant of the run; it becomes ScoredAt.
 	Now time.Time
-	// Observations may stand in any order. Of several for one signal the one
-	// from the source listed first in the manifest wins, and a known value wins
-	// over an absence, which wins over missing.
+	// Observations may stand in any order, several for one signal. A known value
+	// wins over an absence, and an absence over missing, except that it is not
+	// believed when another source of the signal was asked and failed. Between
+	// equals FactsSource wins, then the source listed first in the manifest,
+	// then sources that the manifest does not list.
 	Observations []Observation
 	Identity     Identity
 	Warnings     []Warning
-	// Reference is the earlier record the momentum index compares with, nil if none.
+	// Reference is the earlier record the momentum index compares with, nil if
+	// none. See ReferenceAge for which one that is.
 	Reference *Reference
 }
 
@@ -187,7 +191,8 @@ type SignalScore struct {
 	// absence it is the manifest's value for "none". It is 0 when missing.
 	Raw float64
 	// Score is 0 to 100, exactly Neutral when missing.
-	Score  float64
+	Score float64
+	// Source is the source that was believed, empty when none spoke.
 	Source string
 	Reason Reason
 }
@@ -213,7 +218,9 @@ type Record struct {
 	Profile  Profile
 	Sector   string
 	GeoScope string
-	Country  string
+	// Country is the code of the headquarters' country, "EU" for a seat somewhere
+	// in the European Union, empty when unknown.
+	Country string
 	// MomentumIndex is 0 to 100, one decimal.
 	MomentumIndex float64
 	// CompletenessPct is the weighted share of signals that rest on data, 0 to 100, one decimal.

@@ -1,0 +1,24 @@
+package scoring
+
+// ratingCuts are the lowest composites of the grades, best grade first.
+var ratingCuts = [...]struct {
+	min    float64
+	rating Rating
+}{
+	{75, RatingElite},
+	{65, Rating1},
+	{58, Rating2Plus},
+	{51, Rating2},
+	{44, Rating3},
+	{32, Rating4},
+}
+
+// RatingOf returns the grade of a composite that is rounded to one decimal.
+func RatingOf(composite float64) Rating {
+	for _, cut := range ratingCuts {
+		if composite >= cut.min {
+			return cut.rating
+		}
+	}
+	return Rating5
+}

@@ -1,0 +1,102 @@
+package scoring
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// SectorOf returns the sector of a company, or Unknown. Industry labels decide
+// first, in their order; then the SIC code; then a vote over the site's text.
+func SectorOf(id Identity) string {
+	for _, industry := range id.Industries {
+		industry = strings.ToLower(industry)
+		for _, s := range sectors {
+			if s.hits(industry) > 0 {
+				return s.name
+			}
+		}
+	}
+	for _, s := range sectors {
+		if s.covers(id.SIC) {
+			return s.name
+		}
+	}
+	return voteSector(id.Site)
+}
+
+// SectorArticles returns the articles of the English Wikipedia whose readership
+// stands for the attention a sector gets, nil for an unknown sector. The slice
+// is shared and must not be changed.
+func SectorArticles(name string) []string {
+	for _, s := range sectors {
+		if s.name == name {
+			return s.articles
+		}
+	}
+	return nil
+}
+
+// votesNeeded keeps a word in passing from deciding the sector.
+const votesNeeded = 3
+
+// voteSector gives each sector points for its keywords in each part of the site
+// and returns the one with most; of equals the upper one in the table.
+func voteSector(site SiteText) string {
+	parts := []struct {
+		text   string
+		weight int
+	}{
+		{strings.ToLower(site.Title), 3},
+		{strings.ToLower(site.Description), 2},
+		{strings.ToLower(site.Headings), 2},
+		{strings.ToLower(site.Structured), 2},
+		{strings.ToLower(site.Links), 1},
+	}
+	best, most := Unknown, votesNeeded-1
+	for _, s := range sectors {
+		votes := 0
+		for _, part := range parts {
+			votes += part.weight * s.hits(part.text)
+		}
+		if votes > most {
+			best, most = s.name, votes
+		}
+	}
+	return best
+}
+
+func (s *sector) covers(sic int) bool {
+	return slices.ContainsFunc(s.sic, func(r [2]int) bool { return r[0] <= sic && sic <= r[1] })
+}
+
+// hits counts the keywords of the sector that occur in a lower-case text.
+func (s *sector) hits(text string) (n int) {
+	for _, keyword := range s.keywords {
+		if containsWord(text, keyword) {
+			n++
+		}
+	}
+	return n
+}
+
+// containsWord reports whether word, which begins with an ASCII letter, stands
+// in text with no letter or digit on either side of it.
+func containsWord(text, word string) bool {
+	for from := 0; ; {
+		i := strings.Index(text[from:], word)
+		if i < 0 {
+			return false
+		}
+		start := from + i
+		before, _ := utf8.DecodeLastRuneInString(text[:start])
+		after, _ := utf8.DecodeRuneInString(text[start+len(word):])
+		if !inWord(before) && !inWord(after) {
+			return true
+		}
+		from = start + 1
+	}
+}
+
+func inWord(r rune) bool { return unicode.IsLetter(r) || unicode.IsDigit(r) }
