@@ -1,0 +1,83 @@
+package account
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+)
+
+// memory is a Store in a map that can be told to be down.
+type memory struct {
+	keys    map[[32]byte]Key
+	down    bool
+	asked   int
+	touched map[string]time.Time
+}
+
+var errDown = errors.New("store is down")
+
+func (m *memory) Account(_ context.Context, id string) (Account, error) {
+	return Account{ID: id, Tier: Starter}, nil
+}
+
+func (m *memory) KeyByHash(_ context.Context, hash [32]byte) (Key, error) {
+	m.asked++
+	if m.down {
+		return Key{}, errDown
+	}
+	key, ok := m.keys[hash]
+	if !ok {
+		return Key{}, ErrNotFound
+	}
+	return key, nil
+}
+
+func (m *memory) TouchKeys(_ context.Context, used map[string]time.Time) error {
+	m.touched = used
+	return nil
+}
+
+func TestDirectoryLifeOfAVerdict(t *testing.T) {
+	t.Parallel()
+	start := time.Unix(1_700_000_000, 0)
+	key, raw := NewKey("acct", "", Live, start)
+	_, other := NewKey("acct", "", Live, start)
+	store := &memory{keys: map[[32]byte]Key{key.Hash: key}}
+	d := NewDirectory(store, slog.New(slog.DiscardHandler))
+	now := start
+	d.now = func() time.Time { return now }
+
+	step := func(name, raw string, want error, asked int) {
+		t.Helper()
+		before := store.asked
+		if _, err := d.Verify(t.Context(), raw); !errors.Is(err, want) {
+			t.Errorf("%s: Verify = %v, want %v", name, err, want)
+		}
+		if got := store.asked - before; got != asked {
+			t.Errorf("%s: asked the store %d times, want %d", name, got, asked)
+		}
+	}
+	step("first use", raw, nil, 1)
+	step("second use", raw, nil, 0)
+	step("mistyped", raw[:len(raw)-1]+"?", ErrMalformed, 0)
+	step("never issued", other, ErrNotFound, 1)
+	step("never issued, again", other, ErrNotFound, 0)
+
+	store.down = true
+	now = now.Add(freshFor + time.Second)
+	step("store down, verdict not too old", raw, nil, 1)
+	now = start.Add(staleFor + time.Second)
+	step("store down for too long", raw, errDown, 1)
+
+	store.down = false
+	key.RevokedAt = now
+	store.keys[key.Hash] = key
+	step("revoked", raw, ErrRevoked, 1)
+
+	d.Close()
+	if store.touched[key.ID].IsZero() {
+		t.Error("the last use of the key was not written")
+	}
+}

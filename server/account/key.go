@@ -1,0 +1,89 @@
+package account
+
+import (
+	"crypto/rand"
+	"crypto/sha256"
+	"hash/crc32"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The shape of a key: a prefix that says the mode, 24 random characters that
+// carry 142 bits, and 6 characters of checksum over all before them.
+const (
+	livePrefix    = "svc_live_"
+	testPrefix    = "svc_test_"
+	randomLen     = 24
+	checksumLen   = 6
+	keyLen        = len(livePrefix) + randomLen + checksumLen
+	shownLen      = len(livePrefix) + 4
+	alphabet      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	randomByteMax = 256 - 256%len(alphabet) // bytes from here on would favour some characters
+)
+
+// NewKey makes a key for an account and returns it beside the only readable
+// copy of its text. Storing the key is the caller's part.
+func NewKey(accountID, name string, mode Mode, now time.Time) (Key, string) {
+	prefix := livePrefix
+	if mode == Test {
+		prefix = testPrefix
+	}
+	raw := prefix + randomText(randomLen)
+	raw += checksum(raw)
+	return Key{
+		ID:        uuid.Must(uuid.NewV7()).String(),
+		AccountID: accountID,
+		Name:      name,
+		Prefix:    raw[:shownLen],
+		Mode:      mode,
+		Hash:      sha256.Sum256([]byte(raw)),
+		CreatedAt: now,
+	}, raw
+}
+
+// ParseKey returns the mode and the hash of a key, or ErrMalformed when the
+// text cannot be one. It does not say whether the key exists.
+func ParseKey(raw string) (Mode, [32]byte, error) {
+	mode := Live
+	switch {
+	case len(raw) != keyLen:
+		return "", [32]byte{}, ErrMalformed
+	case strings.HasPrefix(raw, testPrefix):
+		mode = Test
+	case !strings.HasPrefix(raw, livePrefix):
+		return "", [32]byte{}, ErrMalformed
+	}
+	body, sum := raw[:keyLen-checksumLen], raw[keyLen-checksumLen:]
+	if checksum(body) != sum {
+		return "", [32]byte{}, ErrMalformed
+	}
+	return mode, sha256.Sum256([]byte(raw)), nil
+}
+
+func randomText(n int) string {
+	text := make([]byte, 0, n)
+	var buf [64]byte
+	for {
+		rand.Read(buf[:]) // never fails, by its documentation
+		for _, b := range buf {
+			if int(b) >= randomByteMax {
+				continue
+			}
+			if text = append(text, alphabet[int(b)%len(alphabet)]); len(text) == n {
+				return string(text)
+			}
+		}
+	}
+}
+
+func checksum(s string) string {
+	sum := crc32.ChecksumIEEE([]byte(s))
+	var text [checksumLen]byte
+	for i := len(text) - 1; i >= 0; i-- {
+		text[i] = alphabet[sum%uint32(len(alphabet))]
+		sum /= uint32(len(alphabet))
+	}
+	return string(text[:])
+}
