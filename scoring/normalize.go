@@ -13,9 +13,9 @@ import (
 // one; it never changes and may be shared.
 type Normalizer struct {
 	shape shape
-	// lo, hi, floor and falling belong to the log and linear shapes.
-	lo, hi, floor float64
-	falling       bool
+	// The log and linear shapes begin at lo and reach over span: ln(hi/lo) or hi-lo.
+	lo, span, floor float64
+	falling         bool
 	// knots are the corners of the knots shape, and the two steps of the switch shape.
 	knots []knot
 	// absent is the raw value of an observed absence, nil when an absence is no data.
@@ -47,13 +47,16 @@ type knot struct{ x, y float64 }
 // follow the direction.
 func ParseNormalizer(rule string, direction Direction, lo, hi float64) (Normalizer, error) {
 	parts := strings.Split(rule, ";")
-	n := Normalizer{lo: lo, hi: hi, falling: direction == DirectionLower}
+	n := Normalizer{lo: lo, span: hi - lo, falling: direction == DirectionLower}
 	err := n.parseShape(parts[0])
+	if n.shape == shapeLog {
+		n.span = math.Log(hi / lo)
+	}
 	if err == nil {
 		err = n.parseOptions(parts[1:])
 	}
 	if err == nil {
-		err = n.check(direction)
+		err = n.check(direction, lo, hi)
 	}
 	if err != nil {
 		return Normalizer{}, fmt.Errorf("normalization %q: %w", rule, err)
@@ -127,8 +130,8 @@ func (n *Normalizer) parseOptions(options []string) error {
 	return nil
 }
 
-// check holds what has been read against lo, hi and the direction.
-func (n *Normalizer) check(direction Direction) error {
+// check holds what has been read against the direction and the range.
+func (n *Normalizer) check(direction Direction, lo, hi float64) error {
 	switch direction {
 	case DirectionHigher, DirectionLower:
 	case DirectionBand:
@@ -138,11 +141,11 @@ func (n *Normalizer) check(direction Direction) error {
 	default:
 		return fmt.Errorf("unknown direction %q", direction)
 	}
-	if !positive(n.hi - n.lo) {
-		return fmt.Errorf("hi %g is not above lo %g", n.hi, n.lo)
+	if !positive(hi - lo) {
+		return fmt.Errorf("hi %g is not above lo %g", hi, lo)
 	}
-	if n.shape == shapeLog && !(n.lo > 0 && positive(math.Log(n.hi/n.lo))) {
-		return fmt.Errorf("log needs 0 < lo < hi, not %g and %g", n.lo, n.hi)
+	if n.shape == shapeLog && !(lo > 0 && positive(n.span)) {
+		return fmt.Errorf("log needs 0 < lo < hi, not %g and %g", lo, hi)
 	}
 	if !(n.floor >= 0 && n.floor < 100) {
 		return fmt.Errorf("floor %g is outside 0 to 100", n.floor)
@@ -150,8 +153,8 @@ func (n *Normalizer) check(direction Direction) error {
 	if n.knots == nil {
 		return nil
 	}
-	if first, last := n.knots[0].x, n.knots[len(n.knots)-1].x; first != n.lo || last != n.hi {
-		return fmt.Errorf("the outer corners %g and %g are not lo %g and hi %g", first, last, n.lo, n.hi)
+	if first, last := n.knots[0].x, n.knots[len(n.knots)-1].x; first != lo || last != hi {
+		return fmt.Errorf("the outer corners %g and %g are not lo %g and hi %g", first, last, lo, hi)
 	}
 	for i, k := range n.knots {
 		if !(k.y >= 0 && k.y <= 100) {
@@ -182,10 +185,10 @@ func (n Normalizer) Score(raw float64) float64 {
 	case shapeLog:
 		// The logarithm is not defined at zero and below: those are the worst.
 		if raw > 0 {
-			t = math.Log(raw/n.lo) / math.Log(n.hi/n.lo)
+			t = math.Log(raw/n.lo) / n.span
 		}
 	case shapeLinear:
-		t = (raw - n.lo) / (n.hi - n.lo)
+		t = (raw - n.lo) / n.span
 	case shapeKnots:
 		return n.interpolate(raw)
 	case shapeSwitch:

@@ -44,6 +44,9 @@ const votesNeeded = 3
 // voteSector gives each sector points for its keywords in each part of the site
 // and returns the one with most; of equals the upper one in the table.
 func voteSector(site SiteText) string {
+	if site == (SiteText{}) {
+		return Unknown
+	}
 	parts := []struct {
 		text   string
 		weight int
