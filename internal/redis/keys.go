@@ -20,6 +20,10 @@ func InFlight(domain string) string { return prefix + "{cold}:inflight:" + domai
 // OpenRuns lists the runs that are not final: ZSET of run ids by creation in unix ms.
 func OpenRuns() string { return prefix + "{cold}:open" }
 
+// RunBeats says when the worker of each running run was last alive: ZSET of run
+// ids by unix ms.
+func RunBeats() string { return prefix + "{cold}:beats" }
+
 // ColdMonth counts an account's cold calls of one calendar month: STRING.
 func ColdMonth(account, period string) string {
 	return prefix + "{cold}:month:" + account + ":" + period

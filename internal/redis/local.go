@@ -34,7 +34,7 @@ type Local struct {
 func StartLocal(ctx context.Context, dir string, logger *slog.Logger) (*Local, error) {
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
-		return nil, errors.New("redis-server is not installed: run `make deps`, or install Redis 6.2 or newer, or set REDIS_URL")
+		return nil, errors.New("redis-server is not installed: run `make deps`, or install Redis 7, or set REDIS_URL")
 	}
 	dir, err = filepath.Abs(dir)
 	if err != nil {

@@ -1,0 +1,74 @@
+package config
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"syscall"
+)
+
+// Runtime is what a running `up` tells other commands about itself. It holds
+// passwords: its file is readable by its owner only.
+type Runtime struct {
+	PID           int    `json:"pid"`
+	BaseURL       string `json:"base_url"`
+	ClickHouseURL string `json:"clickhouse_url"`
+	AnalystURL    string `json:"analyst_url"`
+	RedisURL      string `json:"redis_url"`
+	// Processes holds the process ids of the children by name, as of the start.
+	Processes map[string]int `json:"processes"`
+}
+
+func runtimePath(data string) string { return filepath.Join(data, "runtime.json") }
+
+// WriteRuntime replaces the runtime file of a data directory.
+func WriteRuntime(data string, rt Runtime) error {
+	text, err := json.MarshalIndent(rt, "", "  ")
+	if err != nil {
+		return err
+	}
+	temp := runtimePath(data) + ".new"
+	if err := os.WriteFile(temp, append(text, '\n'), 0o600); err != nil {
+		return fmt.Errorf("write runtime file: %w", err)
+	}
+	return os.Rename(temp, runtimePath(data))
+}
+
+// RemoveRuntime removes the runtime file at the end of an `up`.
+func RemoveRuntime(data string) error { return os.Remove(runtimePath(data)) }
+
+// ReadRuntime returns what the `up` that runs on a data directory wrote. The
+// error wraps os.ErrNotExist when none runs.
+func ReadRuntime(data string) (*Runtime, error) {
+	text, err := os.ReadFile(runtimePath(data))
+	if err != nil {
+		return nil, fmt.Errorf("read runtime file: %w", err)
+	}
+	var rt Runtime
+	if err := json.Unmarshal(text, &rt); err != nil {
+		return nil, fmt.Errorf("read runtime file %s: %w", runtimePath(data), err)
+	}
+	if err := syscall.Kill(rt.PID, 0); errors.Is(err, syscall.ESRCH) {
+		return nil, fmt.Errorf("the up that wrote %s is gone: %w", runtimePath(data), os.ErrNotExist)
+	}
+	return &rt, nil
+}
+
+// LockData takes a data directory for this process, making it if need be. The
+// lock ends with the returned file, at the latest with the process.
+func LockData(data string) (*os.File, error) {
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return nil, fmt.Errorf("make data directory: %w", err)
+	}
+	f, err := os.OpenFile(filepath.Join(data, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock data directory: %w", err)
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		f.Close()
+		return nil, fmt.Errorf("data directory %s is in use by another companyscore: stop it, or choose another directory with --data", data)
+	}
+	return f, nil
+}
