@@ -24,6 +24,25 @@ func OpenRuns() string { return prefix + "{cold}:open" }
 // ids by unix ms.
 func RunBeats() string { return prefix + "{cold}:beats" }
 
+// Leases lists the runs that a worker is working on: ZSET of run ids by the unix
+// ms, on the clock of Redis, at which the worker counts as dead unless it says more.
+func Leases() string { return prefix + "{cold}:leases" }
+
+// RunLog lists the ended runs that are not yet in the run log: SET of run ids.
+func RunLog() string { return prefix + "{cold}:runlog" }
+
+// SweepLock is held by the worker that sweeps: STRING that expires.
+func SweepLock() string { return prefix + "{cold}:sweep" }
+
+// ColdLedger holds the cold calls that are not yet in the ledger: HASH of JSON by job id.
+func ColdLedger() string { return prefix + "{cold}:ledger" }
+
+// Idempotency remembers what a POST with an Idempotency-Key was answered: HASH,
+// expires after a day. The key is given by the hex of its SHA-256.
+func Idempotency(account, keyHash string) string {
+	return prefix + "{cold}:idem:" + account + ":" + keyHash
+}
+
 // ColdMonth counts an account's cold calls of one calendar month: STRING.
 func ColdMonth(account, period string) string {
 	return prefix + "{cold}:month:" + account + ":" + period
@@ -35,7 +54,8 @@ func ColdKeyWindow(key string) string { return prefix + "{cold}:key:" + key }
 // ColdAccountWindow lists an account's recent cold calls: ZSET of job ids by unix ms.
 func ColdAccountWindow(account string) string { return prefix + "{cold}:account:" + account }
 
-// CachedMonth counts an account's cached calls of one calendar month: STRING.
+// CachedMonth counts an account's cached calls of one calendar month: HASH of the
+// count and, per server, the number of its last batch that was added.
 func CachedMonth(account, period string) string {
 	return prefix + "cached:{" + account + "}:" + period
 }
