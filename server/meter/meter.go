@@ -395,5 +395,5 @@ func nextMonth(t time.Time) time.Time { return monthStart(t).AddDate(0, 1, 0) }
 
 // wholeSeconds rounds up, so that a caller who waits that long finds room.
 func wholeSeconds(d time.Duration) time.Duration {
-	return max((d+time.Second-1).Truncate(time.Second), time.Second)
+	return max((d + time.Second - 1).Truncate(time.Second), time.Second)
 }
