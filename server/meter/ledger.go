@@ -3,38 +3,43 @@ package meter
 import (
 	"context"
 	"time"
-
-	"companyscore/server/account"
 )
 
-// ColdCall is one charged cold call.
-type ColdCall struct {
-	JobID, RunID, AccountID, KeyID, Domain string
-	At                                     time.Time
-	// Refunded says that the charge was taken back.
-	Refunded bool
-}
-
-// UsageRow holds the running totals of an account in one calendar month.
+// UsageRow is what one account used in one calendar month. It is a total, not
+// an increment: of two rows for the same account and period the one with the
+// later UpdatedAt is right.
 type UsageRow struct {
-	AccountID   string
-	Period      string // YYYY-MM
-	Tier        account.Tier
+	AccountID string
+	Period    string // YYYY-MM, UTC
+	// Tier is the account's tier when it was last seen.
+	Tier        string
 	CachedCalls uint64
 	ColdCalls   uint64
 	UpdatedAt   time.Time
 }
 
-// Ledger is the durable copy of what accounts consumed. Writing a row again is
-// harmless. It is called from one goroutine at a time for writes and from many
-// for reads.
+// ColdCall is one charged cold call. JobID identifies it: a row with the same
+// JobID replaces an earlier one, and one that says Refunded always wins.
+type ColdCall struct {
+	JobID, RunID, AccountID, KeyID, Domain string
+	// At is when the call was admitted, in UTC and whole milliseconds.
+	At time.Time
+	// Refunded says that the start failed and that the call was taken back.
+	Refunded bool
+}
+
+// Ledger is the lasting copy of what Redis counts. The meter writes to it in
+// the background, at least once and within a second, and reads it only when
+// Redis has no counters for an account: in the account's first call of a month,
+// and after Redis lost its data. It may be used concurrently.
 type Ledger interface {
-	WriteColdCalls(ctx context.Context, calls []ColdCall) error
+	// WriteUsage keeps the rows, each replacing an older one of its account and period.
 	WriteUsage(ctx context.Context, rows []UsageRow) error
-	// ColdCount is the number of charged calls of an account with from <= At.
-	ColdCount(ctx context.Context, accountID string, from time.Time) (uint64, error)
-	// ColdCalls returns the charged calls of an account with since <= At.
-	ColdCalls(ctx context.Context, accountID string, since time.Time) ([]ColdCall, error)
-	// CachedCalls is the last known total of a month (YYYY-MM), 0 when there is none.
-	CachedCalls(ctx context.Context, accountID, period string) (uint64, error)
+	// WriteColdCalls keeps the calls, each replacing an older one of its job.
+	WriteColdCalls(ctx context.Context, calls []ColdCall) error
+	// Usage returns the newest row of an account and period, and the zero row if there is none.
+	Usage(ctx context.Context, accountID, period string) (UsageRow, error)
+	// ColdCallsSince returns the account's calls with At later than since that
+	// were not refunded, in any order.
+	ColdCallsSince(ctx context.Context, accountID string, since time.Time) ([]ColdCall, error)
 }

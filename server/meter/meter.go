@@ -168,15 +168,23 @@ func (m *Meter) refund(ctx context.Context, keys []string, jobID string) {
 func (m *Meter) rebuild(ctx context.Context, who account.Caller, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, storeWait)
 	defer cancel()
-	count, err := m.ledger.ColdCount(ctx, who.Account.ID, monthStart(now))
+	row, err := m.ledger.Usage(ctx, who.Account.ID, redis.Period(now))
 	if err != nil {
 		return fmt.Errorf("rebuild counters: %w", err)
 	}
 	since := now.Add(-max(m.limits.Breakers.ColdPerAccount.Window, m.limits.Breakers.ColdPerKey.Window))
-	calls, err := m.ledger.ColdCalls(ctx, who.Account.ID, since)
+	calls, err := m.ledger.ColdCallsSince(ctx, who.Account.ID, since)
 	if err != nil {
 		return fmt.Errorf("rebuild counters: %w", err)
 	}
+	// The total may be a second older than the calls.
+	recent := uint64(0)
+	for _, c := range calls {
+		if !c.At.Before(monthStart(now)) {
+			recent++
+		}
+	}
+	count := max(row.ColdCalls, recent)
 	_, err = m.rdb.TxPipelined(ctx, func(p goredis.Pipeliner) error {
 		for _, c := range calls {
 			entry := goredis.Z{Score: float64(c.At.UnixMilli()), Member: c.JobID}
@@ -240,22 +248,22 @@ func (m *Meter) Usage(ctx context.Context, acct account.Account) (Usage, error) 
 // totals reads both counters of a month from Redis, and from the ledger what
 // Redis does not have.
 func (m *Meter) totals(ctx context.Context, key month) (cached, cold uint64, err error) {
-	cached, err = m.rdb.Get(ctx, redis.CachedMonth(key.account, key.period)).Uint64()
-	if errors.Is(err, goredis.Nil) {
-		cached, err = m.ledger.CachedCalls(ctx, key.account, key.period)
-	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("read cached calls: %w", err)
-	}
-	cold, err = m.rdb.Get(ctx, redis.ColdMonth(key.account, key.period)).Uint64()
-	if errors.Is(err, goredis.Nil) {
-		var from time.Time
-		if from, err = time.Parse("2006-01", key.period); err == nil {
-			cold, err = m.ledger.ColdCount(ctx, key.account, from)
+	var row UsageRow
+	cached, cachedErr := m.rdb.Get(ctx, redis.CachedMonth(key.account, key.period)).Uint64()
+	cold, coldErr := m.rdb.Get(ctx, redis.ColdMonth(key.account, key.period)).Uint64()
+	if errors.Is(cachedErr, goredis.Nil) || errors.Is(coldErr, goredis.Nil) {
+		if row, err = m.ledger.Usage(ctx, key.account, key.period); err != nil {
+			return 0, 0, fmt.Errorf("read usage: %w", err)
 		}
 	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("read cold calls: %w", err)
+	if errors.Is(cachedErr, goredis.Nil) {
+		cached, cachedErr = row.CachedCalls, nil
+	}
+	if errors.Is(coldErr, goredis.Nil) {
+		cold, coldErr = row.ColdCalls, nil
+	}
+	if err := errors.Join(cachedErr, coldErr); err != nil {
+		return 0, 0, fmt.Errorf("read usage: %w", err)
 	}
 	return cached, cold, nil
 }
@@ -332,11 +340,11 @@ func (m *Meter) add(ctx context.Context, key month, n uint64) error {
 		if total >= 0 {
 			return nil
 		}
-		before, err := m.ledger.CachedCalls(ctx, key.account, key.period)
+		before, err := m.ledger.Usage(ctx, key.account, key.period)
 		if err != nil {
 			return fmt.Errorf("rebuild counter of cached calls: %w", err)
 		}
-		if err := m.rdb.SetNX(ctx, name, before, keep.Sub(m.now())).Err(); err != nil {
+		if err := m.rdb.SetNX(ctx, name, before.CachedCalls, keep.Sub(m.now())).Err(); err != nil {
 			return fmt.Errorf("rebuild counter of cached calls: %w", err)
 		}
 	}
@@ -378,7 +386,7 @@ func (m *Meter) copyTotals(ctx context.Context, dirty map[month]account.Tier) er
 		if err != nil {
 			return err
 		}
-		rows = append(rows, UsageRow{AccountID: key.account, Period: key.period, Tier: tier, CachedCalls: cached, ColdCalls: cold, UpdatedAt: m.now()})
+		rows = append(rows, UsageRow{AccountID: key.account, Period: key.period, Tier: string(tier), CachedCalls: cached, ColdCalls: cold, UpdatedAt: m.now()})
 	}
 	if len(rows) == 0 {
 		return nil
