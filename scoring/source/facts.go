@@ -1,0 +1,107 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"companyscore/scoring"
+)
+
+// FactStore holds imported facts. Get returns scoring.ErrNotFound for a company
+// nobody imported.
+type FactStore interface {
+	Get(ctx context.Context, domain string) (scoring.CompanyFacts, error)
+}
+
+// Facts is the source of what operators imported.
+type Facts struct{ Store FactStore }
+
+var _ Source = Facts{}
+
+// Name is the key of the source.
+func (Facts) Name() string { return scoring.FactsSource }
+
+// Fetch returns the imported facts of a company as observations. Its errors wrap
+// ErrUnavailable.
+func (f Facts) Fetch(ctx context.Context, req Request) (Result, error) {
+	facts, err := f.Store.Get(ctx, req.Domain)
+	if errors.Is(err, scoring.ErrNotFound) {
+		return Result{}, nil
+	}
+	if err != nil {
+		return Result{}, fmt.Errorf("read facts: %w: %w", ErrUnavailable, err)
+	}
+	return FromFacts(facts, req.Now), nil
+}
+
+// moneyAgeMax is the age beyond which a headcount or an amount says nothing
+// about a company today.
+const moneyAgeMax = 6 * 365 * 24 * time.Hour
+
+// FromFacts turns imported facts into observations, as of now. It derives what
+// follows from the facts and leaves the rest missing:
+//
+//   - employee_count, revenue_latest_usd and total_assets_usd are taken as they
+//     are, unless the row is older than six years;
+//   - net_margin is price/sales over price/earnings, when both are positive;
+//   - organization_age_years counts from the middle of the founding year;
+//   - public_listing is true when said, or when there is a market
+//     capitalisation or a price ratio, which only traded shares have. The lack
+//     of those says nothing.
+//
+// A raw value given under a signal's own id wins over a derived one.
+func FromFacts(facts scoring.CompanyFacts, now time.Time) Result {
+	raw := make(map[string]float64)
+	if facts.AsOf.IsZero() || now.Sub(facts.AsOf) <= moneyAgeMax {
+		set := func(id string, v *float64) {
+			if v != nil && *v >= 0 {
+				raw[id] = *v
+			}
+		}
+		set("employee_count", facts.Employees)
+		set("revenue_latest_usd", facts.RevenueUSD)
+		set("total_assets_usd", facts.TotalAssetsUSD)
+		if ps, pe := facts.PriceSales, facts.PERatio; ps != nil && pe != nil && *ps > 0 && *pe > 0 {
+			raw["net_margin"] = *ps / *pe
+		}
+	}
+	if facts.FoundedYear > 0 {
+		founded := time.Date(facts.FoundedYear, time.July, 1, 0, 0, 0, 0, time.UTC)
+		raw["organization_age_years"] = math.Max(0, now.Sub(founded).Hours()/(24*365.25))
+	}
+	switch {
+	case facts.Listed != nil && *facts.Listed:
+		raw["public_listing"] = 1
+	case facts.Listed != nil:
+		raw["public_listing"] = 0
+	case facts.MarketCapUSD != nil, facts.PERatio != nil, facts.PriceSales != nil, facts.PriceBook != nil:
+		raw["public_listing"] = 1
+	}
+	for id, v := range facts.Signals {
+		raw[id] = v
+	}
+	result := Result{Identity: scoring.Identity{
+		Name: facts.CompanyName, Country: facts.Country, Industries: industries(facts), SIC: facts.SIC, HiringRegions: facts.HiringRegions,
+	}}
+	for id, v := range raw {
+		result.Observations = append(result.Observations, scoring.Observation{
+			Signal: id, State: scoring.StateOK, Raw: v, Source: scoring.FactsSource,
+		})
+	}
+	slices.SortFunc(result.Observations, func(a, b scoring.Observation) int { return strings.Compare(a.Signal, b.Signal) })
+	return result
+}
+
+// industries lists the industry labels of a company, the industry first.
+func industries(facts scoring.CompanyFacts) []string {
+	var labels []string
+	if facts.Industry != "" {
+		labels = append(labels, facts.Industry)
+	}
+	return append(labels, facts.Categories...)
+}

@@ -1,0 +1,95 @@
+package source_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"companyscore/scoring"
+	"companyscore/scoring/source"
+)
+
+var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+
+func ptr[T any](v T) *T { return &v }
+
+func TestFromFacts(t *testing.T) {
+	t.Parallel()
+	f := func(name string, facts scoring.CompanyFacts, want map[string]float64) {
+		t.Helper()
+		got := map[string]float64{}
+		for _, o := range source.FromFacts(facts, now).Observations {
+			if o.State != scoring.StateOK || o.Source != "facts" {
+				t.Errorf("%s: %+v is not a fact", name, o)
+			}
+			if _, ok := scoring.Lookup(o.Signal); !ok {
+				t.Errorf("%s: %q is no signal", name, o.Signal)
+			}
+			got[o.Signal] = o.Raw
+		}
+		if len(got) != len(want) {
+			t.Errorf("%s: got %v, want %v", name, got, want)
+		}
+		for id, w := range want {
+			if math.Abs(got[id]-w) > 1e-6 {
+				t.Errorf("%s: %s = %v, want %v", name, id, got[id], w)
+			}
+		}
+	}
+	f("nothing known", scoring.CompanyFacts{}, nil)
+	f("amounts as they are", scoring.CompanyFacts{Employees: ptr(120.0), RevenueUSD: ptr(5e7), TotalAssetsUSD: ptr(9e6)},
+		map[string]float64{"employee_count": 120, "revenue_latest_usd": 5e7, "total_assets_usd": 9e6})
+	f("amounts too old", scoring.CompanyFacts{Employees: ptr(120.0), AsOf: now.AddDate(-7, 0, 0)}, nil)
+	f("margin from price ratios", scoring.CompanyFacts{PriceSales: ptr(3.0), PERatio: ptr(20.0)},
+		map[string]float64{"net_margin": 0.15, "public_listing": 1})
+	f("no margin from a loss", scoring.CompanyFacts{PriceSales: ptr(3.0), PERatio: ptr(-20.0)},
+		map[string]float64{"public_listing": 1})
+	f("a market capitalisation means listed", scoring.CompanyFacts{MarketCapUSD: ptr(1e9)}, map[string]float64{"public_listing": 1})
+	f("said to be unlisted", scoring.CompanyFacts{MarketCapUSD: ptr(1e9), Listed: ptr(false)}, map[string]float64{"public_listing": 0})
+	f("age from the middle of the year", scoring.CompanyFacts{FoundedYear: 2015, AsOf: now.AddDate(-11, 0, 0)},
+		map[string]float64{"organization_age_years": now.Sub(time.Date(2015, 7, 1, 0, 0, 0, 0, time.UTC)).Hours() / (24 * 365.25)})
+	f("founded in the future", scoring.CompanyFacts{FoundedYear: 2030}, map[string]float64{"organization_age_years": 0})
+	f("a raw value wins", scoring.CompanyFacts{Employees: ptr(120.0), Signals: map[string]float64{"employee_count": 7, "open_roles": 3}},
+		map[string]float64{"employee_count": 7, "open_roles": 3})
+	f("funding is no signal", scoring.CompanyFacts{FundingTotalUSD: ptr(1e6), FundingRounds: ptr(2.0), Founders: ptr(3.0), EBITDAUSD: ptr(1e6)}, nil)
+}
+
+type store struct {
+	facts scoring.CompanyFacts
+	err   error
+}
+
+func (s store) Get(context.Context, string) (scoring.CompanyFacts, error) { return s.facts, s.err }
+
+func TestFactsFetch(t *testing.T) {
+	t.Parallel()
+	req := source.Request{Domain: "example.com", Now: now}
+	got, err := source.Facts{Store: store{err: scoring.ErrNotFound}}.Fetch(t.Context(), req)
+	if err != nil || len(got.Observations) != 0 {
+		t.Errorf("unknown company: %+v, %v; want nothing and no error", got, err)
+	}
+	_, err = source.Facts{Store: store{err: errors.New("boom")}}.Fetch(t.Context(), req)
+	if !errors.Is(err, source.ErrUnavailable) {
+		t.Errorf("store broken: %v does not wrap ErrUnavailable", err)
+	}
+	got, err = source.Facts{Store: store{facts: scoring.CompanyFacts{CompanyName: "Example", Country: "US", Industry: "Retail", Categories: []string{"Shop"}}}}.Fetch(t.Context(), req)
+	if err != nil || got.Identity.Name != "Example" || len(got.Identity.Industries) != 2 || got.Identity.Industries[0] != "Retail" {
+		t.Errorf("identity = %+v, %v", got.Identity, err)
+	}
+}
+
+func TestWarningCode(t *testing.T) {
+	t.Parallel()
+	f := func(err error, want string) {
+		t.Helper()
+		if got := source.WarningCode(err); got != want {
+			t.Errorf("WarningCode(%v) = %q, want %q", err, got, want)
+		}
+	}
+	f(fmt.Errorf("x: %w", context.DeadlineExceeded), "timeout")
+	f(fmt.Errorf("x: %w", &source.Error{Code: "too_large", Err: errors.New("y")}), "too_large")
+	f(errors.New("x"), "internal_error")
+}
