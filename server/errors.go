@@ -1,0 +1,119 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/gofiber/fiber/v2"
+
+	"companyscore/server/account"
+	"companyscore/server/meter"
+	"companyscore/server/sandbox"
+)
+
+// problem is an error as a caller sees it. Code is stable and is what callers
+// branch on; Message helps a person and may change.
+type problem struct {
+	Status  int          `json:"-"`
+	Code    string       `json:"error"`
+	Message string       `json:"message"`
+	Reason  string       `json:"reason,omitempty"`
+	Tier    account.Tier `json:"tier,omitempty"`
+	// RetryAfter is in seconds; 0 sends no header.
+	RetryAfter int `json:"-"`
+}
+
+// Error makes a problem an error, so that handlers can return it.
+func (p *problem) Error() string { return p.Code + ": " + p.Message }
+
+// with returns the problem with another message.
+func (p problem) with(format string, args ...any) *problem {
+	p.Message = fmt.Sprintf(format, args...)
+	return &p
+}
+
+// The one table from error code to status and text.
+var (
+	errBodyInvalid    = problem{Status: 400, Code: "body invalid", Message: "The body must be a JSON object such as {\"domain\": \"example.com\"}."}
+	errDomainRequired = problem{Status: 400, Code: "body.domain required", Message: "Say which company to score: {\"domain\": \"example.com\"}."}
+	errBodyDomain     = problem{Status: 400, Code: "body.domain invalid"}
+	errPathDomain     = problem{Status: 400, Code: "domain invalid"}
+	errSandboxOnly    = problem{
+		Status:  400,
+		Code:    "sandbox: only ['" + strings.Join(sandbox.Domains, "', '") + "'] supported",
+		Message: "A test key reaches the canned companies only. Use a live key for real domains.",
+	}
+	errTestDomain       = problem{Status: 400, Code: "test domains require a svc_test_ key", Message: "Names under .test belong to the sandbox. Use a test key for them."}
+	errUnauthorized     = problem{Status: 401, Code: "unauthorized", Message: "Send a valid API key in the X-API-Key header."}
+	errFreeTier         = problem{Status: 403, Code: "free_tier_sandbox_only", Message: "The free tier scores sandbox domains only. Upgrade to score real companies.", Tier: account.Free}
+	errForbidden        = problem{Status: 403, Code: "forbidden", Message: "This job belongs to another account."}
+	errNoScore          = problem{Status: 404, Code: "no score available for this domain", Message: "This company was never scored. POST /v1/score starts a run."}
+	errJobNotFound      = problem{Status: 404, Code: "job not found", Message: "There is no such job, or it expired."}
+	errNotFound         = problem{Status: 404, Code: "not found", Message: "There is nothing at this address."}
+	errMethod           = problem{Status: 405, Code: "method not allowed", Message: "This address does not answer that method."}
+	errTooLarge         = problem{Status: 413, Code: "request too large", Message: "The request is larger than this service accepts."}
+	errHeadersTooLarge  = problem{Status: 431, Code: "request too large", Message: "The headers of the request are larger than this service accepts."}
+	errBudgetExhausted  = problem{Status: 429, Code: "cold_budget_exhausted"}
+	errRateLimited      = problem{Status: 429, Code: "rate limited"}
+	errInternal         = problem{Status: 500, Code: "internal error"}
+	errEngine           = problem{Status: 500, Code: "scoring engine unavailable", Message: "The scoring run could not be started and was not charged. Try again in a moment."}
+	errRequestMalformed = problem{Status: 400, Code: "request invalid", Message: "The request could not be read."}
+)
+
+// rejected turns a limit that was reached into a problem.
+func rejected(r *meter.Rejected) *problem {
+	p := errRateLimited
+	switch r.Reason {
+	case meter.MonthlyCap:
+		p = errBudgetExhausted
+		p.Message = "The cold calls of this month are used up."
+	case meter.PerKeyCold1h:
+		p.Message = "This key started as many cold runs within an hour as it may."
+	case meter.AccountCold24h:
+		p.Message = "This account started as many cold runs within 24 hours as it may."
+	}
+	p.Reason = string(r.Reason)
+	p.RetryAfter = int(math.Ceil(r.RetryAfter.Seconds()))
+	return &p
+}
+
+// fail answers every error that a handler, a middleware or Fiber itself returns.
+// What a caller cannot do anything about is logged here, once.
+func (s *Server) fail(c *fiber.Ctx, err error) error {
+	p := s.problemOf(c, err)
+	if p.RetryAfter > 0 {
+		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(p.RetryAfter))
+	}
+	return c.Status(p.Status).JSON(p)
+}
+
+func (s *Server) problemOf(c *fiber.Ctx, err error) *problem {
+	var p *problem
+	if errors.As(err, &p) {
+		if p.Status >= 500 && err != error(p) { // it has a cause
+			s.logger.Error("request failed", "request", requestID(c), "method", c.Method(), "path", c.Path(), "err", err)
+		}
+		return p
+	}
+	var fe *fiber.Error
+	if errors.As(err, &fe) {
+		switch fe.Code {
+		case fiber.StatusNotFound:
+			return &errNotFound
+		case fiber.StatusMethodNotAllowed:
+			return &errMethod
+		case fiber.StatusRequestEntityTooLarge:
+			return &errTooLarge
+		case fiber.StatusRequestHeaderFieldsTooLarge:
+			return &errHeadersTooLarge
+		}
+		if fe.Code < 500 {
+			return &errRequestMalformed
+		}
+	}
+	s.logger.Error("request failed", "request", requestID(c), "method", c.Method(), "path", c.Path(), "err", err)
+	return errInternal.with("Something went wrong on our side. Tell support this request id: %s", requestID(c))
+}

@@ -1,0 +1,187 @@
+// Package server is the HTTP interface: routes, handlers, one table of errors.
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"strings"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/recover"
+	"github.com/google/uuid"
+
+	"companyscore/scoring"
+	"companyscore/server/account"
+	"companyscore/server/job"
+	"companyscore/server/meter"
+)
+
+// Keys tells who calls. See account.Directory.
+type Keys interface {
+	Verify(ctx context.Context, raw string) (account.Caller, error)
+}
+
+// Scores reads stored scores. LatestHead returns the newest record of a domain
+// without its signals, or scoring.ErrNotFound.
+type Scores interface {
+	LatestHead(ctx context.Context, domain string) (scoring.Record, error)
+}
+
+// Meter admits and counts calls. See meter.Meter.
+type Meter interface {
+	Limits(tier account.Tier) meter.Tier
+	Admit(ctx context.Context, who account.Caller, domain string) (meter.Admission, error)
+	CountCached(acct account.Account)
+}
+
+// Jobs reads and settles jobs. See job.Jobs.
+type Jobs interface {
+	Get(ctx context.Context, id string) (job.Job, error)
+	Settle(ctx context.Context, j job.Job) (job.Job, error)
+}
+
+// Queue wakes a worker for a run.
+type Queue interface {
+	Enqueue(ctx context.Context, runID string) error
+}
+
+// Config holds what a server needs. All fields are required.
+type Config struct {
+	Keys   Keys
+	Scores Scores
+	Meter  Meter
+	Jobs   Jobs
+	Queue  Queue
+	Logger *slog.Logger
+}
+
+// Validate returns an error that names every field that is not set.
+func (c Config) Validate() error {
+	var faults []error
+	for name, missing := range map[string]bool{
+		"Keys": c.Keys == nil, "Scores": c.Scores == nil, "Meter": c.Meter == nil,
+		"Jobs": c.Jobs == nil, "Queue": c.Queue == nil, "Logger": c.Logger == nil,
+	} {
+		if missing {
+			faults = append(faults, fmt.Errorf("server config: %s is not set", name))
+		}
+	}
+	return errors.Join(faults...)
+}
+
+const (
+	bodyMaxBytes   = 64 << 10
+	headerMaxBytes = 16 << 10
+	requestMax     = 10 * time.Second // what a handler may take of the stores' time
+)
+
+// Server answers HTTP requests.
+type Server struct {
+	Config
+	logger *slog.Logger
+	app    *fiber.App
+	now    func() time.Time
+}
+
+// New returns a server that is not listening yet.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{Config: cfg, logger: cfg.Logger, now: time.Now}
+	s.app = fiber.New(fiber.Config{
+		AppName:               "companyscore",
+		DisableStartupMessage: true,
+		CaseSensitive:         true,
+		BodyLimit:             bodyMaxBytes,
+		ReadBufferSize:        headerMaxBytes,
+		ReadTimeout:           15 * time.Second,
+		WriteTimeout:          30 * time.Second,
+		IdleTimeout:           2 * time.Minute,
+		ErrorHandler:          s.fail,
+	})
+	s.app.Use(s.identify, recover.New(recover.Config{
+		EnableStackTrace: true,
+		StackTraceHandler: func(c *fiber.Ctx, p any) {
+			s.logger.Error("handler panicked", "request", requestID(c), "panic", p, "stack", string(debug.Stack()))
+		},
+	}))
+	v1 := s.app.Group("/v1")
+	v1.Post("/score", s.authenticate, s.postScore)
+	v1.Get("/score/*", s.authenticate, s.getScore)
+	v1.Get("/jobs/:job_id", s.authenticate, s.getJob)
+	return s, nil
+}
+
+// Serve answers requests on ln until Shutdown is called.
+func (s *Server) Serve(ln net.Listener) error { return s.app.Listener(ln) }
+
+// Shutdown stops listening and waits for the requests under way until ctx ends.
+func (s *Server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }
+
+// App is the Fiber application, for tests that call it without a network.
+func (s *Server) App() *fiber.App { return s.app }
+
+const (
+	callerLocal  = "caller"
+	requestLocal = "request"
+)
+
+// identify gives every request an id: the caller's own if it is sane, else a new one.
+func (s *Server) identify(c *fiber.Ctx) error {
+	id := c.Get(fiber.HeaderXRequestID)
+	if !saneRequestID(id) {
+		id = uuid.Must(uuid.NewV7()).String()
+	}
+	id = strings.Clone(id)
+	c.Locals(requestLocal, id)
+	c.Set(fiber.HeaderXRequestID, id)
+	return c.Next()
+}
+
+func saneRequestID(id string) bool {
+	if len(id) < 8 || len(id) > 128 {
+		return false
+	}
+	for _, b := range []byte(id) {
+		if !('a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '-' || b == '_' || b == '.') {
+			return false
+		}
+	}
+	return true
+}
+
+func requestID(c *fiber.Ctx) string {
+	id, _ := c.Locals(requestLocal).(string)
+	return id
+}
+
+// authenticate finds out who calls.
+func (s *Server) authenticate(c *fiber.Ctx) error {
+	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
+	defer cancel()
+	caller, err := s.Keys.Verify(ctx, strings.Clone(c.Get("X-API-Key")))
+	switch {
+	case errors.Is(err, account.ErrMalformed), errors.Is(err, account.ErrNotFound), errors.Is(err, account.ErrRevoked):
+		return &errUnauthorized
+	case err != nil:
+		return err
+	}
+	c.Locals(callerLocal, caller)
+	return c.Next()
+}
+
+func callerOf(c *fiber.Ctx) account.Caller { return c.Locals(callerLocal).(account.Caller) }
+
+// timestamp writes a time as ISO 8601 in UTC with milliseconds.
+type timestamp time.Time
+
+func (t timestamp) MarshalJSON() ([]byte, error) {
+	return json.Marshal(time.Time(t).UTC().Format("2006-01-02T15:04:05.000Z"))
+}
