@@ -94,7 +94,7 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 			return c.JSON(s.scoreBody(rec, who))
 		}
 	}
-	admission, err := s.Meter.Admit(ctx, who, domain)
+	admission, err := s.Meter.Admit(ctx, meter.AdmitRequest{Account: who.Account, KeyID: who.KeyID, Domain: domain, Now: s.now()})
 	var limit *meter.Rejected
 	switch {
 	case errors.As(err, &limit):

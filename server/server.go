@@ -36,7 +36,7 @@ type Scores interface {
 // Meter admits and counts calls. See meter.Meter.
 type Meter interface {
 	Limits(tier account.Tier) meter.Tier
-	Admit(ctx context.Context, who account.Caller, domain string) (meter.Admission, error)
+	Admit(ctx context.Context, req meter.AdmitRequest) (meter.Admission, error)
 	CountCached(acct account.Account)
 }
 

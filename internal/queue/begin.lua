@@ -1,18 +1,18 @@
--- Begins an attempt at a run, unless the run is over or another worker is at it.
--- KEYS: 1 run HASH, 2 beats ZSET
--- ARGV: 1 run id, 2 now (unix ms), 3 oldest beat that counts as alive (unix ms), 4 most attempts
--- Returns {"gone"}, {"over"}, {"busy"}, {"spent"} (no attempt is left), or
--- {"begun", domain, origin, created, started, attempts}. started stays that of the first
--- attempt, so that a repeated run makes the same record.
-if redis.call('EXISTS', KEYS[1]) == 0 then return {'gone'} end
-local state = redis.call('HGET', KEYS[1], 'state')
-if state ~= 'queued' and state ~= 'running' then return {'over'} end
-local beat = redis.call('ZSCORE', KEYS[2], ARGV[1])
-if beat and tonumber(beat) > tonumber(ARGV[3]) then return {'busy'} end
-if tonumber(redis.call('HGET', KEYS[1], 'attempts')) >= tonumber(ARGV[4]) then return {'spent'} end
-redis.call('ZADD', KEYS[2], ARGV[2], ARGV[1])
-redis.call('HSETNX', KEYS[1], 'started', ARGV[2])
-redis.call('HSET', KEYS[1], 'state', 'running')
-local attempts = redis.call('HINCRBY', KEYS[1], 'attempts', 1)
-local run = redis.call('HMGET', KEYS[1], 'domain', 'origin', 'created', 'started')
-return {'begun', run[1], run[2], run[3], run[4], attempts}
+-- begin starts an attempt at a run and takes the lease. Beginning twice with one
+-- holder is beginning once, since a client may repeat a call whose answer it lost.
+-- KEYS: see run.lua
+-- ARGV[1] run id, ARGV[2] task id, ARGV[3] holder, ARGV[4] now in ms, ARGV[5] lease in ms
+-- returns {} when this task must not begin the run: the run is gone or ended,
+--   another attempt works on it, or a later task took the place of this one;
+--   else the run as field, value, ...
+local key = RUN .. ARGV[1]
+local state, task, holder = unpack(redis.call('HMGET', key, 'state', 'task', 'holder'))
+if not is_open(state) or task ~= ARGV[2] then return {} end
+if state == 'running' and holder ~= ARGV[3] then return {} end
+if holder ~= ARGV[3] then
+  redis.call('HINCRBY', key, 'attempts', 1)
+  redis.call('HSETNX', key, 'started_at', ARGV[4])
+  redis.call('HSET', key, 'state', 'running', 'holder', ARGV[3])
+  redis.call('ZADD', LEASES, clock() + ARGV[5], ARGV[1])
+end
+return redis.call('HGETALL', key)

@@ -1,18 +1,20 @@
--- Ends a run, or gives an attempt back so that another can follow.
--- KEYS: 1 run HASH, 2 in-flight STRING of the domain, 3 open runs ZSET, 4 beats ZSET
--- ARGV: 1 run id, 2 new state ("queued" gives the attempt back), 3 now (unix ms),
---       4 scored_at (unix ms, "" for none), 5 error, 6 "1" if the attempt shall not count
--- Returns 1, or 0 when the run was over already: the first end of a run stays.
-redis.call('ZREM', KEYS[4], ARGV[1])
-local state = redis.call('HGET', KEYS[1], 'state')
-if state ~= 'queued' and state ~= 'running' then return 0 end
-redis.call('HSET', KEYS[1], 'state', ARGV[2], 'error', ARGV[5])
-if ARGV[2] == 'queued' then
-  if ARGV[6] == '1' then redis.call('HINCRBY', KEYS[1], 'attempts', -1) end
-  return 1
+-- finish ends a run. The first end counts. A success counts from any attempt,
+-- since its record is written and all attempts write the same one; a failure
+-- counts only from the attempt that holds the run.
+-- KEYS: see run.lua
+-- ARGV[1] run id, ARGV[2] holder, ARGV[3] final state, ARGV[4] now in ms,
+-- ARGV[5] scored_at in ms or '', ARGV[6] error, ARGV[7] ttl in ms,
+-- ARGV[8..] the run as field, value, ... for the case that Redis has lost it
+-- returns 1 if this call ended the run, else 0
+local id, key = ARGV[1], RUN .. ARGV[1]
+local state, holder = unpack(redis.call('HMGET', key, 'state', 'holder'))
+if not state then
+  redis.call('HSET', key, unpack(ARGV, 8))
+  redis.call('PEXPIRE', key, ARGV[7])
+elseif not is_open(state) then
+  return 0
+elseif holder ~= ARGV[2] and ARGV[3] ~= 'succeeded' then
+  return 0
 end
-redis.call('HSET', KEYS[1], 'finished', ARGV[3])
-if ARGV[4] ~= '' then redis.call('HSET', KEYS[1], 'scored', ARGV[4]) end
-redis.call('ZREM', KEYS[3], ARGV[1])
-if redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end
+close_run(id, ARGV[3], ARGV[4], ARGV[5], ARGV[6])
 return 1

@@ -1,126 +1,212 @@
-// Package queue carries cold runs from those who ask for them to the workers,
-// and keeps the state of each run for as long as a job may ask about it.
+// Package queue holds the cold runs: who may start one, how far each has come,
+// and which worker works on it.
 //
-// The state of a run is a hash in Redis and is changed by scripts only. A run
-// exists from the moment its hash does; the asynq task is only what wakes a
-// worker. A task that was never enqueued, or whose worker was killed, is
-// enqueued again by a sweep that every worker makes, so no run is left hanging.
-// Whoever holds a run says so every few seconds; when that stops, another
-// worker takes over. An attempt that is repeated keeps the start of the first
-// one, which makes the same record again: repeating is harmless.
+// The state of a run is a hash in Redis, and every change of it is one script.
+// Delivery is asynq's: a task carries nothing but the id of a run, and means
+// "this run may be worked on". A task is only a hint. Whether an attempt begins
+// is decided by the run's own state, so a task that comes twice, late or never
+// does no harm: the first two begin nothing, and the sweeper of any worker makes
+// up for the third.
+//
+// An attempt holds its run under a lease that its worker extends every few
+// seconds. When the worker dies, the lease runs out, a sweeper takes the run
+// back under a new task, and another worker begins it with the same StartedAt,
+// so that its record replaces what the dead one may have written.
 package queue
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
-	"strconv"
+	"log/slog"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/hibiken/asynq"
 	goredis "github.com/redis/go-redis/v9"
+	"golang.org/x/sync/errgroup"
 
 	"companyscore/internal/redis"
 	"companyscore/scoring"
 )
 
-var (
-	//go:embed open_run.lua
-	openRunLua string
-	//go:embed start.lua
-	startLua string
-	//go:embed finish.lua
-	finishLua string
-
-	startScript  = goredis.NewScript(OpenRunLua + startLua)
-	finishScript = goredis.NewScript(finishLua)
-)
-
-// OpenRunLua defines the Lua function open_run, for scripts that open a run
-// together with something else.
-var OpenRunLua = openRunLua
-
-// ErrOver says that a run has ended and cannot be aborted any more.
-var ErrOver = errors.New("run is over")
-
 const (
-	taskType  = "run"
-	taskQueue = "runs"
+	// Name is the name of the queue in asynq's tools.
+	Name = "cold"
+	// taskType is the only type of task in it.
+	taskType = "run"
+
+	// callTimeout bounds one exchange with Redis.
+	callTimeout = 5 * time.Second
+	// pageSize is how many runs one pipeline or script handles.
+	pageSize = 500
+	// enqueuers is how many tasks are handed to asynq at once.
+	enqueuers = 16
 )
 
-// Config says how long runs may take and how long they are remembered.
+// The origins of a run.
+const (
+	OriginAPI      = "api"
+	OriginOperator = "operator"
+)
+
+// ErrFinal says that a run has already ended, so that there is nothing to abort.
+var ErrFinal = errors.New("run has already ended")
+
+// Config says how runs are kept and delivered.
 type Config struct {
-	// Deadline bounds one attempt; zero means 90 s.
-	Deadline time.Duration
-	// TTL is how long a run is remembered after it was opened; zero means 30 days.
+	// TTL is how long a run is kept, at least, after it was last asked for. It
+	// must be as long as jobs live. Zero means 30 days.
 	TTL time.Duration
+	// Deadline is how long one attempt at a run may take. Zero means 90 s.
+	Deadline time.Duration
+	// Attempts is how often a run is begun before it fails. Zero means 4.
+	Attempts int
+	// Now is the clock for what is recorded. Nil means time.Now.
+	Now func() time.Time
+	// Logger is told what goes wrong in the background. Nil means slog.Default.
+	Logger *slog.Logger
 }
 
-// Queue opens, reads and aborts runs. It is safe for concurrent use.
+func (c Config) withDefaults() (Config, error) {
+	if c.TTL < 0 || c.Deadline < 0 || c.Attempts < 0 {
+		return c, errors.New("configure queue: TTL, deadline and attempts must not be negative")
+	}
+	if c.TTL == 0 {
+		c.TTL = 30 * 24 * time.Hour
+	}
+	if c.Deadline == 0 {
+		c.Deadline = 90 * time.Second
+	}
+	if c.Attempts == 0 {
+		c.Attempts = 4
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	return c, nil
+}
+
+// Queue starts, finds and aborts runs. It may be used concurrently.
 type Queue struct {
-	rdb   goredis.UniversalClient
-	tasks *asynq.Client
-	cfg   Config
-	now   func() time.Time
+	cfg       Config
+	redis     goredis.UniversalClient
+	tasks     *asynq.Client
+	inspector *asynq.Inspector
 }
 
-// New returns a queue over a Redis connection, which stays the caller's.
-func New(rdb goredis.UniversalClient, cfg Config) *Queue {
-	if cfg.Deadline == 0 {
-		cfg.Deadline = 90 * time.Second
+// New returns the queue in the given Redis. The client stays the caller's, and
+// must be closed after everything that uses the queue has ended.
+func New(client goredis.UniversalClient, cfg Config) (*Queue, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
 	}
-	if cfg.TTL == 0 {
-		cfg.TTL = 30 * 24 * time.Hour
-	}
-	return &Queue{rdb: rdb, tasks: asynq.NewClientFromRedisClient(rdb), cfg: cfg, now: time.Now}
+	return &Queue{
+		cfg: cfg, redis: client,
+		tasks: asynq.NewClientFromRedisClient(client), inspector: asynq.NewInspectorFromRedisClient(client),
+	}, nil
 }
 
-// Enqueue wakes a worker for a run that was opened. Doing so twice is harmless,
-// and if it fails the sweep of the workers will do it some seconds later.
+// NewRunID returns an id for a run. Ids sort by the time they were made.
+func NewRunID() string { return uuid.Must(uuid.NewV7()).String() }
+
+// Enqueue hands a new run to the workers. Doing so twice is doing it once. The
+// run must have been opened before; if Enqueue fails, a sweeper of the workers
+// enqueues every open run that has no task within a few seconds.
 func (q *Queue) Enqueue(ctx context.Context, runID string) error {
 	return q.enqueue(ctx, runID, runID)
 }
 
-func (q *Queue) enqueue(ctx context.Context, taskID, runID string) error {
-	// asynq's own timeout only guards against a handler that ignores its
-	// deadline, and its retries are only a backstop for ours.
+func (q *Queue) enqueue(ctx context.Context, runID, taskID string) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	// Deadlines and retries are counted in the run. asynq's own are set so far
+	// away that they never decide anything. Nothing is retained: a finished task
+	// that lingered would stand in the way of a later one with its id.
 	_, err := q.tasks.EnqueueContext(ctx, asynq.NewTask(taskType, []byte(runID)),
-		asynq.TaskID(taskID), asynq.Queue(taskQueue), asynq.Timeout(q.cfg.Deadline+time.Minute), asynq.MaxRetry(2*attemptMax))
+		asynq.Queue(Name), asynq.TaskID(taskID), asynq.MaxRetry(100), asynq.Timeout(q.cfg.Deadline+finishPatience+time.Hour))
 	if err != nil && !errors.Is(err, asynq.ErrTaskIDConflict) {
 		return fmt.Errorf("enqueue run %s: %w", runID, err)
 	}
 	return nil
 }
 
-// Start opens and enqueues a run for each domain on an operator's behalf. A
-// domain that has a run under way gets that one. The ids are in the order of
-// domains.
-func (q *Queue) Start(ctx context.Context, domains []string) ([]string, error) {
-	ids := make([]string, len(domains))
-	now := q.now()
-	for i, domain := range domains {
-		id := uuid.Must(uuid.NewV7()).String()
-		reply, err := startScript.Run(ctx, q.rdb, []string{redis.InFlight(domain), redis.OpenRuns()},
-			redis.Run(""), id, domain, "operator", now.UnixMilli(), now.Add(q.cfg.TTL).UnixMilli()).Slice()
+// Start opens a run for each domain, on behalf of an operator: no account is
+// charged. A domain with a run under way joins it. Domains must be canonical.
+// The runs returned stand in the order of the domains. After an error some of
+// the runs may have been started; starting them again joins those.
+func (q *Queue) Start(ctx context.Context, domains ...string) ([]scoring.Run, error) {
+	runs := make([]scoring.Run, 0, len(domains))
+	for len(domains) > 0 {
+		page := domains[:min(pageSize, len(domains))]
+		domains = domains[len(page):]
+		started, err := q.startPage(ctx, page)
 		if err != nil {
-			return nil, fmt.Errorf("open run for %s: %w", domain, err)
+			return nil, fmt.Errorf("start runs: %w", err)
 		}
-		ids[i] = reply[0].(string)
-		if reply[1].(int64) == 0 {
-			continue
+		runs = append(runs, started...)
+	}
+	return runs, nil
+}
+
+func (q *Queue) startPage(ctx context.Context, domains []string) ([]scoring.Run, error) {
+	pipe := q.redis.Pipeline()
+	replies := make([]*goredis.Cmd, len(domains))
+	for i, domain := range domains {
+		replies[i] = startScript.Eval(ctx, pipe, ScriptKeys(),
+			domain, NewRunID(), OriginOperator, q.cfg.Now().UnixMilli(), q.cfg.TTL.Milliseconds())
+	}
+	if err := exec(ctx, pipe); err != nil {
+		return nil, err
+	}
+	runs := make([]scoring.Run, len(domains))
+	for i, reply := range replies {
+		fields, err := reply.StringSlice()
+		if err != nil {
+			return nil, err
 		}
-		if err := q.Enqueue(ctx, ids[i]); err != nil {
+		if runs[i], _, err = decodeReply(fields); err != nil {
 			return nil, err
 		}
 	}
-	return ids, nil
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(enqueuers)
+	for _, run := range runs {
+		if run.State == scoring.RunQueued && run.Attempts == 0 {
+			group.Go(func() error { return q.Enqueue(ctx, run.ID) })
+		}
+	}
+	return runs, group.Wait()
 }
 
-// Get returns a run, or scoring.ErrNotFound when there is none of that id.
+// Reopen opens a run for a domain under an id that Redis has lost, so that those
+// who wait for that id need not know. If another run of the domain is under way
+// it is returned instead.
+func (q *Queue) Reopen(ctx context.Context, runID, domain string) (scoring.Run, error) {
+	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	fields, err := startScript.Run(callCtx, q.redis, ScriptKeys(),
+		domain, runID, OriginAPI, q.cfg.Now().UnixMilli(), q.cfg.TTL.Milliseconds()).StringSlice()
+	if err != nil {
+		return scoring.Run{}, fmt.Errorf("reopen run %s: %w", runID, err)
+	}
+	run, _, err := decodeReply(fields)
+	if err != nil {
+		return scoring.Run{}, fmt.Errorf("reopen run %s: %w", runID, err)
+	}
+	if run.ID != runID {
+		return run, nil
+	}
+	return run, q.Enqueue(ctx, runID)
+}
+
+// Get returns a run, or an error that is [scoring.ErrNotFound].
 func (q *Queue) Get(ctx context.Context, id string) (scoring.Run, error) {
-	runs, err := q.GetMany(ctx, []string{id})
+	runs, err := q.GetMany(ctx, id)
 	if err != nil {
 		return scoring.Run{}, err
 	}
@@ -130,101 +216,116 @@ func (q *Queue) Get(ctx context.Context, id string) (scoring.Run, error) {
 	return runs[0], nil
 }
 
-// GetMany returns runs in the order of ids; one that does not exist is the zero Run.
-func (q *Queue) GetMany(ctx context.Context, ids []string) ([]scoring.Run, error) {
-	runs := make([]scoring.Run, len(ids))
-	replies := make([]*goredis.MapStringStringCmd, len(ids))
-	_, err := q.rdb.Pipelined(ctx, func(p goredis.Pipeliner) error {
-		for i, id := range ids {
-			replies[i] = p.HGetAll(ctx, redis.Run(id))
+// GetMany returns the runs in the order of their ids. A run that does not exist
+// is the zero Run.
+func (q *Queue) GetMany(ctx context.Context, ids ...string) ([]scoring.Run, error) {
+	runs := make([]scoring.Run, 0, len(ids))
+	for len(ids) > 0 {
+		page := ids[:min(pageSize, len(ids))]
+		ids = ids[len(page):]
+		pipe := q.redis.Pipeline()
+		replies := make([]*goredis.MapStringStringCmd, len(page))
+		for i, id := range page {
+			replies[i] = pipe.HGetAll(ctx, redis.Run(id))
 		}
-		return nil
-	})
-	if err != nil {
-		return nil, fmt.Errorf("read runs: %w", err)
-	}
-	for i, reply := range replies {
-		if fields := reply.Val(); len(fields) > 0 {
-			runs[i] = parseRun(ids[i], fields)
+		if err := exec(ctx, pipe); err != nil {
+			return nil, fmt.Errorf("read runs: %w", err)
+		}
+		for _, reply := range replies {
+			if len(reply.Val()) == 0 {
+				runs = append(runs, scoring.Run{})
+				continue
+			}
+			run, err := decode(reply.Val())
+			if err != nil {
+				return nil, err
+			}
+			runs = append(runs, run)
 		}
 	}
 	return runs, nil
 }
 
-// Open returns the runs that are not final, oldest first, at most limit.
-func (q *Queue) Open(ctx context.Context, limit int) ([]scoring.Run, error) {
-	ids, err := q.rdb.ZRange(ctx, redis.OpenRuns(), 0, int64(limit)-1).Result()
-	if err != nil {
-		return nil, fmt.Errorf("list open runs: %w", err)
+// List returns up to limit open runs, oldest first: those in the given state, or
+// queued and running ones alike when state is empty.
+func (q *Queue) List(ctx context.Context, state scoring.RunState, limit int) ([]scoring.Run, error) {
+	if state != "" && state != scoring.RunQueued && state != scoring.RunRunning {
+		return nil, fmt.Errorf("list runs: only queued and running ones are listed, not %q", state)
 	}
-	runs, err := q.GetMany(ctx, ids)
-	if err != nil {
-		return nil, err
-	}
-	open := runs[:0]
-	for _, run := range runs {
-		if run.ID != "" && !run.State.Final() {
-			open = append(open, run)
+	var found []scoring.Run
+	for offset := int64(0); len(found) < limit; offset += pageSize {
+		callCtx, cancel := context.WithTimeout(ctx, callTimeout)
+		ids, err := q.redis.ZRange(callCtx, redis.OpenRuns(), offset, offset+pageSize-1).Result()
+		cancel()
+		if err != nil {
+			return nil, fmt.Errorf("list runs: %w", err)
+		}
+		if len(ids) == 0 {
+			break
+		}
+		runs, err := q.GetMany(ctx, ids...)
+		if err != nil {
+			return nil, err
+		}
+		for _, run := range runs {
+			// A run may have ended since its id was read.
+			if run.ID == "" || run.State.Final() || (state != "" && run.State != state) {
+				continue
+			}
+			if found = append(found, run); len(found) == limit {
+				break
+			}
 		}
 	}
-	return open, nil
+	return found, nil
 }
 
-// Abort ends a run; a worker that is at it is told within some seconds. The
-// error is scoring.ErrNotFound for an unknown run and ErrOver for one that has ended.
+// Open counts the runs that are queued or running.
+func (q *Queue) Open(ctx context.Context) (int, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	n, err := q.redis.ZCard(ctx, redis.OpenRuns()).Result()
+	if err != nil {
+		return 0, fmt.Errorf("count open runs: %w", err)
+	}
+	return int(n), nil
+}
+
+// Abort ends a run that is queued or running; a worker that is at it stops
+// within seconds. The error is [scoring.ErrNotFound] when there is no such run
+// and [ErrFinal] when it has already ended.
 func (q *Queue) Abort(ctx context.Context, id string) error {
-	run, err := q.Get(ctx, id)
+	before, task, err := q.abort(ctx, id, scoring.RunAborted, "")
 	if err != nil {
-		return err
+		return fmt.Errorf("abort run %s: %w", id, err)
 	}
-	ended, err := q.end(ctx, run, scoring.RunAborted, time.Time{}, "aborted by an operator")
-	if err != nil {
-		return err
+	switch {
+	case before == "":
+		return fmt.Errorf("abort run %s: %w", id, scoring.ErrNotFound)
+	case before.Final():
+		return fmt.Errorf("abort run %s: %w: %s", id, ErrFinal, before)
 	}
-	if !ended {
-		return fmt.Errorf("abort run %s: %w", id, ErrOver)
+	// A task that stays behind, such as that of a running run, begins nothing.
+	if err := q.inspector.DeleteTask(Name, task); err != nil {
+		q.cfg.Logger.Debug("task of an aborted run stays in the queue", "run", id, "reason", err)
 	}
 	return nil
 }
 
-// end makes a run final and reports whether this call did it.
-func (q *Queue) end(ctx context.Context, run scoring.Run, state scoring.RunState, scoredAt time.Time, why string) (bool, error) {
-	scored := ""
-	if !scoredAt.IsZero() {
-		scored = strconv.FormatInt(scoredAt.UnixMilli(), 10)
-	}
-	return q.finish(ctx, run, state, scored, why, false)
-}
-
-func (q *Queue) finish(ctx context.Context, run scoring.Run, state scoring.RunState, scored, why string, uncounted bool) (bool, error) {
-	flag := ""
-	if uncounted {
-		flag = "1"
-	}
-	n, err := finishScript.Run(ctx, q.rdb,
-		[]string{redis.Run(run.ID), redis.InFlight(run.Domain), redis.OpenRuns(), redis.RunBeats()},
-		run.ID, string(state), q.now().UnixMilli(), scored, why, flag).Int()
+// abort ends a run if it is open and returns its state before and its task.
+func (q *Queue) abort(ctx context.Context, id string, state scoring.RunState, message string) (before scoring.RunState, task string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	reply, err := abortScript.Run(ctx, q.redis, ScriptKeys(), id, string(state), q.cfg.Now().UnixMilli(), message).StringSlice()
 	if err != nil {
-		return false, fmt.Errorf("end run %s: %w", run.ID, err)
+		return "", "", err
 	}
-	return n == 1, nil
+	return scoring.RunState(reply[0]), reply[1], nil
 }
 
-func parseRun(id string, fields map[string]string) scoring.Run {
-	attempts, _ := strconv.Atoi(fields["attempts"])
-	return scoring.Run{
-		ID: id, Domain: fields["domain"], State: scoring.RunState(fields["state"]), Origin: fields["origin"],
-		CreatedAt: millis(fields["created"]), StartedAt: millis(fields["started"]),
-		FinishedAt: millis(fields["finished"]), ScoredAt: millis(fields["scored"]),
-		Attempts: attempts, Error: fields["error"],
-	}
-}
-
-// millis reads a time in unix milliseconds; an empty text is the zero time.
-func millis(s string) time.Time {
-	ms, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return time.Time{}
-	}
-	return time.UnixMilli(ms).UTC()
+func exec(ctx context.Context, pipe goredis.Pipeliner) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	_, err := pipe.Exec(ctx)
+	return err
 }

@@ -2,358 +2,250 @@ package queue
 
 import (
 	"context"
-	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
-	"runtime/debug"
-	"strconv"
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/hibiken/asynq"
-	goredis "github.com/redis/go-redis/v9"
 
-	"companyscore/internal/redis"
 	"companyscore/scoring"
 )
 
-var (
-	//go:embed begin.lua
-	beginLua string
-	//go:embed beat.lua
-	beatLua string
-
-	beginScript = goredis.NewScript(beginLua)
-	beatScript  = goredis.NewScript(beatLua)
-)
-
-const (
-	// attemptMax is how often a run is tried before it has failed.
-	attemptMax = 4
-	// A worker says every beatEvery that it is alive. After beatLife of silence
-	// its runs are taken over.
-	beatEvery = 2 * time.Second
-	beatLife  = 10 * time.Second
-	// A run that waits longer than this is enqueued again, in case it never was.
-	sweepAge   = 10 * time.Second
-	sweepBatch = 200
-	// finishFor is how long the end of a run is written again while Redis is away.
-	finishFor = 2 * time.Minute
-)
-
-var errAborted = errors.New("the run ended elsewhere")
-
-// Handler makes the record of a run and returns its ScoredAt, or the zero time
-// when no record came of it. It must return soon after its context ends.
+// Handler works on one run. It makes the record and returns the record's
+// ScoredAt, or the zero time when it made none. It must return soon after ctx
+// ends, which happens at the run's deadline, when the run is aborted, when
+// another worker has taken it over, and when the worker shuts down. It may be
+// called again for a run it was called for before; run.StartedAt is then the same.
 type Handler func(ctx context.Context, run scoring.Run) (scoredAt time.Time, err error)
 
-// RunLog keeps what became of runs, for operators.
+// RunLog keeps what became of each run.
 type RunLog interface {
+	// WriteRuns keeps the runs, all of which have ended. It may be given a run
+	// again, and then with the same content.
 	WriteRuns(ctx context.Context, runs []scoring.Run) error
 }
 
-// Server works on runs. Make one with Serve and end it with Shutdown.
-type Server struct {
-	queue   *Queue
-	handler Handler
-	log     RunLog
-	logger  *slog.Logger
-	asynq   *asynq.Server
-
-	base   context.Context // of all attempts; ends when the server stops waiting for them
-	cancel context.CancelFunc
-	done   sync.WaitGroup
-	logs   chan scoring.Run
-
-	mu   sync.Mutex
-	busy map[string]context.CancelCauseFunc // attempts under way by run id
+// ServerConfig says how a worker takes runs.
+type ServerConfig struct {
+	// Log is told of every run that ends. It is required.
+	Log RunLog
+	// Concurrency is how many runs are worked on at once. Zero means 16.
+	Concurrency int
+	// Lease is how long a worker that says nothing keeps its runs. Zero means
+	// 10 s. Takeover of a dead worker's runs takes this and Sweep together.
+	Lease time.Duration
+	// Sweep is the time between looks for runs that nobody works on. Zero means 2 s.
+	Sweep time.Duration
+	// Grace is how long runs may go on at shutdown before they are put back. Zero means 5 s.
+	Grace time.Duration
+	// RetryDelay is the wait after the first failed attempt; it doubles with
+	// each. Zero means 1 s. asynq counts whole seconds.
+	RetryDelay time.Duration
 }
 
-// Serve starts working on runs, concurrency at a time.
-func (q *Queue) Serve(concurrency int, handler Handler, log RunLog, logger *slog.Logger) (*Server, error) {
-	base, cancel := context.WithCancel(context.Background())
-	s := &Server{
-		queue: q, handler: handler, log: log, logger: logger, base: base, cancel: cancel,
-		logs: make(chan scoring.Run, 10_000), busy: make(map[string]context.CancelCauseFunc),
+func (c ServerConfig) withDefaults() (ServerConfig, error) {
+	if c.Log == nil {
+		return c, errors.New("configure worker: a run log is required")
 	}
-	s.asynq = asynq.NewServerFromRedisClient(q.rdb, asynq.Config{
-		Concurrency:              concurrency,
-		Queues:                   map[string]int{taskQueue: 1},
-		BaseContext:              func() context.Context { return base },
-		TaskCheckInterval:        50 * time.Millisecond,
-		DelayedTaskCheckInterval: 500 * time.Millisecond,
-		ShutdownTimeout:          10 * time.Second,
-		RetryDelayFunc: func(n int, _ error, _ *asynq.Task) time.Duration {
-			return min(time.Second<<n, 10*time.Second)
+	if c.Concurrency < 0 || c.Lease < 0 || c.Sweep < 0 || c.Grace < 0 || c.RetryDelay < 0 {
+		return c, errors.New("configure worker: no number may be negative")
+	}
+	if c.Concurrency == 0 {
+		c.Concurrency = 16
+	}
+	for _, d := range []struct {
+		value    *time.Duration
+		standard time.Duration
+	}{{&c.Lease, 10 * time.Second}, {&c.Sweep, 2 * time.Second}, {&c.Grace, 5 * time.Second}, {&c.RetryDelay, time.Second}} {
+		if *d.value == 0 {
+			*d.value = d.standard
+		}
+	}
+	return c, nil
+}
+
+const (
+	// pollInterval is how often an empty queue is asked for tasks.
+	pollInterval = 100 * time.Millisecond
+	// releasePatience is how long a worker that shuts down tries to put its runs back.
+	releasePatience = 3 * time.Second
+)
+
+// Server takes runs from the queue and has a handler work on them.
+type Server struct {
+	cfg   ServerConfig
+	queue *Queue
+
+	mu       sync.Mutex
+	attempts map[string]*attempt // by holder
+	closing  bool
+	working  sync.WaitGroup // one for each entry of attempts
+}
+
+// NewServer returns a worker for the queue.
+func NewServer(q *Queue, cfg ServerConfig) (*Server, error) {
+	cfg, err := cfg.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	return &Server{cfg: cfg, queue: q, attempts: make(map[string]*attempt)}, nil
+}
+
+// Run works on runs until ctx ends. Runs under way may then go on for the grace
+// time; what is not done by then is put back for another worker. Run survives
+// outages of Redis. It may be called once.
+func (s *Server) Run(ctx context.Context, handler Handler) error {
+	work, stopWork := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stopWork(errShutdown)
+	writes, stopWrites := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWrites()
+
+	server := asynq.NewServerFromRedisClient(s.queue.redis, asynq.Config{
+		Concurrency:              s.cfg.Concurrency,
+		Queues:                   map[string]int{Name: 1},
+		TaskCheckInterval:        pollInterval,
+		DelayedTaskCheckInterval: time.Second,
+		ShutdownTimeout:          time.Millisecond, // by then nothing is under way
+		IsFailure:                func(error) bool { return false },
+		RetryDelayFunc: func(_ int, err error, _ *asynq.Task) time.Duration {
+			var again *retry
+			if errors.As(err, &again) {
+				return again.after
+			}
+			return time.Second
 		},
-		Logger:   asynqLogger{logger},
+		Logger:   asynqLogger{s.queue.cfg.Logger},
 		LogLevel: asynq.WarnLevel,
 	})
-	if err := s.asynq.Start(asynq.HandlerFunc(s.process)); err != nil {
-		cancel()
-		return nil, fmt.Errorf("start worker: %w", err)
-	}
-	s.done.Go(s.beat)
-	s.done.Go(s.writeLog)
-	return s, nil
-}
-
-// Shutdown takes no new runs, gives those under way until ctx ends, and gives
-// back what is not finished by then, for another worker to do.
-func (s *Server) Shutdown(ctx context.Context) {
-	s.asynq.Stop()
-	stop := context.AfterFunc(ctx, s.cancel)
-	s.asynq.Shutdown()
-	stop()
-	s.cancel()
-	close(s.logs)
-	s.done.Wait()
-}
-
-// process handles one task. An error makes asynq try again; nil drops the task.
-func (s *Server) process(ctx context.Context, task *asynq.Task) error {
-	id := string(task.Payload())
-	run, begun, err := s.begin(ctx, id)
-	if err != nil || !begun {
-		return err
-	}
-	attempt, cancel := context.WithTimeoutCause(ctx, s.queue.cfg.Deadline, context.DeadlineExceeded)
-	attempt, abort := context.WithCancelCause(attempt)
-	s.mu.Lock()
-	s.busy[id] = abort
-	s.mu.Unlock()
-	scoredAt, err := s.handle(attempt, run)
-	cause := context.Cause(attempt)
-	s.mu.Lock()
-	delete(s.busy, id)
-	s.mu.Unlock()
-	abort(nil)
-	cancel()
-
-	switch {
-	case err == nil:
-		return s.end(run, scoring.RunSucceeded, scoredAt, "")
-	case errors.Is(cause, errAborted):
-		return nil
-	case s.base.Err() != nil:
-		// The server is going down: another attempt follows elsewhere.
-		if _, err := s.queue.finish(context.WithoutCancel(ctx), run, scoring.RunQueued, "", "", true); err != nil {
-			return err
-		}
-		return fmt.Errorf("worker stopped: %w", err)
-	case errors.Is(cause, context.DeadlineExceeded):
-		return s.end(run, scoring.RunTimedOut, time.Time{}, err.Error())
-	case run.Attempts >= attemptMax:
-		return s.end(run, scoring.RunFailed, time.Time{}, err.Error())
-	}
-	s.logger.Warn("attempt failed", "run", id, "domain", run.Domain, "attempt", run.Attempts, "err", err)
-	if _, ferr := s.queue.finish(ctx, run, scoring.RunQueued, "", err.Error(), false); ferr != nil {
-		return errors.Join(err, ferr)
-	}
-	return err
-}
-
-// begin starts an attempt and reports whether there is anything to do.
-func (s *Server) begin(ctx context.Context, id string) (scoring.Run, bool, error) {
-	now := s.queue.now()
-	reply, err := beginScript.Run(ctx, s.queue.rdb, []string{redis.Run(id), redis.RunBeats()},
-		id, now.UnixMilli(), now.Add(-beatLife).UnixMilli(), attemptMax).Slice()
+	err := server.Start(asynq.HandlerFunc(func(taskCtx context.Context, task *asynq.Task) error {
+		taskID, _ := asynq.GetTaskID(taskCtx)
+		return s.process(work, writes, handler, string(task.Payload()), taskID)
+	}))
 	if err != nil {
-		return scoring.Run{}, false, fmt.Errorf("begin run %s: %w", id, err)
+		return fmt.Errorf("start worker: %w", err)
 	}
-	switch reply[0] {
-	case "spent":
-		run, err := s.queue.Get(ctx, id)
-		if err != nil {
-			return scoring.Run{}, false, err
-		}
-		return run, false, s.end(run, scoring.RunFailed, time.Time{}, fmt.Sprintf("given up after %d attempts: %s", run.Attempts, run.Error))
-	case "begun":
-		attempts, _ := reply[5].(int64)
-		return scoring.Run{
-			ID: id, Domain: reply[1].(string), Origin: reply[2].(string), State: scoring.RunRunning,
-			CreatedAt: millis(reply[3].(string)), StartedAt: millis(reply[4].(string)), Attempts: int(attempts),
-		}, true, nil
+	var background sync.WaitGroup
+	background.Go(func() { every(writes, s.cfg.Lease/4, s.heartbeat) })
+	background.Go(func() { every(writes, s.cfg.Sweep, newSweeper(s).sweep) })
+	background.Go(func() { s.writeLog(writes) })
+
+	<-ctx.Done()
+	server.Stop()
+	unfinished := s.drain(stopWork)
+	server.Shutdown()
+	stopWrites()
+	background.Wait()
+	if unfinished > 0 {
+		return fmt.Errorf("shut down worker: %d runs did not stop; another worker takes them over", unfinished)
 	}
-	return scoring.Run{}, false, nil
+	return nil
 }
 
-// handle calls the handler and turns a panic into an error.
-func (s *Server) handle(ctx context.Context, run scoring.Run) (scoredAt time.Time, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s.logger.Error("run panicked", "run", run.ID, "domain", run.Domain, "panic", p, "stack", string(debug.Stack()))
-			err = fmt.Errorf("panic: %v", p)
-		}
-	}()
-	return s.handler(ctx, run)
-}
-
-// end writes the end of a run, again and again while Redis is away: the record
-// is made, and only the note of it is missing.
-func (s *Server) end(run scoring.Run, state scoring.RunState, scoredAt time.Time, why string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), finishFor)
-	defer cancel()
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
-		ended, err := s.queue.end(ctx, run, state, scoredAt, why)
-		if err == nil {
-			if ended {
-				run.State, run.FinishedAt, run.ScoredAt, run.Error = state, s.queue.now(), scoredAt, why
-				s.note(run)
-			}
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-s.base.Done():
-			return err
-		case <-time.After(pause):
-		}
-	}
-}
-
-// note hands a finished run to the log without ever waiting for it.
-func (s *Server) note(run scoring.Run) {
+// drain lets attempts end by themselves for the grace time, then stops them, and
+// returns how many did not obey.
+func (s *Server) drain(stopWork context.CancelCauseFunc) int {
+	s.mu.Lock()
+	s.closing = true
+	s.mu.Unlock()
+	ended := make(chan struct{})
+	go func() { s.working.Wait(); close(ended) }() // ends with the last attempt, or with the process
 	select {
-	case s.logs <- run:
-	default:
-		s.logger.Warn("run log is full, run not logged", "run", run.ID)
+	case <-ended:
+		return 0
+	case <-time.After(s.cfg.Grace):
 	}
-}
-
-// writeLog writes finished runs to the run log, those of a second in one go.
-func (s *Server) writeLog() {
-	var batch []scoring.Run
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
-	flush := func() {
-		if len(batch) == 0 {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
-		defer cancel()
-		if err := s.log.WriteRuns(ctx, batch); err != nil {
-			s.logger.Warn("run log not written, will try again", "runs", len(batch), "err", err)
-			if len(batch) < cap(s.logs) {
-				return
-			}
-		}
-		batch = nil
-	}
-	for {
-		select {
-		case run, ok := <-s.logs:
-			if !ok {
-				flush()
-				return
-			}
-			batch = append(batch, run)
-		case <-tick.C:
-			flush()
-		}
-	}
-}
-
-// beat says that this worker is at its runs, ends attempts of runs that are over,
-// and now and then sweeps up runs that nobody is at.
-func (s *Server) beat() {
-	tick := time.NewTicker(beatEvery)
-	defer tick.Stop()
-	for n := 0; ; n++ {
-		select {
-		case <-s.base.Done():
-			return
-		case <-tick.C:
-		}
-		ctx, cancel := context.WithTimeout(s.base, 5*time.Second)
-		err := s.sayAlive(ctx)
-		if err == nil {
-			err = s.sweep(ctx)
-		}
-		cancel()
-		if err != nil && s.base.Err() == nil {
-			s.logger.Warn("worker cannot reach Redis", "err", err)
-		}
-	}
-}
-
-func (s *Server) sayAlive(ctx context.Context) error {
-	keys, args := []string{redis.RunBeats()}, []any{s.queue.now().UnixMilli()}
-	s.mu.Lock()
-	for id := range s.busy {
-		keys, args = append(keys, redis.Run(id)), append(args, id)
-	}
-	s.mu.Unlock()
-	if len(keys) == 1 {
-		return nil
-	}
-	over, err := beatScript.Run(ctx, s.queue.rdb, keys, args...).StringSlice()
-	if err != nil {
-		return fmt.Errorf("say alive: %w", err)
+	stopWork(errShutdown)
+	select {
+	case <-ended:
+		return 0
+	case <-time.After(handlerPatience + releasePatience):
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, id := range over {
-		if abort, ok := s.busy[id]; ok {
-			abort(errAborted)
-		}
-	}
-	return nil
+	return len(s.attempts)
 }
 
-// sweep enqueues again the runs whose worker fell silent, and the oldest runs
-// that wait, in case their task was never enqueued or was lost.
-func (s *Server) sweep(ctx context.Context) error {
-	now := s.queue.now()
-	silent, err := s.queue.rdb.ZRangeByScore(ctx, redis.RunBeats(), &goredis.ZRangeBy{
-		Min: "-inf", Max: strconv.FormatInt(now.Add(-beatLife).UnixMilli(), 10), Count: sweepBatch,
-	}).Result()
-	if err != nil {
-		return fmt.Errorf("find silent runs: %w", err)
-	}
-	waiting, err := s.queue.rdb.ZRangeByScore(ctx, redis.OpenRuns(), &goredis.ZRangeBy{
-		Min: "-inf", Max: strconv.FormatInt(now.Add(-sweepAge).UnixMilli(), 10), Count: sweepBatch,
-	}).Result()
-	if err != nil {
-		return fmt.Errorf("find waiting runs: %w", err)
-	}
-	runs, err := s.queue.GetMany(ctx, append(silent, waiting...))
-	if err != nil {
-		return err
-	}
-	for i, run := range runs {
-		switch {
-		case i < len(silent) && (run.ID == "" || run.State.Final()):
-			err = s.queue.rdb.ZRem(ctx, redis.RunBeats(), silent[i]).Err()
-		case i < len(silent):
-			err = s.queue.enqueue(ctx, sweepTask(run.ID, now), run.ID)
-		case run.ID == "" || run.State.Final():
-			err = s.queue.rdb.ZRem(ctx, redis.OpenRuns(), waiting[i-len(silent)]).Err()
-		case run.State == scoring.RunQueued:
-			err = s.queue.enqueue(ctx, sweepTask(run.ID, now), run.ID)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// attempt is one begun try at a run.
+type attempt struct {
+	holder string
+	runID  string
+	cancel context.CancelCauseFunc
 }
 
-// sweepTask names the task of a sweep: the plain id may still be held by the task
-// of a dead worker or by one that asynq gave up. It changes with the minute, so
-// that sweeps agree and yet a lost task is replaced. One task too many finds the
-// run over or busy and is dropped.
-func sweepTask(runID string, now time.Time) string {
-	return runID + ":" + strconv.FormatInt(now.Unix()/60, 10)
+// enlist announces an attempt; it refuses when the server is shutting down.
+func (s *Server) enlist(runID string, cancel context.CancelCauseFunc) (*attempt, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closing {
+		return nil, false
+	}
+	a := &attempt{holder: uuid.NewString(), runID: runID, cancel: cancel}
+	s.attempts[a.holder] = a
+	s.working.Add(1)
+	return a, true
 }
 
-// asynqLogger hands asynq's own messages to our log.
+func (s *Server) delist(a *attempt) {
+	s.mu.Lock()
+	delete(s.attempts, a.holder)
+	s.mu.Unlock()
+	s.working.Done()
+}
+
+// heartbeat extends the leases of all attempts and stops those that have lost
+// their run.
+func (s *Server) heartbeat(ctx context.Context) {
+	s.mu.Lock()
+	args := make([]any, 1, 1+2*len(s.attempts))
+	args[0] = s.cfg.Lease.Milliseconds()
+	for _, a := range s.attempts {
+		args = append(args, a.runID, a.holder)
+	}
+	s.mu.Unlock()
+	if len(args) == 1 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	stop, err := heartbeatScript.Run(ctx, s.queue.redis, ScriptKeys(), args...).StringSlice()
+	if err != nil {
+		if ctx.Err() == nil {
+			s.queue.cfg.Logger.Warn("leases of runs could not be extended", "error", err)
+		}
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, holder := range stop {
+		if a := s.attempts[holder]; a != nil {
+			a.cancel(errNotOurs)
+		}
+	}
+}
+
+// every calls f again and again until ctx ends.
+func every(ctx context.Context, interval time.Duration, f func(context.Context)) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+			f(ctx)
+		}
+	}
+}
+
+// asynqLogger passes on what asynq has to say. Its own account of starting and
+// stopping is not worth an operator's time.
 type asynqLogger struct{ logger *slog.Logger }
 
 func (l asynqLogger) Debug(args ...any) { l.logger.Debug("asynq: " + fmt.Sprint(args...)) }
-func (l asynqLogger) Info(args ...any)  { l.logger.Info("asynq: " + fmt.Sprint(args...)) }
+func (l asynqLogger) Info(args ...any)  { l.logger.Debug("asynq: " + fmt.Sprint(args...)) }
 func (l asynqLogger) Warn(args ...any)  { l.logger.Warn("asynq: " + fmt.Sprint(args...)) }
 func (l asynqLogger) Error(args ...any) { l.logger.Error("asynq: " + fmt.Sprint(args...)) }
 func (l asynqLogger) Fatal(args ...any) { l.logger.Error("asynq: " + fmt.Sprint(args...)) }

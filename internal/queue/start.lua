@@ -1,6 +1,5 @@
--- Opens a run that nobody is charged for.
--- KEYS: 1 in-flight STRING of the domain, 2 open runs ZSET
--- ARGV: 1 run key prefix, 2 run id, 3 domain, 4 origin, 5 now (unix ms), 6 expiry (unix ms)
--- Returns {run id, 1 if new}.
-local id, new = open_run(KEYS[1], KEYS[2], ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6])
-return {id, new}
+-- start opens a run for a domain, or joins the one under way.
+-- KEYS: see run.lua
+-- ARGV[1] domain, ARGV[2] id for a new run, ARGV[3] origin, ARGV[4] now in ms, ARGV[5] ttl in ms
+-- returns the run as field, value, ...
+return redis.call('HGETALL', RUN .. open_run(ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]))

@@ -20,10 +20,6 @@ func InFlight(domain string) string { return prefix + "{cold}:inflight:" + domai
 // OpenRuns lists the runs that are not final: ZSET of run ids by creation in unix ms.
 func OpenRuns() string { return prefix + "{cold}:open" }
 
-// RunBeats says when the worker of each running run was last alive: ZSET of run
-// ids by unix ms.
-func RunBeats() string { return prefix + "{cold}:beats" }
-
 // Leases lists the runs that a worker is working on: ZSET of run ids by the unix
 // ms, on the clock of Redis, at which the worker counts as dead unless it says more.
 func Leases() string { return prefix + "{cold}:leases" }

@@ -1,6 +1,12 @@
 // Package job keeps the jobs that callers poll. A job is bound to the account
 // that started it, waits for a run, and is settled by the first poll that sees
 // the run over. A job nobody polls stays pending until it expires.
+//
+// A run can be lost while its job is not, for instance when an operator deletes
+// keys. The poll that notices asks the score history first: a record made since
+// the job began is what the caller waited for. Without one the run is opened
+// again under its id, and the job stays pending until that ends. A job is never
+// declared failed because of what Redis forgot.
 package job
 
 import (
@@ -17,13 +23,21 @@ import (
 	"companyscore/scoring"
 )
 
+// callTimeout bounds one exchange with Redis.
+const callTimeout = 5 * time.Second
+
 // ErrNotFound says that there is no such job, or not any more.
 var ErrNotFound = errors.New("job not found")
 
-//go:embed settle.lua
-var settleLua string
+var (
+	//go:embed settle.lua
+	settleLua string
+	//go:embed rebind.lua
+	rebindLua string
 
-var settleScript = goredis.NewScript(settleLua)
+	settleScript = goredis.NewScript(settleLua)
+	rebindScript = goredis.NewScript(rebindLua)
+)
 
 // Status says how far a job has come.
 type Status string
@@ -46,70 +60,101 @@ const (
 	RunNoRecord FailureReason = "scoring_completed_no_record"
 )
 
-// Job is what a caller waits with.
+// Job is what a caller waits with. Times are in UTC and whole milliseconds.
 type Job struct {
-	ID, AccountID, Domain, RunID string
-	Status                       Status
-	CreatedAt                    time.Time
-	CompletedAt                  time.Time // zero while pending
-	ScoredAt                     time.Time // of the record, set when complete
-	FailureReason                FailureReason
+	ID, AccountID, KeyID, Domain, RunID string
+	Status                              Status
+	CreatedAt                           time.Time
+	CompletedAt                         time.Time     // when the run ended; zero while pending
+	ScoredAt                            time.Time     // of the record; zero unless complete
+	FailureReason                       FailureReason // empty unless failed
 }
 
-// Runs reads runs. Get returns scoring.ErrNotFound for one that is not there.
+// Runs finds the runs that jobs wait for.
 type Runs interface {
+	// Get returns a run, or scoring.ErrNotFound for one that is not there.
 	Get(ctx context.Context, id string) (scoring.Run, error)
+	// Reopen opens and enqueues a run under an id that was lost, or returns the
+	// run that is under way for the domain.
+	Reopen(ctx context.Context, id, domain string) (scoring.Run, error)
 }
 
-// Jobs reads and settles jobs. It is safe for concurrent use.
+// History knows the records that were made.
+type History interface {
+	// FreshSince returns, for those of the domains that have a record of since or
+	// later, when the newest was made.
+	FreshSince(ctx context.Context, domains []string, since time.Time) (map[string]time.Time, error)
+}
+
+// Option changes how jobs are kept.
+type Option func(*Jobs)
+
+// WithHistory has lost runs looked up in the history before they are run again.
+// Without it every lost run is run again.
+func WithHistory(history History) Option { return func(j *Jobs) { j.history = history } }
+
+// Jobs reads and settles jobs. It may be used concurrently.
 type Jobs struct {
-	rdb  goredis.UniversalClient
-	runs Runs
-	now  func() time.Time
+	rdb     goredis.UniversalClient
+	runs    Runs
+	history History
+	now     func() time.Time
 }
 
 // New returns the jobs in a Redis, over the runs they wait for.
-func New(rdb goredis.UniversalClient, runs Runs) *Jobs {
-	return &Jobs{rdb: rdb, runs: runs, now: time.Now}
+func New(rdb goredis.UniversalClient, runs Runs, options ...Option) *Jobs {
+	j := &Jobs{rdb: rdb, runs: runs, now: time.Now}
+	for _, option := range options {
+		option(j)
+	}
+	return j
 }
 
-// Get returns a job as it is stored, or ErrNotFound.
+// Get returns a job as it is stored, or [ErrNotFound] when there is none or it
+// has expired. Whether the caller may see it is the caller's business.
 func (j *Jobs) Get(ctx context.Context, id string) (Job, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	fields, err := j.rdb.HGetAll(ctx, redis.Job(id)).Result()
 	if err != nil {
 		return Job{}, fmt.Errorf("read job %s: %w", id, err)
 	}
-	return parseJob(id, fields)
+	return decode(id, fields)
 }
 
 // Settle looks at the run of a pending job and, when it is over, settles the
 // job. Settling does not make a job live longer. Of several polls at once one
-// settles and all return the same.
+// settles and all return the same. The error is [ErrNotFound] when the job has
+// expired meanwhile.
 func (j *Jobs) Settle(ctx context.Context, job Job) (Job, error) {
 	if job.Status != Pending {
 		return job, nil
 	}
 	run, err := j.runs.Get(ctx, job.RunID)
-	switch {
-	case errors.Is(err, scoring.ErrNotFound):
-		// A run is kept at least as long as its jobs, so this one was lost.
-		run = scoring.Run{State: scoring.RunFailed}
-	case err != nil:
+	if errors.Is(err, scoring.ErrNotFound) {
+		run, err = j.replaceLost(ctx, job)
+	}
+	if err != nil {
 		return Job{}, fmt.Errorf("settle job %s: %w", job.ID, err)
-	case !run.State.Final():
+	}
+	if !run.State.Final() {
+		job.RunID = run.ID
 		return job, nil
 	}
+	return j.settle(ctx, job, run)
+}
+
+// settle makes a job what its ended run says, unless it is settled already.
+func (j *Jobs) settle(ctx context.Context, job Job, run scoring.Run) (Job, error) {
 	status, reason := outcome(run)
-	completed := run.FinishedAt
-	if completed.Before(job.CreatedAt) {
-		completed = j.now()
-	}
 	scored := ""
 	if status == Complete {
 		scored = strconv.FormatInt(run.ScoredAt.UnixMilli(), 10)
 	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
 	reply, err := settleScript.Run(ctx, j.rdb, []string{redis.Job(job.ID)},
-		string(status), completed.UnixMilli(), scored, string(reason)).StringSlice()
+		string(status), run.FinishedAt.UnixMilli(), scored, string(reason)).StringSlice()
 	if err != nil {
 		return Job{}, fmt.Errorf("settle job %s: %w", job.ID, err)
 	}
@@ -117,7 +162,31 @@ func (j *Jobs) Settle(ctx context.Context, job Job) (Job, error) {
 	for i := 0; i+1 < len(reply); i += 2 {
 		fields[reply[i]] = reply[i+1]
 	}
-	return parseJob(job.ID, fields)
+	return decode(job.ID, fields)
+}
+
+// replaceLost returns a run in place of one that Redis has lost: the one that
+// made a record since the job began, or else a run under way.
+func (j *Jobs) replaceLost(ctx context.Context, job Job) (scoring.Run, error) {
+	if j.history != nil {
+		made, err := j.history.FreshSince(ctx, []string{job.Domain}, job.CreatedAt)
+		if err != nil {
+			return scoring.Run{}, fmt.Errorf("look for the record of lost run %s: %w", job.RunID, err)
+		}
+		if scoredAt, ok := made[job.Domain]; ok {
+			return scoring.Run{ID: job.RunID, State: scoring.RunSucceeded, ScoredAt: scoredAt, FinishedAt: j.now()}, nil
+		}
+	}
+	run, err := j.runs.Reopen(ctx, job.RunID, job.Domain)
+	if err != nil || run.ID == job.RunID {
+		return run, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	if err := rebindScript.Run(ctx, j.rdb, []string{redis.Job(job.ID)}, job.RunID, run.ID).Err(); err != nil {
+		return scoring.Run{}, fmt.Errorf("have job wait for run %s: %w", run.ID, err)
+	}
+	return run, nil
 }
 
 func outcome(run scoring.Run) (Status, FailureReason) {
@@ -135,22 +204,26 @@ func outcome(run scoring.Run) (Status, FailureReason) {
 	return Failed, RunFailed
 }
 
-func parseJob(id string, fields map[string]string) (Job, error) {
+// decode reads a job from the fields of its hash, which the admission wrote.
+func decode(id string, fields map[string]string) (Job, error) {
 	if fields["run"] == "" {
 		return Job{}, ErrNotFound
 	}
-	return Job{
-		ID: id, AccountID: fields["account"], Domain: fields["domain"], RunID: fields["run"],
-		Status: Status(fields["status"]), CreatedAt: millis(fields["created"]), CompletedAt: millis(fields["completed"]),
-		ScoredAt: millis(fields["scored"]), FailureReason: FailureReason(fields["reason"]),
-	}, nil
-}
-
-// millis reads a time in unix milliseconds; an empty text is the zero time.
-func millis(s string) time.Time {
-	ms, err := strconv.ParseInt(s, 10, 64)
-	if err != nil {
-		return time.Time{}
+	job := Job{
+		ID: id, AccountID: fields["account"], KeyID: fields["key"], Domain: fields["domain"], RunID: fields["run"],
+		Status: Status(fields["status"]), FailureReason: FailureReason(fields["reason"]),
 	}
-	return time.UnixMilli(ms).UTC()
+	for name, at := range map[string]*time.Time{
+		"created": &job.CreatedAt, "completed": &job.CompletedAt, "scored": &job.ScoredAt,
+	} {
+		if fields[name] == "" {
+			continue
+		}
+		ms, err := strconv.ParseInt(fields[name], 10, 64)
+		if err != nil {
+			return Job{}, fmt.Errorf("read %s of job %s: %w", name, id, err)
+		}
+		*at = time.UnixMilli(ms).UTC()
+	}
+	return job, nil
 }

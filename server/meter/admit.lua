@@ -1,45 +1,74 @@
--- Admits a cold call: checks the monthly budget, then the breaker of the key, then
--- that of the account; if all allow it, counts it, opens or shares the run of the
--- domain and writes the job. Called again with the same job id it answers the same.
--- KEYS: 1 month counter STRING, 2 key window ZSET, 3 account window ZSET, 4 job HASH,
---       5 in-flight STRING of the domain, 6 open runs ZSET
--- ARGV: 1 now (unix ms), 2 monthly budget (-1: unmetered), 3 key limit, 4 key window (ms),
---       5 account limit (-1: none), 6 account window (ms), 7 expiry of the month counter (unix ms),
---       8 job id, 9 run id to use if the domain has none under way, 10 account id, 11 key id,
---       12 domain, 13 expiry of job and run (unix ms), 14 run key prefix
--- Returns {"admitted", run id, 1 if the run is new, cold calls of the month},
---   {"monthly_cap"}, {"per_key_cold_1h", ms until there is room}, {"account_cold_24h", ms},
---   or {"unknown"} when the month counter is not there and must be rebuilt first.
+-- admit decides on a cold call: the monthly budget first, then the breaker of the
+-- key, then that of the account. If all allow it, it counts the call, opens or
+-- joins the run of the domain and writes the job, all at once. Admitting a job id
+-- twice is admitting it once, since a client may repeat a call whose answer it lost.
+-- KEYS: see run.lua and charge.lua
+-- ARGV[1] now in ms
+-- ARGV[2] monthly budget, -1 for unmetered     ARGV[3] ms to keep the month's count
+-- ARGV[4] limit of the key                     ARGV[5] its window in ms
+-- ARGV[6] limit of the account, -1 for none    ARGV[7] its window in ms
+-- ARGV[8] job id    ARGV[9] id for a new run   ARGV[10] ttl of both in ms
+-- ARGV[11] account  ARGV[12] key               ARGV[13] domain
+-- ARGV[14] hash of the body, '' without an Idempotency-Key   ARGV[15] ms for which it is remembered
+-- returns {'unknown'}                   the count is not there and must be filled in first
+--         {'reused'}                    the Idempotency-Key was used with another body
+--         {'monthly_cap', 0, used}
+--         {'per_key_cold_1h', ms until there is room, used}
+--         {'account_cold_24h', ms until there is room, used}
+--         {'admitted' or 'replayed', 0, used, job id, run id, created}
 local now = tonumber(ARGV[1])
 
-local function room_after(window, limit, span)
-  redis.call('ZREMRANGEBYSCORE', window, '-inf', now - span)
-  local count = redis.call('ZCARD', window)
-  if limit < 0 or count < limit then return 0 end
-  if limit == 0 then return span end
-  local entry = redis.call('ZRANGE', window, count - limit, count - limit, 'WITHSCORES')
-  return tonumber(entry[2]) + span - now
-end
-
-local run = redis.call('HGET', KEYS[4], 'run')
-local used = tonumber(redis.call('GET', KEYS[1]))
-if run then return {'admitted', run, 0, used or 0} end
+local used = tonumber(redis.call('GET', MONTH))
 if not used then return {'unknown'} end
 
-local budget = tonumber(ARGV[2])
-if budget >= 0 and used >= budget then return {'monthly_cap'} end
-local wait = room_after(KEYS[2], tonumber(ARGV[3]), tonumber(ARGV[4]))
-if wait > 0 then return {'per_key_cold_1h', wait} end
-wait = room_after(KEYS[3], tonumber(ARGV[5]), tonumber(ARGV[6]))
-if wait > 0 then return {'account_cold_24h', wait} end
+local done = redis.call('HMGET', JOB, 'run', 'created')
+if done[1] then return {'admitted', 0, used, ARGV[8], done[1], done[2]} end
 
-used = redis.call('INCR', KEYS[1])
-redis.call('PEXPIREAT', KEYS[1], ARGV[7])
-redis.call('ZADD', KEYS[2], now, ARGV[8])
-redis.call('PEXPIRE', KEYS[2], ARGV[4])
-redis.call('ZADD', KEYS[3], now, ARGV[8])
-redis.call('PEXPIRE', KEYS[3], ARGV[6])
-local id, new = open_run(KEYS[5], KEYS[6], ARGV[14], ARGV[9], ARGV[12], 'api', now, ARGV[13])
-redis.call('HSET', KEYS[4], 'account', ARGV[10], 'key', ARGV[11], 'domain', ARGV[12], 'run', id, 'created', now, 'status', 'pending')
-redis.call('PEXPIREAT', KEYS[4], ARGV[13])
-return {'admitted', id, new, used}
+if ARGV[14] ~= '' then
+  local body, job, at = unpack(redis.call('HMGET', IDEMPOTENCY, 'body', 'job', 'at'))
+  if body and now - at < tonumber(ARGV[15]) then
+    if body ~= ARGV[14] then return {'reused'} end
+    local run, created = unpack(redis.call('HMGET', IDEMPOTENCY, 'run', 'at'))
+    return {'replayed', 0, used, job, run, created}
+  end
+end
+
+local budget = tonumber(ARGV[2])
+if budget >= 0 and used >= budget then return {'monthly_cap', 0, used} end
+
+-- wait_for_room returns the ms until a window has room, 0 when it has. A call
+-- leaves a window exactly one span after it was made.
+local function wait_for_room(window, limit, span)
+  redis.call('ZREMRANGEBYSCORE', window, '-inf', now - span)
+  local count = redis.call('ZCARD', window)
+  if count < limit then return 0 end
+  local leaving = redis.call('ZRANGE', window, count - limit, count - limit, 'WITHSCORES')
+  return leaving[2] + span - now
+end
+
+local key_limit, key_span = tonumber(ARGV[4]), tonumber(ARGV[5])
+local account_limit, account_span = tonumber(ARGV[6]), tonumber(ARGV[7])
+local wait = wait_for_room(KEY_WINDOW, key_limit, key_span)
+if wait > 0 then return {'per_key_cold_1h', wait, used} end
+if account_limit >= 0 then
+  wait = wait_for_room(ACCOUNT_WINDOW, account_limit, account_span)
+  if wait > 0 then return {'account_cold_24h', wait, used} end
+  redis.call('ZADD', ACCOUNT_WINDOW, now, ARGV[8])
+  redis.call('PEXPIRE', ACCOUNT_WINDOW, account_span)
+end
+redis.call('ZADD', KEY_WINDOW, now, ARGV[8])
+redis.call('PEXPIRE', KEY_WINDOW, key_span)
+used = redis.call('INCR', MONTH)
+redis.call('PEXPIRE', MONTH, ARGV[3])
+
+local run = open_run(ARGV[13], ARGV[9], 'api', now, ARGV[10])
+redis.call('HSET', JOB, 'account', ARGV[11], 'key', ARGV[12], 'domain', ARGV[13],
+  'run', run, 'created', ARGV[1], 'status', 'pending')
+redis.call('PEXPIRE', JOB, ARGV[10])
+if ARGV[14] ~= '' then
+  redis.call('DEL', IDEMPOTENCY)
+  redis.call('HSET', IDEMPOTENCY, 'body', ARGV[14], 'job', ARGV[8], 'run', run, 'at', ARGV[1])
+  redis.call('PEXPIRE', IDEMPOTENCY, ARGV[15])
+end
+note_for_ledger(ARGV[8], ARGV[11], ARGV[12], ARGV[13], run, ARGV[1], false)
+return {'admitted', 0, used, ARGV[8], run, ARGV[1]}

@@ -1,8 +1,3 @@
-// Package meter counts what accounts consume and decides whether a cold call may
-// start: the monthly budget and both circuit breakers, in one atomic step.
-//
-// Counters live in Redis. A copy goes to ClickHouse within a second, and each of
-// the two can be rebuilt from the other.
 package meter
 
 import (
@@ -10,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"gopkg.in/yaml.v3"
@@ -21,32 +20,35 @@ import (
 // Tier holds the limits of one tier. A nil number means unmetered.
 type Tier struct {
 	// FreshnessWindow is the age up to which a stored score is served without a cold run.
-	FreshnessWindow     time.Duration `yaml:"freshness_window"`
-	CachedCallsIncluded *int64        `yaml:"cached_calls_included"`
-	ColdCallsIncluded   *int64        `yaml:"cold_calls_included"`
+	FreshnessWindow     time.Duration
+	CachedCallsIncluded *int64
+	ColdCallsIncluded   *int64
 }
 
 // Limits holds everything that can be set in the file given by --tiers.
 type Limits struct {
-	Tiers    map[account.Tier]Tier `yaml:"tiers"`
-	Breakers Breakers              `yaml:"breakers"`
+	// Tiers has an entry for every tier.
+	Tiers    map[account.Tier]Tier
+	Breakers Breakers
 	// JobTTL is how long a job can be polled after it was made.
-	JobTTL time.Duration `yaml:"job_ttl"`
+	JobTTL time.Duration
 	// RunDeadline bounds one attempt at a cold run.
-	RunDeadline time.Duration `yaml:"run_deadline"`
+	RunDeadline time.Duration
 }
 
 // Breakers stop bursts of cold calls within sliding windows.
 type Breakers struct {
+	// ColdPerKey allows one key so many cold calls within any window.
 	ColdPerKey struct {
-		Limit  int64         `yaml:"limit"`
-		Window time.Duration `yaml:"window"`
-	} `yaml:"cold_per_key"`
-	// ColdPerAccount allows a multiple of the tier's monthly budget.
+		Limit  int64
+		Window time.Duration
+	}
+	// ColdPerAccount allows an account a multiple of its tier's monthly budget
+	// within any window. It never trips for an unmetered tier.
 	ColdPerAccount struct {
-		BudgetMultiple int64         `yaml:"budget_multiple"`
-		Window         time.Duration `yaml:"window"`
-	} `yaml:"cold_per_account"`
+		BudgetMultiple int64
+		Window         time.Duration
+	}
 }
 
 // DefaultLimits returns the limits that hold when no file says otherwise.
@@ -71,7 +73,8 @@ func DefaultLimits() Limits {
 }
 
 // LoadLimits reads a YAML file over the defaults; a file names only what it
-// changes, and an empty path changes nothing. The error joins all faults.
+// changes, and an empty path changes nothing. The error joins all faults, each
+// with its line.
 func LoadLimits(path string) (Limits, error) {
 	if path == "" {
 		return DefaultLimits(), nil
@@ -82,76 +85,163 @@ func LoadLimits(path string) (Limits, error) {
 	}
 	l, err := parseLimits(text)
 	if err != nil {
-		return Limits{}, fmt.Errorf("limits in %s:\n%w", path, err)
+		return Limits{}, fmt.Errorf("read limits in %s:\n%w", path, err)
 	}
 	return l, nil
 }
 
+// Bounds keep products of the numbers within what Redis scripts count exactly.
+const (
+	largestCount    = 1_000_000_000_000
+	largestMultiple = 1000
+	longestDuration = 10 * 365 * 24 * time.Hour
+)
+
 func parseLimits(text []byte) (Limits, error) {
-	// yaml.v3 replaces the values of a map as a whole, so tiers are read over
-	// their defaults one by one.
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var document, second yaml.Node
+	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+		return DefaultLimits(), nil
+	} else if err != nil {
+		return Limits{}, err
+	}
 	l := DefaultLimits()
-	var file struct {
-		Tiers       map[account.Tier]yaml.Node `yaml:"tiers"`
-		Breakers    *Breakers                  `yaml:"breakers"`
-		JobTTL      *time.Duration             `yaml:"job_ttl"`
-		RunDeadline *time.Duration             `yaml:"run_deadline"`
+	var r limitsReader
+	r.limits(document.Content[0], &l)
+	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
+		r.fault(&second, "", "the file must hold one document")
 	}
-	file.Breakers, file.JobTTL, file.RunDeadline = &l.Breakers, &l.JobTTL, &l.RunDeadline
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	dec.KnownFields(true)
-	var faults []error
-	if err := dec.Decode(&file); err != nil && !errors.Is(err, io.EOF) {
-		faults = append(faults, err)
+	if len(r.faults) > 0 {
+		return Limits{}, errors.Join(r.faults...)
 	}
-	for name, node := range file.Tiers {
-		if _, err := account.ParseTier(string(name)); err != nil {
-			faults = append(faults, fmt.Errorf("tiers, line %d: %w", node.Line, err))
-			continue
-		}
-		tier := l.Tiers[name]
-		if err := decodeTier(&node, &tier); err != nil {
-			faults = append(faults, fmt.Errorf("tiers.%s: %w", name, err))
-			continue
-		}
-		l.Tiers[name] = tier
-	}
-	return l, errors.Join(append(faults, l.validate())...)
+	return l, nil
 }
 
-// decodeTier reads a tier and refuses fields it does not know, which Node.Decode
-// alone would pass over.
-func decodeTier(node *yaml.Node, tier *Tier) error {
-	text, err := yaml.Marshal(node)
-	if err != nil {
-		return err
-	}
-	dec := yaml.NewDecoder(bytes.NewReader(text))
-	dec.KnownFields(true)
-	return dec.Decode(tier)
+// limitsReader reads limits from YAML nodes and remembers every fault.
+type limitsReader struct{ faults []error }
+
+// field reads the value of one field; path leads to it.
+type field func(node *yaml.Node, path string)
+
+func (r *limitsReader) limits(node *yaml.Node, l *Limits) {
+	r.mapping(node, "", map[string]field{
+		"tiers": func(node *yaml.Node, path string) { r.tiers(node, path, l.Tiers) },
+		"breakers": func(node *yaml.Node, path string) {
+			r.mapping(node, path, map[string]field{
+				"cold_per_key": func(node *yaml.Node, path string) {
+					r.mapping(node, path, map[string]field{
+						"limit":  r.count(&l.Breakers.ColdPerKey.Limit, 1, largestCount),
+						"window": r.duration(&l.Breakers.ColdPerKey.Window),
+					})
+				},
+				"cold_per_account": func(node *yaml.Node, path string) {
+					r.mapping(node, path, map[string]field{
+						"budget_multiple": r.count(&l.Breakers.ColdPerAccount.BudgetMultiple, 1, largestMultiple),
+						"window":          r.duration(&l.Breakers.ColdPerAccount.Window),
+					})
+				},
+			})
+		},
+		"job_ttl":      r.duration(&l.JobTTL),
+		"run_deadline": r.duration(&l.RunDeadline),
+	})
 }
 
-func (l Limits) validate() error {
-	var faults []error
-	positive := func(name string, ok bool) {
-		if !ok {
-			faults = append(faults, fmt.Errorf("%s must be greater than 0", name))
-		}
-	}
+func (r *limitsReader) tiers(node *yaml.Node, path string, tiers map[account.Tier]Tier) {
+	fields := make(map[string]field, len(account.Tiers))
 	for _, name := range account.Tiers {
-		tier := l.Tiers[name]
-		positive(fmt.Sprintf("tiers.%s.freshness_window", name), tier.FreshnessWindow > 0)
-		for field, n := range map[string]*int64{"cached_calls_included": tier.CachedCallsIncluded, "cold_calls_included": tier.ColdCallsIncluded} {
-			if n != nil && *n < 0 {
-				faults = append(faults, fmt.Errorf("tiers.%s.%s must be 0 or more, or null for unmetered", name, field))
-			}
+		fields[string(name)] = func(node *yaml.Node, path string) {
+			tier := tiers[name]
+			r.mapping(node, path, map[string]field{
+				"freshness_window":      r.duration(&tier.FreshnessWindow),
+				"cached_calls_included": r.budget(&tier.CachedCallsIncluded),
+				"cold_calls_included":   r.budget(&tier.ColdCallsIncluded),
+			})
+			tiers[name] = tier
 		}
 	}
-	positive("breakers.cold_per_key.limit", l.Breakers.ColdPerKey.Limit > 0)
-	positive("breakers.cold_per_key.window", l.Breakers.ColdPerKey.Window > 0)
-	positive("breakers.cold_per_account.budget_multiple", l.Breakers.ColdPerAccount.BudgetMultiple > 0)
-	positive("breakers.cold_per_account.window", l.Breakers.ColdPerAccount.Window > 0)
-	positive("job_ttl", l.JobTTL > 0)
-	positive("run_deadline", l.RunDeadline > 0)
-	return errors.Join(faults...)
+	r.mapping(node, path, fields)
+}
+
+// mapping reads a mapping whose fields are all known and given once.
+func (r *limitsReader) mapping(node *yaml.Node, path string, fields map[string]field) {
+	node = resolve(node)
+	if node.Kind != yaml.MappingNode {
+		r.fault(node, path, "must be a mapping of "+known(fields))
+		return
+	}
+	seen := make(map[string]bool)
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		name, value := node.Content[i], node.Content[i+1]
+		at := strings.TrimPrefix(path+"."+name.Value, ".")
+		read, ok := fields[name.Value]
+		switch {
+		case !ok:
+			r.fault(name, at, "is not known here: use one of "+known(fields))
+		case seen[name.Value]:
+			r.fault(name, at, "is given twice")
+		default:
+			seen[name.Value] = true
+			read(resolve(value), at)
+		}
+	}
+}
+
+func (r *limitsReader) duration(into *time.Duration) field {
+	return func(node *yaml.Node, path string) {
+		d, err := time.ParseDuration(node.Value)
+		if node.Kind != yaml.ScalarNode || err != nil {
+			r.fault(node, path, "must be a duration such as 90s, 15m or 720h")
+			return
+		}
+		// Redis counts in milliseconds.
+		if d < time.Millisecond || d > longestDuration {
+			r.fault(node, path, fmt.Sprintf("must be more than 0 and at most %dh, not %s", int(longestDuration.Hours()), d))
+			return
+		}
+		*into = d
+	}
+}
+
+func (r *limitsReader) count(into *int64, least, most int64) field {
+	return func(node *yaml.Node, path string) {
+		n, err := strconv.ParseInt(strings.ReplaceAll(node.Value, "_", ""), 10, 64)
+		if node.Kind != yaml.ScalarNode || err != nil || n < least || n > most {
+			r.fault(node, path, fmt.Sprintf("must be a whole number of %d to %d", least, most))
+			return
+		}
+		*into = n
+	}
+}
+
+// budget reads a count that may be null, which means unmetered.
+func (r *limitsReader) budget(into **int64) field {
+	return func(node *yaml.Node, path string) {
+		if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
+			*into = nil
+			return
+		}
+		n := new(int64)
+		before := len(r.faults)
+		r.count(n, 0, largestCount)(node, path)
+		if len(r.faults) == before {
+			*into = n
+		}
+	}
+}
+
+func (r *limitsReader) fault(node *yaml.Node, path, message string) {
+	place := strings.TrimSpace(path + " " + message)
+	r.faults = append(r.faults, fmt.Errorf("line %d: %s", node.Line, place))
+}
+
+func known(fields map[string]field) string {
+	return strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
+}
+
+func resolve(node *yaml.Node) *yaml.Node {
+	if node.Kind == yaml.AliasNode {
+		return node.Alias
+	}
+	return node
 }

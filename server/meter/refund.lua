@@ -1,10 +1,25 @@
--- Takes back the charge of a call whose start failed. Harmless when it was never
--- charged, or was refunded already. The run stays: others may wait for it.
--- KEYS: 1 month counter STRING, 2 key window ZSET, 3 account window ZSET, 4 job HASH
--- ARGV: 1 job id
--- Returns 1 if a charge was taken back.
-if redis.call('DEL', KEYS[4]) == 0 then return 0 end
-redis.call('DECR', KEYS[1])
-redis.call('ZREM', KEYS[2], ARGV[1])
-redis.call('ZREM', KEYS[3], ARGV[1])
+-- refund takes back a cold call whose start failed: the charge, the job, and the
+-- run unless somebody else waits for it or it is being worked on. Refunding a call
+-- that was never charged, or twice, does nothing.
+-- KEYS: see run.lua and charge.lua
+-- ARGV[1] job id
+-- returns 1 if a charge was taken back, else 0
+local account, key, domain, run, created =
+  unpack(redis.call('HMGET', JOB, 'account', 'key', 'domain', 'run', 'created'))
+if not run then return 0 end
+redis.call('DEL', JOB)
+if tonumber(redis.call('GET', MONTH) or 0) > 0 then redis.call('DECR', MONTH) end
+redis.call('ZREM', KEY_WINDOW, ARGV[1])
+redis.call('ZREM', ACCOUNT_WINDOW, ARGV[1])
+if redis.call('HGET', IDEMPOTENCY, 'job') == ARGV[1] then redis.call('DEL', IDEMPOTENCY) end
+note_for_ledger(ARGV[1], account, key, domain, run, created, true)
+
+local state = redis.call('HGET', RUN .. run, 'state')
+if is_open(state) then
+  local waiters = redis.call('HINCRBY', RUN .. run, 'waiters', -1)
+  if waiters <= 0 and state == 'queued' then
+    unlist_run(run, domain)
+    redis.call('DEL', RUN .. run)
+  end
+end
 return 1

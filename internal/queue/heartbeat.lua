@@ -1,0 +1,17 @@
+-- heartbeat extends the leases of the attempts of one worker.
+-- KEYS: see run.lua
+-- ARGV[1] lease in ms, then for each attempt: run id, holder
+-- returns the holders that must stop: their run has ended, or is another's.
+--   A run that Redis has lost is carried on with; its end is written anew.
+local stop = {}
+local lease_end = clock() + ARGV[1]
+for i = 2, #ARGV, 2 do
+  local id, holder = ARGV[i], ARGV[i + 1]
+  local state, current = unpack(redis.call('HMGET', RUN .. id, 'state', 'holder'))
+  if current == holder then
+    redis.call('ZADD', LEASES, lease_end, id)
+  elseif state then
+    stop[#stop + 1] = holder
+  end
+end
+return stop

@@ -1,0 +1,70 @@
+package queue
+
+import (
+	"context"
+	"time"
+
+	"companyscore/internal/redis"
+	"companyscore/scoring"
+)
+
+const (
+	logInterval    = 250 * time.Millisecond
+	logTimeout     = 30 * time.Second
+	longestLogWait = 30 * time.Second
+)
+
+// writeLog copies the runs that have ended, in this process or in any other,
+// into the run log. They wait in Redis, so that neither a run nor a crash has to
+// wait for the log. It ends with ctx, after a last round.
+func (s *Server) writeLog(ctx context.Context) {
+	wait := logInterval
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-time.After(wait):
+		}
+		// The last round is under a deadline of its own.
+		roundCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
+		if ctx.Err() != nil {
+			cancel()
+			roundCtx, cancel = context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
+		}
+		err := s.writeLogRound(roundCtx)
+		cancel()
+		if err == nil {
+			wait = logInterval
+			continue
+		}
+		wait = min(2*wait, longestLogWait)
+		s.queue.cfg.Logger.Warn("run log is behind", "error", err)
+	}
+}
+
+// writeLogRound writes until no ended run waits.
+func (s *Server) writeLogRound(ctx context.Context) error {
+	for {
+		ids, err := s.queue.redis.SRandMemberN(ctx, redis.RunLog(), pageSize).Result()
+		if err != nil || len(ids) == 0 {
+			return err
+		}
+		found, err := s.queue.GetMany(ctx, ids...)
+		if err != nil {
+			return err
+		}
+		runs := make([]scoring.Run, 0, len(found))
+		for _, run := range found {
+			if run.State.Final() { // not so if it expired or was lost
+				runs = append(runs, run)
+			}
+		}
+		if len(runs) > 0 {
+			if err := s.cfg.Log.WriteRuns(ctx, runs); err != nil {
+				return err
+			}
+		}
+		if err := s.queue.redis.SRem(ctx, redis.RunLog(), ids).Err(); err != nil {
+			return err
+		}
+	}
+}

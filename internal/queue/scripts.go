@@ -1,0 +1,46 @@
+package queue
+
+import (
+	"embed"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"companyscore/internal/redis"
+)
+
+//go:embed *.lua
+var luaFiles embed.FS
+
+// The scripts of this package; each file's header says what it takes and returns.
+var (
+	startScript     = Script(lua("start.lua"))
+	beginScript     = Script(lua("begin.lua"))
+	heartbeatScript = Script(lua("heartbeat.lua"))
+	finishScript    = Script(lua("finish.lua"))
+	releaseScript   = Script(lua("release.lua"))
+	abortScript     = Script(lua("abort.lua"))
+	reclaimScript   = Script(lua("reclaim.lua"))
+	retaskScript    = Script(lua("retask.lua"))
+	scanScript      = Script(lua("scan.lua"))
+)
+
+// Script makes a script of the cold path: the text may use the functions of
+// run.lua, which alone know the layout of a run. Its first keys are [ScriptKeys].
+func Script(text string) *goredis.Script {
+	return goredis.NewScript(lua("run.lua") + text)
+}
+
+// ScriptKeys returns the keys with which a script of the cold path begins, and
+// then more, which the script finds behind them.
+func ScriptKeys(more ...string) []string {
+	keys := []string{redis.OpenRuns(), redis.Leases(), redis.RunLog(), redis.Run(""), redis.InFlight("")}
+	return append(keys, more...)
+}
+
+func lua(name string) string {
+	text, err := luaFiles.ReadFile(name)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}

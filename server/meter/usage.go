@@ -1,0 +1,112 @@
+package meter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"companyscore/internal/redis"
+	"companyscore/server/account"
+)
+
+// Usage is what an account used in the running month, and what it may use.
+type Usage struct {
+	AccountID   string       `json:"user_id"`
+	Period      string       `json:"period"` // YYYY-MM
+	Tier        account.Tier `json:"tier"`
+	TotalCalls  int64        `json:"total_calls"`
+	ColdCalls   int64        `json:"cold_calls"`
+	CachedCalls int64        `json:"cached_calls"`
+	LastReset   time.Time    `json:"last_reset"`
+	NextReset   time.Time    `json:"next_reset"`
+	TierLimits  TierLimits   `json:"tier_limits"`
+}
+
+// TierLimits is a tier as callers see it. A null number means unmetered.
+type TierLimits struct {
+	CachedCallsIncluded  *int64  `json:"cached_calls_included"`
+	ColdCallsIncluded    *int64  `json:"cold_calls_included"`
+	FreshnessWindowHours float64 `json:"freshness_window_hours"`
+}
+
+// Usage returns the counts of the month of now. Every call that this process has
+// counted is in them; those of other servers are within a tenth of a second.
+func (m *Meter) Usage(ctx context.Context, acct account.Account, now time.Time) (Usage, error) {
+	// While we read, no batch moves from the process to Redis.
+	m.batchMu.RLock()
+	defer m.batchMu.RUnlock()
+	key := monthOf(acct.ID, now)
+	counts, err := m.read(ctx, []month{key})
+	if err == nil && counts[0].missing {
+		if err = m.refill(ctx, key, acct.Tier, now); err == nil {
+			counts, err = m.read(ctx, []month{key})
+		}
+	}
+	if err != nil {
+		return Usage{}, fmt.Errorf("read usage of account %s: %w", acct.ID, err)
+	}
+	cached, cold := counts[0].cached, counts[0].cold
+	if t := m.batch[key]; t != nil && counts[0].lastBatch < m.batchCount {
+		cached += t.calls.Load()
+	}
+	m.mu.RLock()
+	if t := m.tallies[key]; t != nil {
+		cached += t.calls.Load()
+	}
+	m.mu.RUnlock()
+	tier := m.limits.Tiers[acct.Tier]
+	return Usage{
+		AccountID: acct.ID, Period: key.period(), Tier: acct.Tier,
+		TotalCalls: cached + cold, ColdCalls: cold, CachedCalls: cached,
+		LastReset: key.start(), NextReset: key.end(),
+		TierLimits: TierLimits{tier.CachedCallsIncluded, tier.ColdCallsIncluded, tier.FreshnessWindow.Hours()},
+	}, nil
+}
+
+// counts is what Redis holds about a month of an account.
+type counts struct {
+	cached, cold int64
+	// lastBatch is the last batch of this process in cached.
+	lastBatch uint64
+	// missing says that Redis does not have one of the counts.
+	missing bool
+}
+
+// read returns the counts of the months, in their order.
+func (m *Meter) read(ctx context.Context, months []month) ([]counts, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	pipe := m.redis.Pipeline()
+	cached := make([]*goredis.SliceCmd, len(months))
+	cold := make([]*goredis.StringCmd, len(months))
+	for i, key := range months {
+		cached[i] = pipe.HMGet(ctx, redis.CachedMonth(key.account, key.period()), "count", m.server)
+		cold[i] = pipe.Get(ctx, redis.ColdMonth(key.account, key.period()))
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+		return nil, err
+	}
+	found := make([]counts, len(months))
+	for i := range months {
+		count, hasCached := cached[i].Val()[0].(string)
+		batch, _ := cached[i].Val()[1].(string)
+		if !hasCached || errors.Is(cold[i].Err(), goredis.Nil) {
+			found[i].missing = true
+			continue
+		}
+		var err, coldErr, batchErr error
+		found[i].cached, err = strconv.ParseInt(count, 10, 64)
+		found[i].cold, coldErr = cold[i].Int64()
+		if batch != "" {
+			found[i].lastBatch, batchErr = strconv.ParseUint(batch, 10, 64)
+		}
+		if err := errors.Join(err, coldErr, batchErr); err != nil {
+			return nil, err
+		}
+	}
+	return found, nil
+}
