@@ -1,0 +1,207 @@
+// Package clickhouse is the way to ClickHouse: one connection pool, the schema,
+// and one function for each query. Nothing else in the project speaks to it.
+//
+// Errors of the driver become the sentinels of the packages whose meaning they
+// carry (scoring.ErrNotFound, account.ErrNotFound); all others come from the
+// store and may go away by themselves.
+package clickhouse
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+)
+
+// Config says which ClickHouse to use.
+type Config struct {
+	// URL is clickhouse:// or http(s)://user:password@host:port/database.
+	URL string
+	// QueryTimeout bounds a query whose context has no deadline; zero means 30 s.
+	QueryTimeout time.Duration
+	// MaxConns bounds the connections; zero means 16.
+	MaxConns int
+}
+
+// DB is a pool of connections to one database. It is safe for concurrent use.
+type DB struct {
+	conn     driver.Conn
+	options  *ch.Options
+	database string
+	timeout  time.Duration
+}
+
+// Open connects to a ClickHouse and checks that it answers. The database of the
+// URL need not exist yet: Migrate makes it. The caller closes the DB.
+func Open(ctx context.Context, cfg Config) (*DB, error) {
+	if cfg.QueryTimeout == 0 {
+		cfg.QueryTimeout = 30 * time.Second
+	}
+	if cfg.MaxConns == 0 {
+		cfg.MaxConns = 16
+	}
+	opt, err := parseURL(cfg.URL)
+	if err != nil {
+		return nil, err
+	}
+	opt.DialTimeout = 5 * time.Second
+	opt.ReadTimeout = cfg.QueryTimeout
+	opt.MaxOpenConns, opt.MaxIdleConns = cfg.MaxConns, cfg.MaxConns
+	db := &DB{options: opt, database: opt.Auth.Database, timeout: cfg.QueryTimeout}
+	if db.conn, err = ch.Open(opt); err != nil {
+		return nil, fmt.Errorf("open ClickHouse: %w", err)
+	}
+	if err := db.Ping(ctx); err != nil && !isCode(err, codeUnknownDatabase) {
+		db.conn.Close()
+		return nil, fmt.Errorf("reach ClickHouse: %w", err)
+	}
+	return db, nil
+}
+
+func parseURL(raw string) (*ch.Options, error) {
+	u, err := url.Parse(raw)
+	if err != nil {
+		// The text may hold a password, so it is not repeated.
+		return nil, errors.New("the ClickHouse URL cannot be read: write http://user:password@host:8123/database")
+	}
+	switch u.Scheme {
+	case "http", "https", "clickhouse":
+	default:
+		return nil, fmt.Errorf("ClickHouse URL scheme %q: use http, https or clickhouse", u.Scheme)
+	}
+	if strings.Trim(u.Path, "/") == "" {
+		u.Path = "/default"
+	}
+	opt, err := ch.ParseDSN(u.String())
+	if err != nil {
+		return nil, fmt.Errorf("read ClickHouse URL: %w", err)
+	}
+	return opt, nil
+}
+
+// Ping returns nil when ClickHouse answers a query.
+func (db *DB) Ping(ctx context.Context) error {
+	ctx, cancel := db.bound(ctx)
+	defer cancel()
+	return db.conn.Ping(ctx)
+}
+
+// Close closes the connections.
+func (db *DB) Close() error { return db.conn.Close() }
+
+// bound gives a context the deadline of a query if it has none.
+func (db *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, db.timeout)
+}
+
+// first scans the only row of a query into dest, a pointer to a row struct. It
+// reports whether there was one.
+func (db *DB) first(ctx context.Context, dest any, query string, args ...any) (bool, error) {
+	ctx, cancel := db.bound(ctx)
+	defer cancel()
+	rows, err := db.conn.Query(ctx, query, args...)
+	if err != nil {
+		return false, err
+	}
+	defer rows.Close()
+	if !rows.Next() {
+		return false, rows.Err()
+	}
+	if err := rows.ScanStruct(dest); err != nil {
+		return false, err
+	}
+	return true, rows.Err()
+}
+
+// list scans all rows of a query into dest, a pointer to a slice of row structs.
+func (db *DB) list(ctx context.Context, dest any, query string, args ...any) error {
+	ctx, cancel := db.bound(ctx)
+	defer cancel()
+	return db.conn.Select(ctx, dest, query, args...)
+}
+
+// insert writes rows, pointers to row structs, with one insert.
+func insert[Row any](ctx context.Context, db *DB, query string, rows []*Row) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	ctx, cancel := db.bound(ctx)
+	defer cancel()
+	batch, err := db.conn.PrepareBatch(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer batch.Close()
+	for _, row := range rows {
+		if err := batch.AppendStruct(row); err != nil {
+			return &badRowError{err}
+		}
+	}
+	return batch.Send()
+}
+
+// badRowError says that a row could not even be sent.
+type badRowError struct{ err error }
+
+func (e *badRowError) Error() string { return e.err.Error() }
+func (e *badRowError) Unwrap() error { return e.err }
+
+// Codes of ClickHouse's exceptions that we act on.
+const (
+	codeUnknownDatabase = 81
+	codeTooManyParts    = 252
+	codeTooManyQueries  = 202
+	codeTimeout         = 159
+	codeMemory          = 241
+)
+
+func isCode(err error, codes ...int32) bool {
+	var e *ch.Exception
+	if !errors.As(err, &e) {
+		return false
+	}
+	for _, code := range codes {
+		if e.Code == code {
+			return true
+		}
+	}
+	return false
+}
+
+// isBadData reports whether an insert failed because of what was inserted, so
+// that trying the same again is of no use.
+func isBadData(err error) bool {
+	var row *badRowError
+	if errors.As(err, &row) {
+		return true
+	}
+	var e *ch.Exception
+	return errors.As(err, &e) && !isCode(err, codeTooManyParts, codeTooManyQueries, codeTimeout, codeMemory, codeUnknownDatabase)
+}
+
+// millis is a time as a query parameter.
+func millis(t time.Time) int64 { return t.UnixMilli() }
+
+// never is how ClickHouse's DateTime64 columns hold a time that is not set.
+func never(t time.Time) time.Time {
+	if t.IsZero() {
+		return time.UnixMilli(0).UTC()
+	}
+	return t
+}
+
+// since undoes never.
+func since(t time.Time) time.Time {
+	if t.UnixMilli() == 0 {
+		return time.Time{}
+	}
+	return t.UTC()
+}

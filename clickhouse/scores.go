@@ -1,0 +1,219 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+
+	"companyscore/scoring"
+	"companyscore/sql"
+)
+
+var (
+	scoreInsert    = sql.Query("score_insert")
+	scoreHead      = sql.Query("score_head")
+	scoreRecord    = sql.Query("score_record")
+	scoreReference = sql.Query("score_reference")
+	scoreFresh     = sql.Query("score_fresh")
+)
+
+// Scores reads and writes records. It is safe for concurrent use.
+type Scores struct {
+	db     *DB
+	writer *writer
+}
+
+// NewScores returns the records of a database. Close it before the database, to
+// have what is under way written.
+func NewScores(db *DB, cfg WriterConfig) *Scores {
+	return &Scores{db: db, writer: newWriter(db, cfg)}
+}
+
+// Write stores a record and returns when it is durable. Writing a record again
+// replaces it. While ClickHouse does not answer it tries again until ctx ends; an
+// error then says nothing about whether the record arrived.
+func (s *Scores) Write(ctx context.Context, rec scoring.Record) error {
+	return s.writer.write(ctx, newRecordRow(rec))
+}
+
+// Close refuses further records, waits until those under way are written or ctx
+// ends, and ends the writer.
+func (s *Scores) Close(ctx context.Context) error { return s.writer.close(ctx) }
+
+// headRow is what both tables hold of a record.
+type headRow struct {
+	Domain            string    `ch:"domain"`
+	ScoredAt          time.Time `ch:"scored_at"`
+	PipelineVersion   string    `ch:"pipeline_version"`
+	RunID             string    `ch:"run_id"`
+	CompanyName       string    `ch:"company_name"`
+	Country           string    `ch:"country"`
+	Sector            string    `ch:"sector"`
+	GeoScope          string    `ch:"geo_scope"`
+	Profile           string    `ch:"profile"`
+	Rating            string    `ch:"rating"`
+	Composite         float64   `ch:"composite"`
+	Base              float64   `ch:"base"`
+	ScalePremium      float64   `ch:"scale_premium"`
+	TeamStructure     float64   `ch:"team_structure"`
+	MarketPosition    float64   `ch:"market_position"`
+	MomentumTailwinds float64   `ch:"momentum_tailwinds"`
+	FinancialHealth   float64   `ch:"financial_health"`
+	MomentumIndex     float64   `ch:"momentum_index"`
+	CompletenessPct   float64   `ch:"completeness_pct"`
+	Confidence        string    `ch:"confidence"`
+}
+
+// recordRow is a row of score_history.
+type recordRow struct {
+	headRow
+	TeamCompleteness      float64     `ch:"team_structure_completeness_pct"`
+	MarketCompleteness    float64     `ch:"market_position_completeness_pct"`
+	MomentumCompleteness  float64     `ch:"momentum_tailwinds_completeness_pct"`
+	FinancialCompleteness float64     `ch:"financial_health_completeness_pct"`
+	SignalID              []string    `ch:"signal.id"`
+	SignalState           []string    `ch:"signal.state"`
+	SignalRaw             []float64   `ch:"signal.raw"`
+	SignalScore           []float64   `ch:"signal.score"`
+	SignalSource          []string    `ch:"signal.source"`
+	SignalReason          []string    `ch:"signal.reason"`
+	WarningSource         []string    `ch:"warning.source"`
+	WarningCode           []string    `ch:"warning.code"`
+	WarningAt             []time.Time `ch:"warning.at"`
+}
+
+func newRecordRow(r scoring.Record) *recordRow {
+	row := &recordRow{
+		headRow: headRow{
+			Domain: r.Domain, ScoredAt: r.ScoredAt, PipelineVersion: r.PipelineVersion, RunID: r.RunID,
+			CompanyName: r.CompanyName, Country: r.Country, Sector: r.Sector, GeoScope: r.GeoScope,
+			Profile: string(r.Profile), Rating: string(r.Rating), Composite: r.Composite, Base: r.Base, ScalePremium: r.ScalePremium,
+			TeamStructure: r.Buckets.TeamStructure, MarketPosition: r.Buckets.MarketPosition,
+			MomentumTailwinds: r.Buckets.MomentumTailwinds, FinancialHealth: r.Buckets.FinancialHealth,
+			MomentumIndex: r.MomentumIndex, CompletenessPct: r.CompletenessPct, Confidence: string(r.Confidence),
+		},
+		TeamCompleteness: r.BucketCompleteness.TeamStructure, MarketCompleteness: r.BucketCompleteness.MarketPosition,
+		MomentumCompleteness: r.BucketCompleteness.MomentumTailwinds, FinancialCompleteness: r.BucketCompleteness.FinancialHealth,
+	}
+	for _, s := range r.Signals {
+		row.SignalID = append(row.SignalID, s.ID)
+		row.SignalState = append(row.SignalState, string(s.State))
+		row.SignalRaw = append(row.SignalRaw, s.Raw)
+		row.SignalScore = append(row.SignalScore, s.Score)
+		row.SignalSource = append(row.SignalSource, s.Source)
+		row.SignalReason = append(row.SignalReason, string(s.Reason))
+	}
+	for _, w := range r.Warnings {
+		row.WarningSource = append(row.WarningSource, w.Source)
+		row.WarningCode = append(row.WarningCode, w.Code)
+		row.WarningAt = append(row.WarningAt, w.At)
+	}
+	return row
+}
+
+func (h *headRow) record() scoring.Record {
+	return scoring.Record{
+		Domain: h.Domain, ScoredAt: h.ScoredAt.UTC(), PipelineVersion: h.PipelineVersion, RunID: h.RunID,
+		CompanyName: h.CompanyName, Country: h.Country, Sector: h.Sector, GeoScope: h.GeoScope,
+		Profile: scoring.Profile(h.Profile), Rating: scoring.Rating(h.Rating), Composite: h.Composite, Base: h.Base, ScalePremium: h.ScalePremium,
+		Buckets: scoring.BucketScores{
+			TeamStructure: h.TeamStructure, MarketPosition: h.MarketPosition,
+			MomentumTailwinds: h.MomentumTailwinds, FinancialHealth: h.FinancialHealth,
+		},
+		MomentumIndex: h.MomentumIndex, CompletenessPct: h.CompletenessPct, Confidence: scoring.Band(h.Confidence),
+	}
+}
+
+func (r *recordRow) record() scoring.Record {
+	rec := r.headRow.record()
+	rec.BucketCompleteness = scoring.BucketScores{
+		TeamStructure: r.TeamCompleteness, MarketPosition: r.MarketCompleteness,
+		MomentumTailwinds: r.MomentumCompleteness, FinancialHealth: r.FinancialCompleteness,
+	}
+	for i := range r.SignalID {
+		rec.Signals = append(rec.Signals, scoring.SignalScore{
+			ID: r.SignalID[i], State: scoring.State(r.SignalState[i]), Raw: r.SignalRaw[i], Score: r.SignalScore[i],
+			Source: r.SignalSource[i], Reason: scoring.Reason(r.SignalReason[i]),
+		})
+	}
+	for i := range r.WarningSource {
+		rec.Warnings = append(rec.Warnings, scoring.Warning{Source: r.WarningSource[i], Code: r.WarningCode[i], At: r.WarningAt[i].UTC()})
+	}
+	return rec
+}
+
+// LatestHead returns the newest record of a company without its signals,
+// warnings and completeness per bucket, or scoring.ErrNotFound.
+func (s *Scores) LatestHead(ctx context.Context, domain string) (scoring.Record, error) {
+	var row headRow
+	found, err := s.db.first(ctx, &row, scoreHead, ch.Named("domain", domain))
+	if err == nil && !found {
+		err = scoring.ErrNotFound
+	}
+	if err != nil {
+		return scoring.Record{}, fmt.Errorf("latest score of %s: %w", domain, err)
+	}
+	return row.record(), nil
+}
+
+// Latest returns the newest record of a company, whole, or scoring.ErrNotFound.
+func (s *Scores) Latest(ctx context.Context, domain string) (scoring.Record, error) {
+	var row recordRow
+	found, err := s.db.first(ctx, &row, scoreRecord, ch.Named("domain", domain))
+	if err == nil && !found {
+		err = scoring.ErrNotFound
+	}
+	if err != nil {
+		return scoring.Record{}, fmt.Errorf("latest record of %s: %w", domain, err)
+	}
+	return row.record(), nil
+}
+
+// Reference returns the record the momentum index of a record made now compares
+// with, or nil when there is none of the current pipeline version and a fitting age.
+func (s *Scores) Reference(ctx context.Context, domain string, now time.Time) (*scoring.Reference, error) {
+	var row struct {
+		ScoredAt time.Time `ch:"scored_at"`
+		Base     float64   `ch:"base"`
+	}
+	days := func(d time.Duration) uint16 { return uint16(d / (24 * time.Hour)) }
+	found, err := s.db.first(ctx, &row, scoreReference,
+		ch.Named("domain", domain), ch.Named("version", scoring.PipelineVersion), ch.Named("now_ms", millis(now)),
+		ch.Named("min_days", days(scoring.ReferenceMinAge)), ch.Named("best_days", days(scoring.ReferenceAge)), ch.Named("max_days", days(scoring.ReferenceMaxAge)))
+	if err != nil {
+		return nil, fmt.Errorf("reference score of %s: %w", domain, err)
+	}
+	if !found {
+		return nil, nil
+	}
+	return &scoring.Reference{ScoredAt: row.ScoredAt.UTC(), Base: row.Base}, nil
+}
+
+// freshPage is how many domains are asked about at once: their text must fit
+// into the URL of an HTTP request.
+const freshPage = 200
+
+// FreshSince returns those of the domains whose newest record of the current
+// pipeline version is not older than an instant, with the time of that record.
+func (s *Scores) FreshSince(ctx context.Context, domains []string, at time.Time) (map[string]time.Time, error) {
+	fresh := make(map[string]time.Time)
+	for len(domains) > 0 {
+		page := domains[:min(len(domains), freshPage)]
+		domains = domains[len(page):]
+		var rows []struct {
+			Domain   string    `ch:"domain"`
+			ScoredAt time.Time `ch:"scored_at"`
+		}
+		err := s.db.list(ctx, &rows, scoreFresh,
+			ch.Named("domains", page), ch.Named("version", scoring.PipelineVersion), ch.Named("since_ms", millis(at)))
+		if err != nil {
+			return nil, fmt.Errorf("find fresh scores: %w", err)
+		}
+		for _, row := range rows {
+			fresh[row.Domain] = row.ScoredAt.UTC()
+		}
+	}
+	return fresh, nil
+}

@@ -1,0 +1,182 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+
+	"companyscore/scoring"
+	"companyscore/server/meter"
+	"companyscore/sql"
+)
+
+var (
+	usageInsert = sql.Query("usage_insert")
+	usageGet    = sql.Query("usage_get")
+	coldInsert  = sql.Query("cold_insert")
+	coldSince   = sql.Query("cold_since")
+	runInsert   = sql.Query("run_insert")
+	runList     = sql.Query("run_list")
+)
+
+// Usage keeps what accounts consumed. It is safe for concurrent use.
+type Usage struct{ db *DB }
+
+var _ meter.Ledger = (*Usage)(nil)
+
+// NewUsage returns the usage in a database.
+func NewUsage(db *DB) *Usage { return &Usage{db} }
+
+type usageRow struct {
+	Period      time.Time `ch:"period"`
+	AccountID   string    `ch:"account_id"`
+	Tier        string    `ch:"tier"`
+	CachedCalls uint64    `ch:"cached_calls"`
+	ColdCalls   uint64    `ch:"cold_calls"`
+	UpdatedAt   time.Time `ch:"updated_at"`
+}
+
+// WriteUsage keeps running totals; the newest row of a month is its total.
+func (u *Usage) WriteUsage(ctx context.Context, usage []meter.UsageRow) error {
+	rows := make([]*usageRow, len(usage))
+	for i, r := range usage {
+		period, err := parsePeriod(r.Period)
+		if err != nil {
+			return err
+		}
+		rows[i] = &usageRow{period, r.AccountID, r.Tier, r.CachedCalls, r.ColdCalls, r.UpdatedAt}
+	}
+	if err := insert(ctx, u.db, usageInsert, rows); err != nil {
+		return fmt.Errorf("write usage: %w", err)
+	}
+	return nil
+}
+
+// Usage returns the newest totals of a month, the zero row if there are none.
+func (u *Usage) Usage(ctx context.Context, accountID, period string) (meter.UsageRow, error) {
+	month, err := parsePeriod(period)
+	if err != nil {
+		return meter.UsageRow{}, err
+	}
+	var row struct {
+		Tier        string    `ch:"tier"`
+		CachedCalls uint64    `ch:"cached_calls"`
+		ColdCalls   uint64    `ch:"cold_calls"`
+		UpdatedAt   time.Time `ch:"updated_at"`
+	}
+	found, err := u.db.first(ctx, &row, usageGet, ch.Named("account_id", accountID), ch.Named("period", month.Format(time.DateOnly)))
+	if err != nil {
+		return meter.UsageRow{}, fmt.Errorf("read usage of %s in %s: %w", accountID, period, err)
+	}
+	if !found {
+		return meter.UsageRow{}, nil
+	}
+	return meter.UsageRow{
+		AccountID: accountID, Period: period, Tier: row.Tier,
+		CachedCalls: row.CachedCalls, ColdCalls: row.ColdCalls, UpdatedAt: row.UpdatedAt.UTC(),
+	}, nil
+}
+
+func parsePeriod(period string) (time.Time, error) {
+	month, err := time.Parse("2006-01", period)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("period %q: write YYYY-MM", period)
+	}
+	return month, nil
+}
+
+type coldRow struct {
+	At        time.Time `ch:"at"`
+	JobID     string    `ch:"job_id"`
+	RunID     string    `ch:"run_id"`
+	AccountID string    `ch:"account_id"`
+	KeyID     string    `ch:"key_id"`
+	Domain    string    `ch:"domain"`
+	Refunded  bool      `ch:"refunded"`
+}
+
+// WriteColdCalls keeps calls; one that says refunded beats one that does not.
+func (u *Usage) WriteColdCalls(ctx context.Context, calls []meter.ColdCall) error {
+	rows := make([]*coldRow, len(calls))
+	for i, c := range calls {
+		rows[i] = &coldRow{c.At, c.JobID, c.RunID, c.AccountID, c.KeyID, c.Domain, c.Refunded}
+	}
+	if err := insert(ctx, u.db, coldInsert, rows); err != nil {
+		return fmt.Errorf("write cold calls: %w", err)
+	}
+	return nil
+}
+
+// ColdCallsSince returns the calls of an account after an instant that were not
+// refunded, oldest first.
+func (u *Usage) ColdCallsSince(ctx context.Context, accountID string, at time.Time) ([]meter.ColdCall, error) {
+	var rows []struct {
+		At     time.Time `ch:"at"`
+		JobID  string    `ch:"job_id"`
+		RunID  string    `ch:"run_id"`
+		KeyID  string    `ch:"key_id"`
+		Domain string    `ch:"domain"`
+	}
+	if err := u.db.list(ctx, &rows, coldSince, ch.Named("account_id", accountID), ch.Named("since_ms", millis(at))); err != nil {
+		return nil, fmt.Errorf("read cold calls of %s: %w", accountID, err)
+	}
+	calls := make([]meter.ColdCall, len(rows))
+	for i, r := range rows {
+		calls[i] = meter.ColdCall{JobID: r.JobID, RunID: r.RunID, AccountID: accountID, KeyID: r.KeyID, Domain: r.Domain, At: r.At.UTC()}
+	}
+	return calls, nil
+}
+
+type runRow struct {
+	CreatedAt  time.Time `ch:"created_at"`
+	ID         string    `ch:"id"`
+	Domain     string    `ch:"domain"`
+	State      string    `ch:"state"`
+	Origin     string    `ch:"origin"`
+	StartedAt  time.Time `ch:"started_at"`
+	FinishedAt time.Time `ch:"finished_at"`
+	ScoredAt   time.Time `ch:"scored_at"`
+	Attempts   uint16    `ch:"attempts"`
+	Error      string    `ch:"error"`
+}
+
+// WriteRuns keeps what became of runs. Of several rows of one run the one that
+// got furthest counts: a final state, then the later attempt.
+func (db *DB) WriteRuns(ctx context.Context, runs []scoring.Run) error {
+	type row struct {
+		runRow
+		Revision uint32 `ch:"revision"`
+	}
+	rows := make([]*row, len(runs))
+	for i, r := range runs {
+		revision := uint32(r.Attempts)
+		if r.State.Final() {
+			revision += 1 << 16
+		}
+		rows[i] = &row{runRow{
+			r.CreatedAt, r.ID, r.Domain, string(r.State), r.Origin, never(r.StartedAt), never(r.FinishedAt), never(r.ScoredAt), uint16(r.Attempts), r.Error,
+		}, revision}
+	}
+	if err := insert(ctx, db, runInsert, rows); err != nil {
+		return fmt.Errorf("write run log: %w", err)
+	}
+	return nil
+}
+
+// Runs returns the newest runs of the log, at most limit.
+func (db *DB) Runs(ctx context.Context, limit int) ([]scoring.Run, error) {
+	var rows []runRow
+	if err := db.list(ctx, &rows, runList, ch.Named("limit", uint32(limit))); err != nil {
+		return nil, fmt.Errorf("read run log: %w", err)
+	}
+	runs := make([]scoring.Run, len(rows))
+	for i, r := range rows {
+		runs[i] = scoring.Run{
+			ID: r.ID, Domain: r.Domain, State: scoring.RunState(r.State), Origin: r.Origin, CreatedAt: r.CreatedAt.UTC(),
+			StartedAt: since(r.StartedAt), FinishedAt: since(r.FinishedAt), ScoredAt: since(r.ScoredAt), Attempts: int(r.Attempts), Error: r.Error,
+		}
+	}
+	return runs, nil
+}

@@ -1,0 +1,12 @@
+-- name: migration_table
+-- Makes the table that remembers which migrations were applied.
+CREATE TABLE IF NOT EXISTS schema_migration
+(
+    number UInt32 COMMENT 'Number of the migration',
+    name String COMMENT 'Name of its file',
+    checksum String COMMENT 'SHA-256 of its text in hex',
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was applied first'
+)
+ENGINE = ReplacingMergeTree
+ORDER BY number
+COMMENT 'Migrations of this schema that were applied.'

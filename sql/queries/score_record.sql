@@ -1,0 +1,13 @@
+-- name: score_record
+-- Newest record of one company with its signals: 0 or 1 row. params: domain String.
+SELECT
+    domain, scored_at, pipeline_version, run_id, company_name, country, sector, geo_scope, profile, rating,
+    composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
+    momentum_index, completeness_pct, team_structure_completeness_pct, market_position_completeness_pct,
+    momentum_tailwinds_completeness_pct, financial_health_completeness_pct, confidence,
+    `signal.id`, `signal.state`, `signal.raw`, `signal.score`, `signal.source`, `signal.reason`,
+    `warning.source`, `warning.code`, `warning.at`
+FROM score_history
+WHERE domain = {domain:String}
+ORDER BY domain DESC, scored_at DESC, written_at DESC
+LIMIT 1
