@@ -1,0 +1,574 @@
+package queue_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"companyscore/internal/queue"
+	"companyscore/internal/redis"
+	"companyscore/internal/testenv"
+	"companyscore/scoring"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(victimURL) != "" {
+		runVictim()
+		return
+	}
+	goredis.SetLogger(noLog{}) // tests kill servers; go-redis would tell of every dial
+	os.Exit(m.Run())
+}
+
+type noLog struct{}
+
+func (noLog) Printf(context.Context, string, ...any) {}
+
+var quiet = slog.New(slog.DiscardHandler)
+
+func connect(t *testing.T, url string) goredis.UniversalClient {
+	t.Helper()
+	client, err := redis.Open(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+func newQueue(t *testing.T, url string, cfg queue.Config) *queue.Queue {
+	t.Helper()
+	cfg.Logger = quiet
+	q, err := queue.New(connect(t, url), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return q
+}
+
+// runLog remembers what it is told.
+type runLog struct {
+	mu   sync.Mutex
+	runs map[string]scoring.Run
+	down error
+}
+
+func (l *runLog) WriteRuns(_ context.Context, runs []scoring.Run) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.down != nil {
+		return l.down
+	}
+	if l.runs == nil {
+		l.runs = make(map[string]scoring.Run)
+	}
+	for _, run := range runs {
+		l.runs[run.ID] = run
+	}
+	return nil
+}
+
+func (l *runLog) get(id string) (scoring.Run, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	run, ok := l.runs[id]
+	return run, ok
+}
+
+// work starts a worker and returns the function that shuts it down.
+func work(t *testing.T, q *queue.Queue, cfg queue.ServerConfig, handler queue.Handler) (stop func() error) {
+	t.Helper()
+	if cfg.Log == nil {
+		cfg.Log = &runLog{}
+	}
+	server, err := queue.NewServer(q, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- server.Run(ctx, handler) }()
+	stop = sync.OnceValue(func() error { cancel(); return <-done })
+	t.Cleanup(func() { stop() })
+	return stop
+}
+
+// eventually polls until ok or the time is over.
+func eventually(t *testing.T, within time.Duration, what string, ok func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	for !ok() {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %s", within, what)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+}
+
+func waitFor(t *testing.T, q *queue.Queue, id string, state scoring.RunState, within time.Duration) scoring.Run {
+	t.Helper()
+	var run scoring.Run
+	eventually(t, within, fmt.Sprintf("run %s is %s", id, state), func() bool {
+		var err error
+		run, err = q.Get(context.WithoutCancel(t.Context()), id)
+		return err == nil && run.State == state
+	})
+	return run
+}
+
+func start(t *testing.T, q *queue.Queue, domains ...string) []scoring.Run {
+	t.Helper()
+	runs, err := q.Start(t.Context(), domains...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return runs
+}
+
+func succeed(_ context.Context, run scoring.Run) (time.Time, error) { return run.StartedAt, nil }
+
+func TestRunGoesThroughItsStates(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	client := connect(t, server.URL)
+	q := newQueue(t, server.URL, queue.Config{TTL: time.Hour})
+	run := start(t, q, "acme.com")[0]
+	if run.State != scoring.RunQueued || run.Domain != "acme.com" || run.Origin != queue.OriginOperator || run.CreatedAt.IsZero() {
+		t.Errorf("started run = %+v", run)
+	}
+	log := &runLog{}
+	seen := make(chan scoring.Run, 1)
+	work(t, q, queue.ServerConfig{Log: log}, func(_ context.Context, run scoring.Run) (time.Time, error) {
+		seen <- run
+		return run.StartedAt, nil
+	})
+	if during := <-seen; during.State != scoring.RunRunning || during.Attempts != 1 || during.StartedAt.IsZero() {
+		t.Errorf("run that the handler got = %+v", during)
+	}
+	ended := waitFor(t, q, run.ID, scoring.RunSucceeded, 5*time.Second)
+	if !ended.ScoredAt.Equal(ended.StartedAt) || ended.FinishedAt.IsZero() || ended.Error != "" {
+		t.Errorf("ended run = %+v", ended)
+	}
+	eventually(t, 5*time.Second, "the run is in the log", func() bool { _, ok := log.get(run.ID); return ok })
+	if logged, _ := log.get(run.ID); logged != ended {
+		t.Errorf("logged run = %+v, want %+v", logged, ended)
+	}
+	for _, key := range []string{redis.InFlight("acme.com"), redis.OpenRuns(), redis.Leases()} {
+		if client.Exists(t.Context(), key).Val() != 0 {
+			t.Errorf("%s is left behind", key)
+		}
+	}
+	if ttl := client.TTL(t.Context(), redis.Run(run.ID)).Val(); ttl < 59*time.Minute || ttl > time.Hour {
+		t.Errorf("ended run lives for %s, want an hour", ttl)
+	}
+	if next := start(t, q, "acme.com")[0]; next.ID == run.ID {
+		t.Error("a domain whose run has ended got the same run again")
+	}
+}
+
+func TestStartJoinsRunUnderWay(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	runs := start(t, q, "a.com", "b.com", "a.com")
+	if runs[0].ID != runs[2].ID || runs[0].ID == runs[1].ID || runs[1].Domain != "b.com" {
+		t.Errorf("Start(a, b, a) = %+v", runs)
+	}
+	if n, err := q.Open(t.Context()); n != 2 || err != nil {
+		t.Errorf("Open() = %d, %v; want 2", n, err)
+	}
+	var wg sync.WaitGroup
+	ids := make([]string, 50)
+	for i := range ids {
+		wg.Go(func() {
+			runs, err := q.Start(t.Context(), "c.com")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			ids[i] = runs[0].ID
+		})
+	}
+	wg.Wait()
+	for _, id := range ids {
+		if id != ids[0] {
+			t.Fatalf("concurrent starts of one domain gave runs %s and %s", ids[0], id)
+		}
+	}
+}
+
+func TestEnqueueTwiceRunsOnce(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	run := start(t, q, "acme.com")[0]
+	calls := make(chan struct{}, 10)
+	hold := make(chan struct{})
+	work(t, q, queue.ServerConfig{}, func(_ context.Context, run scoring.Run) (time.Time, error) {
+		calls <- struct{}{}
+		<-hold
+		return run.StartedAt, nil
+	})
+	enqueue := func() {
+		for range 3 {
+			if err := q.Enqueue(t.Context(), run.ID); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	enqueue()
+	<-calls
+	enqueue()
+	close(hold)
+	waitFor(t, q, run.ID, scoring.RunSucceeded, 5*time.Second)
+	enqueue()
+	other := start(t, q, "later.com")[0]
+	waitFor(t, q, other.ID, scoring.RunSucceeded, 5*time.Second)
+	if len(calls) != 1 { // the other run's
+		t.Errorf("handler was called %d times for the run enqueued again, want 0", len(calls)-1)
+	}
+}
+
+func TestListShowsOpenRuns(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	started := make(chan struct{}, 1)
+	work(t, q, queue.ServerConfig{Concurrency: 1, Grace: time.Millisecond}, func(ctx context.Context, _ scoring.Run) (time.Time, error) {
+		started <- struct{}{}
+		<-ctx.Done()
+		return time.Time{}, ctx.Err()
+	})
+	first := start(t, q, "first.com")[0]
+	<-started
+	start(t, q, "second.com", "third.com")
+	f := func(state scoring.RunState, limit int, want int) {
+		t.Helper()
+		runs, err := q.List(t.Context(), state, limit)
+		if err != nil || len(runs) != want {
+			t.Errorf("List(%q, %d) = %d runs, %v; want %d", state, limit, len(runs), err, want)
+		}
+	}
+	f("", 10, 3)
+	f("", 2, 2)
+	f(scoring.RunQueued, 10, 2)
+	f(scoring.RunRunning, 10, 1)
+	if _, err := q.List(t.Context(), scoring.RunFailed, 10); err == nil {
+		t.Error("List of a final state gave no error")
+	}
+	runs, err := q.GetMany(t.Context(), "nothing", first.ID)
+	if err != nil || len(runs) != 2 || runs[0].ID != "" || runs[1].ID != first.ID {
+		t.Errorf("GetMany(unknown, known) = %+v, %v", runs, err)
+	}
+	if _, err := q.Get(t.Context(), "nothing"); !errors.Is(err, scoring.ErrNotFound) {
+		t.Errorf("Get(unknown) = %v, want ErrNotFound", err)
+	}
+}
+
+func TestAbortQueuedRun(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	client := connect(t, server.URL)
+	q := newQueue(t, server.URL, queue.Config{})
+	run := start(t, q, "acme.com")[0]
+	if err := q.Abort(t.Context(), run.ID); err != nil {
+		t.Fatal(err)
+	}
+	if n := client.LLen(t.Context(), "asynq:{"+queue.Name+"}:pending").Val(); n != 0 {
+		t.Errorf("%d tasks of the aborted run are left in the queue", n)
+	}
+	if client.Exists(t.Context(), redis.InFlight("acme.com")).Val() != 0 {
+		t.Error("aborted run is still in flight for its domain")
+	}
+	err := q.Abort(t.Context(), run.ID)
+	if !errors.Is(err, queue.ErrFinal) {
+		t.Errorf("second Abort = %v, want ErrFinal", err)
+	}
+	if err := q.Abort(t.Context(), "nothing"); !errors.Is(err, scoring.ErrNotFound) {
+		t.Errorf("Abort(unknown) = %v, want ErrNotFound", err)
+	}
+	next := start(t, q, "acme.com")[0]
+	work(t, q, queue.ServerConfig{}, func(_ context.Context, r scoring.Run) (time.Time, error) {
+		if r.ID == run.ID {
+			t.Error("aborted run was worked on")
+		}
+		return r.StartedAt, nil
+	})
+	waitFor(t, q, next.ID, scoring.RunSucceeded, 5*time.Second)
+}
+
+func TestAbortRunningRunStopsHandler(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	log := &runLog{}
+	started, stopped := make(chan struct{}), make(chan struct{})
+	work(t, q, queue.ServerConfig{Log: log, Lease: time.Second}, func(ctx context.Context, _ scoring.Run) (time.Time, error) {
+		close(started)
+		<-ctx.Done()
+		close(stopped)
+		return time.Time{}, ctx.Err()
+	})
+	run := start(t, q, "acme.com")[0]
+	<-started
+	if err := q.Abort(t.Context(), run.ID); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, q, run.ID, scoring.RunAborted, 0)
+	select {
+	case <-stopped:
+	case <-time.After(5 * time.Second):
+		t.Fatal("handler of the aborted run was not stopped")
+	}
+	eventually(t, 5*time.Second, "the abort is logged", func() bool {
+		logged, ok := log.get(run.ID)
+		return ok && logged.State == scoring.RunAborted
+	})
+}
+
+func TestHandlerOutcomes(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, testenv.Redis(t).URL, queue.Config{Deadline: time.Second, Attempts: 2})
+	var mu sync.Mutex
+	calls := make(map[string]int)
+	work(t, q, queue.ServerConfig{RetryDelay: time.Millisecond}, func(ctx context.Context, run scoring.Run) (time.Time, error) {
+		mu.Lock()
+		calls[run.Domain]++
+		call := calls[run.Domain]
+		mu.Unlock()
+		switch run.Domain {
+		case "error.com":
+			return time.Time{}, errors.New("source broke")
+		case "panic.com":
+			panic("boom")
+		case "second.com":
+			if call == 1 {
+				return time.Time{}, errors.New("first attempt")
+			}
+		case "slow.com":
+			<-ctx.Done()
+			return time.Time{}, ctx.Err()
+		case "deaf.com":
+			<-t.Context().Done()
+		case "nothing.com":
+			return time.Time{}, nil
+		}
+		return run.StartedAt, nil
+	})
+	f := func(domain string, want scoring.RunState, attempts int, scored bool) {
+		t.Helper()
+		run := start(t, q, domain)[0]
+		run = waitFor(t, q, run.ID, want, 15*time.Second)
+		if run.Attempts != attempts || run.ScoredAt.IsZero() == scored {
+			t.Errorf("%s: %d attempts, scored at %s; want %d attempts, scored %v", domain, run.Attempts, run.ScoredAt, attempts, scored)
+		}
+		if want != scoring.RunSucceeded && run.Error == "" {
+			t.Errorf("%s: no explanation", domain)
+		}
+	}
+	f("good.com", scoring.RunSucceeded, 1, true)
+	f("nothing.com", scoring.RunSucceeded, 1, false)
+	f("error.com", scoring.RunFailed, 2, false)
+	f("panic.com", scoring.RunFailed, 2, false)
+	f("second.com", scoring.RunSucceeded, 2, true)
+	f("slow.com", scoring.RunTimedOut, 1, false)
+	f("deaf.com", scoring.RunTimedOut, 1, false)
+}
+
+func TestReplayedAttemptKeepsStartedAt(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	starts := make(chan time.Time, 2)
+	work(t, q, queue.ServerConfig{RetryDelay: time.Millisecond}, func(_ context.Context, run scoring.Run) (time.Time, error) {
+		starts <- run.StartedAt
+		if run.Attempts == 1 {
+			return time.Time{}, errors.New("again")
+		}
+		return run.StartedAt, nil
+	})
+	start(t, q, "acme.com")
+	if first, second := <-starts, <-starts; !first.Equal(second) {
+		t.Errorf("attempts have StartedAt %s and %s", first, second)
+	}
+}
+
+func TestShutdownPutsRunBack(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	q := newQueue(t, server.URL, queue.Config{})
+	started := make(chan struct{})
+	stop := work(t, q, queue.ServerConfig{Grace: 10 * time.Millisecond}, func(ctx context.Context, _ scoring.Run) (time.Time, error) {
+		close(started)
+		<-ctx.Done()
+		return time.Time{}, ctx.Err()
+	})
+	run := start(t, q, "acme.com")[0]
+	<-started
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	put, err := q.Get(t.Context(), run.ID)
+	if err != nil || put.State != scoring.RunQueued || put.Attempts != 0 {
+		t.Errorf("run after shutdown = %+v, %v; want queued, no attempt counted", put, err)
+	}
+	work(t, newQueue(t, server.URL, queue.Config{}), queue.ServerConfig{}, succeed)
+	if run = waitFor(t, q, run.ID, scoring.RunSucceeded, 10*time.Second); !run.StartedAt.Equal(put.StartedAt) {
+		t.Errorf("StartedAt changed from %s to %s", put.StartedAt, run.StartedAt)
+	}
+}
+
+func TestShutdownLetsRunsEnd(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	started, finish := make(chan struct{}), make(chan struct{})
+	log := &runLog{}
+	stop := work(t, q, queue.ServerConfig{Log: log, Grace: time.Minute}, func(_ context.Context, run scoring.Run) (time.Time, error) {
+		close(started)
+		<-finish
+		return run.StartedAt, nil
+	})
+	run := start(t, q, "acme.com")[0]
+	<-started
+	time.AfterFunc(50*time.Millisecond, func() { close(finish) })
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, q, run.ID, scoring.RunSucceeded, 0)
+	if _, ok := log.get(run.ID); !ok {
+		t.Error("the run that ended during shutdown is not in the log")
+	}
+}
+
+func TestSweeperEnqueuesRunWithoutTask(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	client := connect(t, server.URL)
+	// Opened a minute ago by a process that died before it enqueued.
+	q := newQueue(t, server.URL, queue.Config{Now: func() time.Time { return time.Now().Add(-time.Minute) }})
+	run := start(t, q, "acme.com")[0]
+	if err := client.Del(t.Context(), "asynq:{"+queue.Name+"}:pending", "asynq:{"+queue.Name+"}:t:"+run.ID).Err(); err != nil {
+		t.Fatal(err)
+	}
+	work(t, newQueue(t, server.URL, queue.Config{}), queue.ServerConfig{Sweep: 100 * time.Millisecond}, succeed)
+	waitFor(t, q, run.ID, scoring.RunSucceeded, 10*time.Second)
+}
+
+func TestSweeperReplacesTaskLostBeforeItBegan(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	client := connect(t, server.URL)
+	q := newQueue(t, server.URL, queue.Config{})
+	run := start(t, q, "acme.com")[0]
+	// A worker took the task a while ago and died on the spot.
+	base := "asynq:{" + queue.Name + "}:"
+	client.RPopLPush(t.Context(), base+"pending", base+"active")
+	client.HSet(t.Context(), base+"t:"+run.ID, "state", "active")
+	client.ZAdd(t.Context(), base+"lease", goredis.Z{Score: float64(time.Now().Add(-time.Second).Unix()), Member: run.ID})
+	work(t, q, queue.ServerConfig{Sweep: 100 * time.Millisecond}, succeed)
+	if run = waitFor(t, q, run.ID, scoring.RunSucceeded, 10*time.Second); run.Attempts != 1 {
+		t.Errorf("run took %d attempts, want 1", run.Attempts)
+	}
+}
+
+func TestSweeperFailsRunsWithArchivedTasks(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	client := connect(t, server.URL)
+	q := newQueue(t, server.URL, queue.Config{})
+	run := start(t, q, "acme.com")[0]
+	base := "asynq:{" + queue.Name + "}:"
+	client.LRem(t.Context(), base+"pending", 0, run.ID)
+	client.HSet(t.Context(), base+"t:"+run.ID, "state", "archived")
+	client.ZAdd(t.Context(), base+"archived", goredis.Z{Score: float64(time.Now().Unix()), Member: run.ID})
+	work(t, q, queue.ServerConfig{Sweep: 100 * time.Millisecond}, succeed)
+	waitFor(t, q, run.ID, scoring.RunFailed, 10*time.Second)
+	eventually(t, 5*time.Second, "the archived task is gone", func() bool {
+		return client.ZCard(t.Context(), base+"archived").Val() == 0
+	})
+}
+
+func TestReopenKeepsLostID(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	client := connect(t, server.URL)
+	q := newQueue(t, server.URL, queue.Config{})
+	lost := start(t, q, "acme.com")[0]
+	client.FlushAll(t.Context())
+	run, err := q.Reopen(t.Context(), lost.ID, "acme.com")
+	if err != nil || run.ID != lost.ID || run.State != scoring.RunQueued {
+		t.Fatalf("Reopen = %+v, %v; want run %s queued", run, err, lost.ID)
+	}
+	work(t, q, queue.ServerConfig{}, succeed)
+	waitFor(t, q, lost.ID, scoring.RunSucceeded, 5*time.Second)
+}
+
+func TestFinishOfLostRunIsWrittenAnew(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	client := connect(t, server.URL)
+	q := newQueue(t, server.URL, queue.Config{TTL: time.Hour})
+	started, finish := make(chan struct{}), make(chan struct{})
+	work(t, q, queue.ServerConfig{}, func(_ context.Context, run scoring.Run) (time.Time, error) {
+		close(started)
+		<-finish
+		return run.StartedAt, nil
+	})
+	run := start(t, q, "acme.com")[0]
+	<-started
+	client.FlushAll(t.Context())
+	close(finish)
+	ended := waitFor(t, q, run.ID, scoring.RunSucceeded, 5*time.Second)
+	if ended.Domain != "acme.com" || ended.ScoredAt.IsZero() || !ended.CreatedAt.Equal(run.CreatedAt) {
+		t.Errorf("run written anew = %+v", ended)
+	}
+	if ttl := client.TTL(t.Context(), redis.Run(run.ID)).Val(); ttl <= 0 {
+		t.Errorf("run written anew lives for %s", ttl)
+	}
+}
+
+func TestLogOutageLosesNoRun(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	log := &runLog{down: errors.New("away")}
+	work(t, q, queue.ServerConfig{Log: log}, succeed)
+	run := start(t, q, "acme.com")[0]
+	waitFor(t, q, run.ID, scoring.RunSucceeded, 5*time.Second)
+	log.mu.Lock()
+	log.down = nil
+	log.mu.Unlock()
+	eventually(t, 10*time.Second, "the run is logged", func() bool { _, ok := log.get(run.ID); return ok })
+}
+
+func TestBulk(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	domains := make([]string, 880)
+	for i := range domains {
+		domains[i] = fmt.Sprintf("company%d.com", i)
+	}
+	began := time.Now()
+	runs := start(t, q, domains...)
+	opened := time.Since(began)
+	work(t, q, queue.ServerConfig{Concurrency: 16}, succeed)
+	eventually(t, 60*time.Second, "no run is open", func() bool {
+		n, err := q.Open(t.Context())
+		return err == nil && n == 0
+	})
+	t.Logf("%d runs: started in %s, done after %s", len(runs), opened.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	ids := make([]string, len(runs))
+	for i, run := range runs {
+		ids[i] = run.ID
+	}
+	ended, err := q.GetMany(t.Context(), ids...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, run := range ended {
+		if run.State != scoring.RunSucceeded || run.Attempts != 1 || run.Domain != domains[i] {
+			t.Fatalf("run %d = %+v", i, run)
+		}
+	}
+}

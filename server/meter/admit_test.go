@@ -1,0 +1,395 @@
+package meter
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"companyscore/internal/redis"
+	"companyscore/server/account"
+)
+
+// Issue: 500 concurrent calls against a budget of 100 give exactly 100 and 400.
+func TestConcurrentAdmissionsKeepTheBudget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(100, 1000, 2))
+	for round := range 20 {
+		acct := account.Account{ID: fmt.Sprint("account", round), Tier: account.Starter}
+		var admitted, capped atomic.Int64
+		var wg sync.WaitGroup
+		for i := range 500 {
+			wg.Go(func() {
+				_, err := w.admit(t, AdmitRequest{Account: acct, KeyID: acct.ID, Domain: fmt.Sprintf("d%d.com", i%250)})
+				var rejected *Rejected
+				switch {
+				case err == nil:
+					admitted.Add(1)
+				case errors.As(err, &rejected) && rejected.Reason == MonthlyCap:
+					capped.Add(1)
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if admitted.Load() != 100 || capped.Load() != 400 {
+			t.Fatalf("round %d: %d admitted, %d capped; want 100 and 400", round, admitted.Load(), capped.Load())
+		}
+		if got := w.usage(t, acct, noon).ColdCalls; got != 100 {
+			t.Fatalf("round %d: cost %d cold calls, want 100", round, got)
+		}
+	}
+}
+
+func TestMonthlyCapLastsUntilNextMonth(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(2, 1000, 2))
+	if a := w.mustAdmit(t, AdmitRequest{}); a.Remaining == nil || *a.Remaining != 1 {
+		t.Errorf("remaining = %v, want 1", a.Remaining)
+	}
+	w.mustAdmit(t, AdmitRequest{})
+	w.mustReject(t, AdmitRequest{}, MonthlyCap, 19*24*time.Hour+12*time.Hour)
+	end := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	w.mustReject(t, AdmitRequest{Now: end.Add(-1500 * time.Millisecond)}, MonthlyCap, 2*time.Second)
+	w.mustReject(t, AdmitRequest{Now: end.Add(-time.Nanosecond)}, MonthlyCap, time.Second)
+	w.mustAdmit(t, AdmitRequest{Now: end})
+	// The month is the one in UTC, wherever the caller's clock is.
+	w.mustReject(t, AdmitRequest{Now: end.Add(-time.Second).In(time.FixedZone("", 5*3600))}, MonthlyCap, time.Second)
+}
+
+func TestKeyWindowSlides(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(1000, 3, 2))
+	at := func(s float64) AdmitRequest {
+		return AdmitRequest{Now: noon.Add(time.Duration(s * float64(time.Second)))}
+	}
+	w.mustAdmit(t, at(0))
+	w.mustAdmit(t, at(10))
+	w.mustAdmit(t, at(20.5))
+	w.mustReject(t, at(20.5), PerKeyCold1h, 3580*time.Second) // 3579.5 s, rounded up
+	w.mustReject(t, at(30), PerKeyCold1h, 3570*time.Second)
+	w.mustReject(t, at(3599.999), PerKeyCold1h, time.Second)
+	other := at(3599.999)
+	other.KeyID = "other"
+	w.mustAdmit(t, other)
+	w.mustAdmit(t, at(3600)) // the first has just left
+	w.mustReject(t, at(3600), PerKeyCold1h, 10*time.Second)
+	w.mustAdmit(t, at(3610))
+	w.mustReject(t, at(3610), PerKeyCold1h, 11*time.Second) // 10.5 s
+}
+
+func TestAccountWindowSlidesOverTheMonthsEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(4, 1000, 1)) // the window holds one month's budget
+	end := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	before := func(d time.Duration) AdmitRequest { return AdmitRequest{Now: end.Add(-d)} }
+	w.mustAdmit(t, before(10*time.Hour))
+	w.mustAdmit(t, before(9*time.Hour))
+	w.mustAdmit(t, before(8*time.Hour))
+	w.mustAdmit(t, before(7*time.Hour))
+	w.mustReject(t, before(6*time.Hour), MonthlyCap, 6*time.Hour)
+	w.mustReject(t, before(0), AccountCold24h, 14*time.Hour)
+	w.mustReject(t, before(-14*time.Hour+time.Second), AccountCold24h, time.Second)
+	w.mustAdmit(t, before(-14*time.Hour))
+	w.mustReject(t, before(-14*time.Hour), AccountCold24h, time.Hour)
+	other := before(0)
+	other.Account = account.Account{ID: "other", Tier: account.Starter}
+	w.mustAdmit(t, other)
+}
+
+func TestMonthlyCapIsNamedBeforeBreakers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(1, 1, 1))
+	w.mustAdmit(t, AdmitRequest{})
+	w.mustReject(t, AdmitRequest{}, MonthlyCap, 19*24*time.Hour+12*time.Hour)
+	w.mustReject(t, AdmitRequest{Account: account.Account{ID: "second", Tier: account.Starter}}, PerKeyCold1h, time.Hour)
+}
+
+func TestUnmeteredTierHasOnlyTheKeyBreaker(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(1, 3, 1))
+	enterprise := account.Account{ID: "big", Tier: account.Enterprise}
+	for range 3 {
+		if a := w.mustAdmit(t, AdmitRequest{Account: enterprise}); a.Remaining != nil {
+			t.Errorf("remaining of an unmetered tier = %d, want nil", *a.Remaining)
+		}
+	}
+	w.mustReject(t, AdmitRequest{Account: enterprise}, PerKeyCold1h, time.Hour)
+	w.mustAdmit(t, AdmitRequest{Account: enterprise, KeyID: "second"})
+	if got := w.usage(t, enterprise, noon); got.ColdCalls != 4 || got.TierLimits.ColdCallsIncluded != nil {
+		t.Errorf("usage = %+v, want 4 cold calls of an unmetered budget", got)
+	}
+}
+
+func TestFreeTierStartsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, DefaultLimits())
+	w.mustReject(t, AdmitRequest{Account: account.Account{ID: "free", Tier: account.Free}}, MonthlyCap, 19*24*time.Hour+12*time.Hour)
+}
+
+func TestRejectedCallCostsNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(1, 1, 2))
+	w.mustAdmit(t, AdmitRequest{})
+	before := dump(t, w)
+	for range 5 {
+		w.mustReject(t, AdmitRequest{Domain: "other.com"}, MonthlyCap, 19*24*time.Hour+12*time.Hour)
+	}
+	if after := dump(t, w); !slices.Equal(before, after) {
+		t.Errorf("keys after rejections = %v, want %v", after, before)
+	}
+}
+
+func TestCallsForOneDomainShareARun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(1000, 1000, 2))
+	first := w.mustAdmit(t, AdmitRequest{})
+	second := w.mustAdmit(t, AdmitRequest{Account: account.Account{ID: "second", Tier: account.Starter}})
+	if !first.NewRun || second.NewRun || first.RunID != second.RunID || first.JobID == second.JobID {
+		t.Errorf("admissions = %+v and %+v; want two jobs of one run, opened by the first", first, second)
+	}
+	for _, acct := range []account.Account{starter, {ID: "second", Tier: account.Starter}} {
+		if got := w.usage(t, acct, noon).ColdCalls; got != 1 {
+			t.Errorf("account %s was charged %d calls, want 1", acct.ID, got)
+		}
+	}
+	must(t, w.client.HSet(t.Context(), redis.Run(first.RunID), "state", "succeeded").Err())
+	if third := w.mustAdmit(t, AdmitRequest{}); !third.NewRun || third.RunID == first.RunID {
+		t.Errorf("admission after the run ended = %+v, want a new run", third)
+	}
+}
+
+func TestJobLivesForItsTTL(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, DefaultLimits())
+	a := w.mustAdmit(t, AdmitRequest{})
+	for _, key := range []string{redis.Job(a.JobID), redis.Run(a.RunID)} {
+		if ttl := w.client.TTL(t.Context(), key).Val(); ttl < 30*24*time.Hour-time.Minute || ttl > 30*24*time.Hour {
+			t.Errorf("%s lives for %s, want 30 days", key, ttl)
+		}
+	}
+}
+
+func TestRefundLeavesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(5, 5, 2))
+	w.mustAdmit(t, AdmitRequest{Domain: "other.com"})
+	must(t, w.copyColdCalls(t.Context()))
+	before := dump(t, w)
+	a := w.mustAdmit(t, AdmitRequest{IdempotencyKey: "once", BodyHash: [32]byte{1}})
+	for range 2 {
+		must(t, w.Refund(t.Context(), a))
+	}
+	must(t, w.copyColdCalls(t.Context()))
+	if after := dump(t, w); !slices.Equal(before, after) {
+		t.Errorf("after the refund Redis holds\n%q, want\n%q", after, before)
+	}
+	if call, ok := w.ledger.call(a.JobID); !ok || !call.Refunded {
+		t.Errorf("ledger has %+v, want the call as refunded", call)
+	}
+	if got := w.usage(t, starter, noon).ColdCalls; got != 1 {
+		t.Errorf("cost after the refund = %d, want 1", got)
+	}
+}
+
+func TestRefundLeavesSharedRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(5, 5, 2))
+	first := w.mustAdmit(t, AdmitRequest{})
+	second := w.mustAdmit(t, AdmitRequest{})
+	must(t, w.Refund(t.Context(), first))
+	if w.client.HGet(t.Context(), redis.Run(second.RunID), "state").Val() != "queued" ||
+		w.client.Get(t.Context(), redis.InFlight("acme.com")).Val() != second.RunID ||
+		w.client.Exists(t.Context(), redis.Job(second.JobID)).Val() != 1 {
+		t.Error("refunding one job took the run away from the other")
+	}
+	must(t, w.Refund(t.Context(), second))
+	if w.client.Exists(t.Context(), redis.Run(second.RunID), redis.InFlight("acme.com")).Val() != 0 {
+		t.Error("the run nobody waits for is still there")
+	}
+	running := w.mustAdmit(t, AdmitRequest{})
+	must(t, w.client.HSet(t.Context(), redis.Run(running.RunID), "state", "running").Err())
+	must(t, w.Refund(t.Context(), running))
+	if w.client.Exists(t.Context(), redis.Run(running.RunID)).Val() != 1 {
+		t.Error("a run that is worked on was taken away")
+	}
+}
+
+func TestIdempotencyKeyReplays(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(5, 5, 2))
+	req := AdmitRequest{IdempotencyKey: "once", BodyHash: sha256.Sum256([]byte("body")), Account: starter, KeyID: "key", Domain: "acme.com", Now: noon}
+	if _, found, err := w.Replay(t.Context(), req); found || err != nil {
+		t.Errorf("Replay before the call = %v, %v", found, err)
+	}
+	first := w.mustAdmit(t, req)
+	f := func(change func(*AdmitRequest), replayed bool, want error) {
+		t.Helper()
+		again := req
+		change(&again)
+		early, found, err := w.Replay(t.Context(), again)
+		if found != replayed || !errors.Is(err, want) || (found && early.JobID != first.JobID) {
+			t.Errorf("Replay = %+v, %v, %v; want replayed %v, error %v", early, found, err, replayed, want)
+		}
+		a, err := w.admit(t, again)
+		if !errors.Is(err, want) || a.Replayed != replayed {
+			t.Errorf("Admit = %+v, %v; want replayed %v, error %v", a, err, replayed, want)
+		}
+		if replayed && (a.JobID != first.JobID || a.RunID != first.RunID || !a.CreatedAt.Equal(first.CreatedAt)) {
+			t.Errorf("replay = %+v, want %+v", a, first)
+		}
+		if replayed {
+			must(t, w.Refund(t.Context(), a)) // takes nothing back
+		}
+	}
+	f(func(*AdmitRequest) {}, true, nil)
+	f(func(r *AdmitRequest) { r.Now = noon.Add(24*time.Hour - time.Millisecond) }, true, nil)
+	f(func(r *AdmitRequest) { r.BodyHash[0]++ }, false, ErrIdempotencyReused)
+	if got := w.usage(t, starter, noon).ColdCalls; got != 1 {
+		t.Errorf("replays cost %d calls, want 1 in all", got)
+	}
+	f(func(r *AdmitRequest) { r.Account.ID = "second" }, false, nil)
+	f(func(r *AdmitRequest) { r.IdempotencyKey = "twice" }, false, nil)
+	f(func(r *AdmitRequest) { r.Now = noon.Add(24 * time.Hour) }, false, nil)
+}
+
+func TestConcurrentReplaysChargeOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(100, 100, 2))
+	var wg sync.WaitGroup
+	jobs := make([]string, 50)
+	for i := range jobs {
+		wg.Go(func() { jobs[i] = w.mustAdmit(t, AdmitRequest{IdempotencyKey: "once"}).JobID })
+	}
+	wg.Wait()
+	if slices.Sort(jobs); jobs[0] != jobs[len(jobs)-1] {
+		t.Errorf("one Idempotency-Key made several jobs: %v", slices.Compact(jobs))
+	}
+	if got := w.usage(t, starter, noon).ColdCalls; got != 1 {
+		t.Errorf("cost = %d, want 1", got)
+	}
+}
+
+// A client repeats a call whose answer was lost on the way.
+func TestAdmittingAJobTwiceChargesOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(5, 5, 2))
+	w.mustAdmit(t, AdmitRequest{Domain: "other.com"})
+	req := AdmitRequest{Account: starter, KeyID: "key", Domain: "acme.com", Now: noon}
+	a := Admission{JobID: "job", AccountID: starter.ID, KeyID: "key", Domain: "acme.com", CreatedAt: noon}
+	first, err := w.runAdmit(t.Context(), req, a, "run")
+	must(t, err)
+	second, err := w.runAdmit(t.Context(), req, a, "run")
+	must(t, err)
+	if first != second || first.used != 2 {
+		t.Errorf("repeated call = %+v, first = %+v; want the same with 2 used", second, first)
+	}
+}
+
+// TestAdmissionAgreesWithModel plays random calls against the script and against
+// a model that looks at the whole history each time.
+func TestAdmissionAgreesWithModel(t *testing.T) {
+	t.Parallel()
+	const budget, perKey, multiple = 12, 2, 1
+	w := newWorld(t, with(budget, perKey, multiple))
+	random := rand.New(rand.NewPCG(1, 2))
+
+	type call struct {
+		account, key string
+		at           time.Time
+		admission    Admission
+	}
+	var kept []call
+	outcomes := make(map[Reason]int)
+	within := func(now time.Time, span time.Duration, same func(call) bool) []call {
+		var found []call
+		for _, c := range kept {
+			if same(c) && c.at.After(now.Add(-span)) {
+				found = append(found, c)
+			}
+		}
+		return found
+	}
+	now := time.Date(2026, 5, 29, 0, 0, 0, 0, time.UTC)
+	for step := range 3000 {
+		// Bursts, pauses, and now and then the last hours of a month.
+		longest := 5 * time.Minute
+		switch n := random.IntN(60); {
+		case n == 0:
+			if late := monthOf("", now).end().Add(-6 * time.Hour); late.After(now) {
+				now = late
+			}
+		case n < 4:
+			longest = 8 * time.Hour
+		}
+		now = now.Add(time.Duration(random.Int64N(int64(longest)))).Truncate(time.Millisecond)
+		if len(kept) > 0 && random.IntN(12) == 0 {
+			i := random.IntN(len(kept))
+			must(t, w.Refund(t.Context(), kept[i].admission))
+			kept = slices.Delete(kept, i, i+1)
+			continue
+		}
+		acct := account.Account{ID: fmt.Sprint("account", random.IntN(2)), Tier: account.Starter}
+		key := fmt.Sprint(acct.ID, "key", random.IntN(3))
+
+		var want Reason
+		var wait time.Duration
+		month := 0
+		for _, c := range kept {
+			if c.account == acct.ID && redis.Period(c.at) == redis.Period(now) {
+				month++
+			}
+		}
+		ofKey := within(now, time.Hour, func(c call) bool { return c.key == key })
+		ofAccount := within(now, 24*time.Hour, func(c call) bool { return c.account == acct.ID })
+		switch {
+		case month >= budget:
+			want, wait = MonthlyCap, time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, time.UTC).Sub(now)
+		case len(ofKey) >= perKey:
+			want, wait = PerKeyCold1h, ofKey[len(ofKey)-perKey].at.Add(time.Hour).Sub(now)
+		case len(ofAccount) >= budget*multiple:
+			want, wait = AccountCold24h, ofAccount[len(ofAccount)-budget*multiple].at.Add(24*time.Hour).Sub(now)
+		}
+		a, err := w.admit(t, AdmitRequest{Account: acct, KeyID: key, Now: now, Domain: fmt.Sprintf("d%d.com", random.IntN(5))})
+		var rejected *Rejected
+		switch {
+		case want == "" && err == nil:
+			kept = append(kept, call{acct.ID, key, now, a})
+			outcomes["admitted"]++
+			if *a.Remaining != int64(budget-month-1) {
+				t.Fatalf("step %d: remaining %d, want %d", step, *a.Remaining, budget-month-1)
+			}
+		case want != "" && errors.As(err, &rejected) && rejected.Reason == want && rejected.RetryAfter == wholeSeconds(wait):
+			outcomes[want]++
+		default:
+			t.Fatalf("step %d, %s, %s: Admit = %v; want %q, room in %s", step, now, key, err, want, wait)
+		}
+	}
+	t.Log(outcomes)
+	for _, outcome := range []Reason{"admitted", MonthlyCap, PerKeyCold1h, AccountCold24h} {
+		if outcomes[outcome] < 20 {
+			t.Errorf("outcome %s came %d times: the test shows little", outcome, outcomes[outcome])
+		}
+	}
+}
+
+// dump returns all keys with their contents.
+func dump(t *testing.T, w *world) []string {
+	t.Helper()
+	keys, err := w.client.Keys(t.Context(), "*").Result()
+	must(t, err)
+	contents := make([]string, len(keys))
+	for i, key := range keys {
+		value, err := w.client.Dump(t.Context(), key).Result()
+		must(t, err)
+		contents[i] = key + " = " + value
+	}
+	slices.Sort(contents)
+	return contents
+}

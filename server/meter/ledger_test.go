@@ -1,0 +1,163 @@
+package meter
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"companyscore/internal/redis"
+	"companyscore/server/account"
+)
+
+func (w *world) emptyRedis(t *testing.T) {
+	t.Helper()
+	must(t, w.client.FlushAll(t.Context()).Err())
+}
+
+func TestEmptyRedisGivesNoNewBudget(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(3, 2, 1))
+	w.mustAdmit(t, AdmitRequest{Now: noon.Add(-30 * time.Minute)})
+	w.mustAdmit(t, AdmitRequest{Now: noon.Add(-20 * time.Minute)})
+	refunded := w.mustAdmit(t, AdmitRequest{Now: noon.Add(-10 * time.Minute), KeyID: "other"})
+	must(t, w.Refund(t.Context(), refunded))
+	for range 4 {
+		w.CountCached(starter)
+	}
+	must(t, errors.Join(w.flush(t.Context()), w.flush(t.Context()), w.copy(t.Context())))
+	want := w.usage(t, starter, noon)
+
+	w.emptyRedis(t)
+	if got := w.usage(t, starter, noon); got.CachedCalls != want.CachedCalls || got.ColdCalls != want.ColdCalls {
+		t.Errorf("usage from the ledger = %+v, want %+v", got, want)
+	}
+	w.emptyRedis(t)
+	w.mustReject(t, AdmitRequest{}, PerKeyCold1h, 30*time.Minute)
+	w.emptyRedis(t)
+	w.mustAdmit(t, AdmitRequest{KeyID: "other"})
+	w.mustReject(t, AdmitRequest{KeyID: "third"}, MonthlyCap, 19*24*time.Hour+12*time.Hour)
+
+	must(t, w.copy(t.Context()))
+	w.emptyRedis(t)
+	w.CountCached(starter) // added to what the ledger knows, not to nothing
+	must(t, errors.Join(w.flush(t.Context()), w.flush(t.Context()), w.copy(t.Context())))
+	if row := w.ledger.row(starter.ID, "2026-05"); row.CachedCalls != 5 || row.ColdCalls != 3 {
+		t.Errorf("ledger after the loss = %+v, want 5 cached and 3 cold", row)
+	}
+}
+
+func TestAccountWindowIsRefilledOverTheMonthsEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(2, 100, 1))
+	end := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
+	w.mustAdmit(t, AdmitRequest{Now: end.Add(-2 * time.Hour)})
+	w.mustAdmit(t, AdmitRequest{Now: end.Add(-time.Hour)})
+	must(t, w.copy(t.Context()))
+	w.emptyRedis(t)
+	w.mustReject(t, AdmitRequest{Now: end}, AccountCold24h, 22*time.Hour)
+}
+
+// The row of totals may be older than the last calls.
+func TestRefillCountsCallsThatTheTotalMisses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(3, 100, 2))
+	w.mustAdmit(t, AdmitRequest{})
+	must(t, w.copy(t.Context()))
+	w.mustAdmit(t, AdmitRequest{})
+	must(t, w.copyColdCalls(t.Context()))
+	w.emptyRedis(t)
+	if got := w.usage(t, starter, noon).ColdCalls; got != 2 {
+		t.Errorf("cold calls from the ledger = %d, want 2", got)
+	}
+}
+
+func TestLedgerOutageDoesNotHoldUpCalls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, DefaultLimits())
+	w.mustAdmit(t, AdmitRequest{}) // so that Redis has the counts
+	away := errors.New("away")
+	w.ledger.setDown(away)
+	a := w.mustAdmit(t, AdmitRequest{Domain: "other.com"})
+	w.CountCached(starter)
+	must(t, w.flush(t.Context()))
+	if err := w.copy(t.Context()); !errors.Is(err, away) {
+		t.Errorf("copy = %v, want %v", err, away)
+	}
+	if got := w.usage(t, starter, noon); got.ColdCalls != 2 || got.CachedCalls != 1 {
+		t.Errorf("usage = %+v, want 2 cold and 1 cached", got)
+	}
+	w.ledger.setDown(nil)
+	must(t, w.copy(t.Context()))
+	want := ColdCall{JobID: a.JobID, RunID: a.RunID, AccountID: starter.ID, KeyID: "key", Domain: "other.com", At: noon}
+	if call, _ := w.ledger.call(a.JobID); call != want {
+		t.Errorf("ledger has %+v, want %+v", call, want)
+	}
+	if row := w.ledger.row(starter.ID, "2026-05"); row.ColdCalls != 2 || row.CachedCalls != 1 || !row.UpdatedAt.Equal(noon) {
+		t.Errorf("ledger has %+v, want 2 cold and 1 cached", row)
+	}
+	if n := w.client.HLen(t.Context(), redis.ColdLedger()).Val(); n != 0 {
+		t.Errorf("%d copied calls still wait", n)
+	}
+}
+
+// Without the counts and without the ledger nobody can say whether there is budget.
+func TestUnknownCountsAreNotTakenForZero(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, DefaultLimits())
+	away := errors.New("away")
+	w.ledger.setDown(away)
+	if _, err := w.admit(t, AdmitRequest{}); !errors.Is(err, away) {
+		t.Errorf("Admit = %v, want %v", err, away)
+	}
+	other := account.Account{ID: "other", Tier: account.Growth}
+	w.CountCached(other)
+	if err := w.flush(t.Context()); !errors.Is(err, away) {
+		t.Errorf("flush = %v, want %v", err, away)
+	}
+	w.ledger.setDown(nil)
+	if got := w.usage(t, other, noon).CachedCalls; got != 1 {
+		t.Errorf("cached calls = %d, want the 1 that was kept", got)
+	}
+	if got := w.usage(t, starter, noon).ColdCalls; got != 0 {
+		t.Errorf("the call that was not admitted cost %d", got)
+	}
+}
+
+func TestLedgerFollowsWithinASecond(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, DefaultLimits())
+	m := New(w.client, w.ledger, DefaultLimits(), quiet)
+	defer m.Close()
+	a, err := m.Admit(t.Context(), AdmitRequest{Account: starter, KeyID: "key", Domain: "acme.com", Now: time.Now()})
+	must(t, err)
+	m.CountCached(starter)
+	began := time.Now()
+	for {
+		_, ok := w.ledger.call(a.JobID)
+		if row := w.ledger.row(starter.ID, redis.Period(time.Now())); ok && row.ColdCalls == 1 && row.CachedCalls == 1 {
+			break
+		}
+		if time.Since(began) > 2*time.Second { // a second on a machine that is not busy
+			t.Fatal("the ledger does not follow")
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Logf("ledger followed after %s", time.Since(began).Round(time.Millisecond))
+}
+
+func TestManyCallsAreCopied(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(10_000, 10_000, 2))
+	for i := range 2500 {
+		w.mustAdmit(t, AdmitRequest{Domain: fmt.Sprintf("d%d.com", i)})
+	}
+	must(t, w.copy(t.Context()))
+	if len(w.ledger.calls) != 2500 {
+		t.Errorf("ledger has %d calls, want 2500", len(w.ledger.calls))
+	}
+	w.emptyRedis(t)
+	if got := w.usage(t, starter, noon).ColdCalls; got != 2500 {
+		t.Errorf("cold calls from the ledger = %d, want 2500", got)
+	}
+}

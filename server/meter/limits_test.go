@@ -1,0 +1,152 @@
+package meter
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"companyscore/server/account"
+)
+
+func TestDefaultLimitsAreTheTable(t *testing.T) {
+	t.Parallel()
+	f := func(tier account.Tier, window time.Duration, cached, cold int64) {
+		t.Helper()
+		got := DefaultLimits().Tiers[tier]
+		if got.FreshnessWindow != window || *got.CachedCallsIncluded != cached || *got.ColdCallsIncluded != cold {
+			t.Errorf("limits of %s = %+v", tier, got)
+		}
+	}
+	f(account.Free, 7*24*time.Hour, 1_000, 0)
+	f(account.Starter, 24*time.Hour, 10_000, 100)
+	f(account.Growth, 6*time.Hour, 100_000, 1_000)
+	f(account.Scale, time.Hour, 1_000_000, 10_000)
+	if got := DefaultLimits().Tiers[account.Enterprise]; got != (Tier{FreshnessWindow: 15 * time.Minute}) {
+		t.Errorf("limits of enterprise = %+v, want unmetered", got)
+	}
+}
+
+func TestFileChangesOnlyWhatItNames(t *testing.T) {
+	t.Parallel()
+	f := func(text string, change func(*Limits)) {
+		t.Helper()
+		want := DefaultLimits()
+		change(&want)
+		path := filepath.Join(t.TempDir(), "tiers.yaml")
+		must(t, os.WriteFile(path, []byte(text), 0o600))
+		got, err := LoadLimits(path)
+		if err != nil {
+			t.Errorf("LoadLimits(%q) = %v", text, err)
+			return
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("LoadLimits(%q) differs (-want +got):\n%s", text, diff)
+		}
+	}
+	five := int64(5)
+	f("", func(*Limits) {})
+	f("# nothing\n", func(*Limits) {})
+	f("tiers: {starter: {cold_calls_included: 5}}", func(l *Limits) {
+		tier := l.Tiers[account.Starter]
+		tier.ColdCallsIncluded = &five
+		l.Tiers[account.Starter] = tier
+	})
+	f("tiers:\n  growth:\n    cold_calls_included: null\n    freshness_window: 90s\n", func(l *Limits) {
+		tier := l.Tiers[account.Growth]
+		tier.ColdCallsIncluded, tier.FreshnessWindow = nil, 90*time.Second
+		l.Tiers[account.Growth] = tier
+	})
+	f("breakers: {cold_per_key: {limit: 5}}", func(l *Limits) { l.Breakers.ColdPerKey.Limit = 5 })
+	f("breakers: {cold_per_account: {budget_multiple: 5, window: 1h}}", func(l *Limits) {
+		l.Breakers.ColdPerAccount.BudgetMultiple, l.Breakers.ColdPerAccount.Window = 5, time.Hour
+	})
+	f("job_ttl: 1h\nrun_deadline: 5s", func(l *Limits) { l.JobTTL, l.RunDeadline = time.Hour, 5*time.Second })
+	f("tiers: {starter: &s {cold_calls_included: 5, cached_calls_included: 5, freshness_window: 1h}, growth: *s}", func(l *Limits) {
+		tier := Tier{FreshnessWindow: time.Hour, CachedCallsIncluded: &five, ColdCallsIncluded: &five}
+		l.Tiers[account.Starter], l.Tiers[account.Growth] = tier, tier
+	})
+	if got, err := LoadLimits(""); err != nil || !cmp.Equal(got, DefaultLimits()) {
+		t.Errorf("LoadLimits without a file = %+v, %v; want the defaults", got, err)
+	}
+}
+
+func TestFileFaultsAreAllNamedWithTheirLines(t *testing.T) {
+	t.Parallel()
+	f := func(text string, want ...string) {
+		t.Helper()
+		_, err := parseLimits([]byte(text))
+		if err == nil {
+			t.Errorf("parseLimits(%q) gave no error", text)
+			return
+		}
+		lines := strings.Split(err.Error(), "\n")
+		if len(lines) != len(want) {
+			t.Errorf("parseLimits(%q) found %d faults, want %d:\n%s", text, len(lines), len(want), err)
+			return
+		}
+		for i := range want {
+			if !strings.Contains(lines[i], want[i]) {
+				t.Errorf("fault %d of %q is %q, want %q", i, text, lines[i], want[i])
+			}
+		}
+	}
+	f(strings.TrimSpace(`
+tiers:
+  starter:
+    freshness_window: soon
+    cold_calls: 5
+    cached_calls_included: -1
+  gold: {}
+breakers:
+  cold_per_key: {limit: 0, window: -1h}
+  cold_per_account: {budget_multiple: 2.5, window: null}
+job_ttl: 30
+run_deadline: 0s
+jobs: 5
+`),
+		"line 3: tiers.starter.freshness_window must be a duration",
+		"line 4: tiers.starter.cold_calls is not known here: use one of cached_calls_included, cold_calls_included, freshness_window",
+		"line 5: tiers.starter.cached_calls_included must be a whole number of 0",
+		"line 6: tiers.gold is not known here: use one of enterprise, free, growth, scale, starter",
+		"line 8: breakers.cold_per_key.limit must be a whole number of 1",
+		"line 8: breakers.cold_per_key.window must be more than 0",
+		"line 9: breakers.cold_per_account.budget_multiple must be a whole number of 1 to 1000",
+		"line 9: breakers.cold_per_account.window must be a duration",
+		"line 10: job_ttl must be a duration",
+		"line 11: run_deadline must be more than 0",
+		"line 12: jobs is not known here")
+	f("job_ttl: 1h\njob_ttl: 2h", "line 2: job_ttl is given twice")
+	f("tiers: []", "line 1: tiers must be a mapping of")
+	f("7", "line 1: must be a mapping of")
+	f("job_ttl: 1h\n---\njob_ttl: 1h", "must hold one document")
+	f("tiers: {starter: {cold_calls_included: 9999999999999}}", "must be a whole number of 0 to")
+	f("tiers: {starter", "yaml:")
+	if _, err := LoadLimits(filepath.Join(t.TempDir(), "none.yaml")); err == nil || !strings.Contains(err.Error(), "none.yaml") {
+		t.Errorf("LoadLimits of no file = %v, want an error that names it", err)
+	}
+}
+
+func FuzzParseLimits(f *testing.F) {
+	f.Add("tiers: {starter: {cold_calls_included: null}}\nbreakers: {cold_per_key: {limit: 1, window: 1h}}\njob_ttl: 1h")
+	f.Add("a: &a [*a]")
+	f.Add("---\n---")
+	f.Fuzz(func(t *testing.T, text string) {
+		l, err := parseLimits([]byte(text))
+		if err != nil {
+			return
+		}
+		for _, name := range account.Tiers {
+			tier, ok := l.Tiers[name]
+			if !ok || tier.FreshnessWindow <= 0 || (tier.ColdCallsIncluded != nil && *tier.ColdCallsIncluded < 0) {
+				t.Errorf("parseLimits(%q) gave tier %s limits %+v", text, name, tier)
+			}
+		}
+		if l.JobTTL <= 0 || l.RunDeadline <= 0 || l.Breakers.ColdPerKey.Limit < 1 || l.Breakers.ColdPerAccount.BudgetMultiple < 1 {
+			t.Errorf("parseLimits(%q) = %+v", text, l)
+		}
+	})
+}
