@@ -5,11 +5,22 @@ package redis
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 )
+
+// quiet sends go-redis's own messages, which repeat what the errors say, to the
+// debug level of our log.
+type quiet struct{}
+
+func (quiet) Printf(ctx context.Context, format string, args ...any) {
+	slog.DebugContext(ctx, "go-redis: "+fmt.Sprintf(format, args...))
+}
+
+func init() { goredis.SetLogger(quiet{}) }
 
 // Open connects to a Redis and checks that it answers. The URL is one of
 //

@@ -1,0 +1,237 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"text/tabwriter"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/spf13/cobra"
+
+	"companyscore/clickhouse"
+	"companyscore/internal/config"
+	"companyscore/server/account"
+)
+
+// withAccounts opens the accounts for one command.
+func withAccounts(cmd *cobra.Command, where config.Stores, do func(ctx context.Context, accounts *clickhouse.Accounts) error) error {
+	ctx, cancel := context.WithTimeout(cmd.Context(), 30*time.Second)
+	defer cancel()
+	db, err := openClickHouse(ctx, where)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	return do(ctx, clickhouse.NewAccounts(db))
+}
+
+func printJSON(cmd *cobra.Command, v any) error { return json.NewEncoder(cmd.OutOrStdout()).Encode(v) }
+
+type accountOutput struct {
+	ID        string       `json:"account_id"`
+	Name      string       `json:"name"`
+	Tier      account.Tier `json:"tier"`
+	CreatedAt *time.Time   `json:"created_at,omitempty"`
+}
+
+func (c *cli) account() *cobra.Command {
+	var where config.Stores
+	cmd := &cobra.Command{Use: "account", Short: "Open, list and change accounts"}
+	where.Flags(cmd.PersistentFlags())
+
+	var name, tier string
+	var asJSON bool
+	create := &cobra.Command{
+		Use: "create", Short: "Open an account", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			parsed, err := account.ParseTier(tier)
+			if err != nil {
+				return &usageError{err}
+			}
+			if name == "" {
+				return &usageError{fmt.Errorf("say who the account is for with --name")}
+			}
+			acct := account.Account{ID: uuid.Must(uuid.NewV7()).String(), Name: name, Tier: parsed, CreatedAt: time.Now()}
+			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
+				if err := accounts.Put(ctx, acct); err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(cmd, accountOutput{ID: acct.ID, Name: acct.Name, Tier: acct.Tier})
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "account %s (%s, %s)\n", acct.ID, acct.Name, acct.Tier)
+				return nil
+			})
+		},
+	}
+	create.Flags().StringVar(&name, "name", "", "who the account is for")
+	create.Flags().StringVar(&tier, "tier", string(account.Free), "free, starter, growth, scale or enterprise")
+	create.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+
+	list := &cobra.Command{
+		Use: "list", Short: "List accounts", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
+				all, err := accounts.List(ctx)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					out := make([]accountOutput, len(all))
+					for i, a := range all {
+						out[i] = accountOutput{a.ID, a.Name, a.Tier, &a.CreatedAt}
+					}
+					return printJSON(cmd, out)
+				}
+				w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+				fmt.Fprintln(w, "ACCOUNT\tNAME\tTIER\tCREATED")
+				for _, a := range all {
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.ID, a.Name, a.Tier, a.CreatedAt.Format(time.DateOnly))
+				}
+				return w.Flush()
+			})
+		},
+	}
+	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+
+	setTier := &cobra.Command{
+		Use: "set-tier ACCOUNT_ID TIER", Short: "Change the tier of an account", Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			parsed, err := account.ParseTier(args[1])
+			if err != nil {
+				return &usageError{err}
+			}
+			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
+				acct, err := accounts.Account(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				acct.Tier = parsed
+				if err := accounts.Put(ctx, acct); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "account %s is %s now; servers know within a minute\n", acct.ID, acct.Tier)
+				return nil
+			})
+		},
+	}
+	cmd.AddCommand(create, list, setTier)
+	return cmd
+}
+
+type keyOutput struct {
+	ID        string       `json:"key_id"`
+	Raw       string       `json:"api_key,omitempty"`
+	Mode      account.Mode `json:"mode"`
+	AccountID string       `json:"account_id,omitempty"`
+	Prefix    string       `json:"prefix,omitempty"`
+	Name      string       `json:"name,omitempty"`
+	CreatedAt *time.Time   `json:"created_at,omitempty"`
+	LastUsed  *time.Time   `json:"last_used_at,omitempty"`
+	RevokedAt *time.Time   `json:"revoked_at,omitempty"`
+}
+
+func (c *cli) key() *cobra.Command {
+	var where config.Stores
+	cmd := &cobra.Command{Use: "key", Short: "Issue, list and revoke API keys"}
+	where.Flags(cmd.PersistentFlags())
+
+	var accountID, mode, name string
+	var asJSON bool
+	create := &cobra.Command{
+		Use: "create", Short: "Issue a key and print it, once", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			m := account.Mode(mode)
+			if m != account.Live && m != account.Test {
+				return &usageError{fmt.Errorf("mode %q: use live or test", mode)}
+			}
+			if accountID == "" {
+				return &usageError{fmt.Errorf("say whose key it is with --account")}
+			}
+			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
+				if _, err := accounts.Account(ctx, accountID); err != nil {
+					return err
+				}
+				key, raw := account.NewKey(accountID, name, m, time.Now())
+				if err := accounts.PutKey(ctx, key); err != nil {
+					return err
+				}
+				if asJSON {
+					return printJSON(cmd, keyOutput{ID: key.ID, Raw: raw, Mode: key.Mode})
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "key %s\n\n  %s\n\nIt is shown this once and stored as a hash: keep it now.\n", key.ID, raw)
+				return nil
+			})
+		},
+	}
+	create.Flags().StringVar(&accountID, "account", "", "id of the account")
+	create.Flags().StringVar(&mode, "mode", "", "live or test")
+	create.Flags().StringVar(&name, "name", "", "what the key is for")
+	create.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+
+	list := &cobra.Command{
+		Use: "list", Short: "List keys with their last use", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
+				keys, err := accounts.Keys(ctx, accountID)
+				if err != nil {
+					return err
+				}
+				if asJSON {
+					out := make([]keyOutput, len(keys))
+					for i, k := range keys {
+						out[i] = keyOutput{k.ID, "", k.Mode, k.AccountID, k.Prefix, k.Name, &k.CreatedAt, known(k.LastUsedAt), known(k.RevokedAt)}
+					}
+					return printJSON(cmd, out)
+				}
+				w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+				fmt.Fprintln(w, "KEY\tPREFIX\tMODE\tNAME\tACCOUNT\tLAST USE\tREVOKED")
+				for _, k := range keys {
+					fmt.Fprintf(w, "%s\t%s...\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Prefix, k.Mode, k.Name, k.AccountID, day(k.LastUsedAt, "never"), day(k.RevokedAt, "-"))
+				}
+				return w.Flush()
+			})
+		},
+	}
+	list.Flags().StringVar(&accountID, "account", "", "only the keys of this account")
+	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+
+	revoke := &cobra.Command{
+		Use: "revoke KEY_ID", Short: "Revoke a key", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
+				key, err := accounts.Key(ctx, args[0])
+				if err != nil {
+					return err
+				}
+				if key.RevokedAt.IsZero() {
+					key.RevokedAt = time.Now()
+					if err := accounts.PutKey(ctx, key); err != nil {
+						return err
+					}
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "key %s is revoked; servers refuse it within a minute, and within five if ClickHouse is away\n", key.ID)
+				return nil
+			})
+		},
+	}
+	cmd.AddCommand(create, list, revoke)
+	return cmd
+}
+
+// known is nil for the zero time.
+func known(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	return &t
+}
+
+func day(t time.Time, never string) string {
+	if t.IsZero() {
+		return never
+	}
+	return t.Format("2006-01-02 15:04")
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+
+	"companyscore/clickhouse"
+	"companyscore/internal/config"
+)
+
+func (c *cli) facts() *cobra.Command {
+	cmd := &cobra.Command{Use: "facts", Short: "Import what you already know about companies"}
+	var where config.Stores
+	var quiet bool
+	imp := &cobra.Command{
+		Use:   "import FILE.csv|FILE.jsonl|FILE.parquet",
+		Short: "Import company facts from a file",
+		Long: `Import company facts from a CSV, JSONL or Parquet file; docs/facts.md explains the columns.
+Good rows go in, bad rows are reported with line, column and reason. Importing a
+company again replaces it. Exits 1 when any row was bad.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			db, err := openClickHouse(cmd.Context(), where)
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			bar := newBar(cmd.ErrOrStderr(), quiet, "importing", true)
+			report, err := db.ImportFacts(cmd.Context(), args[0], clickhouse.ImportOptions{Progress: func(read, total int64) {
+				bar.ChangeMax64(total)
+				_ = bar.Set64(read) // a bar that cannot be drawn is no reason to stop
+			}})
+			_ = bar.Finish()
+			if err != nil {
+				return err
+			}
+			for _, fault := range report.Faults {
+				fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", args[0], fault)
+			}
+			if report.FaultsOmitted > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "and %d more\n", report.FaultsOmitted)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "imported %d of %d rows\n", report.Imported, report.Rows)
+			if len(report.Faults) > 0 {
+				return errReported
+			}
+			return nil
+		},
+	}
+	where.Flags(imp.Flags())
+	imp.Flags().BoolVar(&quiet, "quiet", false, "draw no progress bar")
+	cmd.AddCommand(imp)
+	return cmd
+}
+
+// newBar returns a progress bar on w, one that draws nothing when w is no
+// terminal or when asked to be quiet.
+func newBar(w io.Writer, quiet bool, what string, bytes bool) *progressbar.ProgressBar {
+	if f, ok := w.(*os.File); !ok || quiet || !isTerminal(f) {
+		w = io.Discard
+	}
+	return progressbar.NewOptions64(1, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(), progressbar.OptionShowBytes(bytes), progressbar.OptionSetPredictTime(true),
+		progressbar.OptionFullWidth(), progressbar.OptionThrottle(100_000_000), progressbar.OptionClearOnFinish())
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

@@ -1,0 +1,111 @@
+// Command companyscore scores companies by their domain names. It has one
+// subcommand per role; `companyscore up` starts them all on one machine.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"companyscore/internal/config"
+)
+
+// Exit codes.
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// shutdownMax is how long an orderly end may take.
+const shutdownMax = 30 * time.Second
+
+func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
+
+// run is the whole program, with its streams as parameters.
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c := &cli{}
+	root := c.root()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	var usage *usageError
+	switch {
+	case err == nil:
+		return exitDone
+	case errors.Is(err, errReported):
+		return exitFailed
+	case !c.started || errors.As(err, &usage):
+		fmt.Fprintf(stderr, "companyscore: %v\nRun `companyscore --help` for what there is.\n", err)
+		return exitUsage
+	}
+	fmt.Fprintf(stderr, "companyscore: %v\n", err)
+	return exitFailed
+}
+
+// errReported is returned by a command that failed and has said why.
+var errReported = errors.New("reported")
+
+// usageError is a fault in how a command was called.
+type usageError struct{ err error }
+
+func (e *usageError) Error() string { return e.err.Error() }
+func (e *usageError) Unwrap() error { return e.err }
+
+// cli holds what all commands share.
+type cli struct {
+	log     config.Log
+	logger  *slog.Logger
+	started bool // flags and arguments were understood
+}
+
+func (c *cli) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "companyscore",
+		Short:         "Score companies by their domain names",
+		Long:          "companyscore scores companies by their domain names. `companyscore up` starts everything\non this machine; the other commands are its parts, and the tools of its operator and its customers.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := config.ApplyEnv(cmd.Flags(), os.LookupEnv); err != nil {
+				return err
+			}
+			logger, err := c.log.Logger(cmd.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			c.logger, c.started = logger, true
+			return nil
+		},
+	}
+	c.log.Flags(root.PersistentFlags())
+	root.AddGroup(&cobra.Group{ID: "roles", Title: "Roles:"}, &cobra.Group{ID: "operator", Title: "For operators:"}, &cobra.Group{ID: "customer", Title: "For customers and data teams:"})
+	add := func(group string, cmds ...*cobra.Command) {
+		for _, cmd := range cmds {
+			cmd.GroupID = group
+			root.AddCommand(cmd)
+		}
+	}
+	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
+	add("operator", c.account(), c.key(), c.facts(), c.runs())
+	add("customer", c.score(), c.sql())
+	config.DescribeEnv(root)
+	return root
+}
+
+// shutdownContext bounds an orderly end that begins now, although ctx is over.
+func shutdownContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), shutdownMax)
+}

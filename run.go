@@ -1,0 +1,242 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"companyscore/clickhouse"
+	"companyscore/internal/config"
+	"companyscore/internal/queue"
+	"companyscore/scoring"
+	"companyscore/server/meter"
+)
+
+func (c *cli) runs() *cobra.Command {
+	var where config.Stores
+	var tiers string
+	cmd := &cobra.Command{Use: "run", Short: "Start, list and abort runs, without account or charge"}
+	where.Flags(cmd.PersistentFlags())
+	cmd.PersistentFlags().StringVar(&tiers, "tiers", "", "YAML file that changes tiers, breakers and deadlines")
+	open := func(ctx context.Context) (*stores, *queue.Queue, error) {
+		limits, err := meter.LoadLimits(tiers)
+		if err != nil {
+			return nil, nil, &usageError{err}
+		}
+		stores, err := openStores(ctx, where)
+		if err != nil {
+			return nil, nil, err
+		}
+		q, err := stores.queue(limits, c.logger)
+		if err != nil {
+			return nil, nil, errors.Join(err, stores.close())
+		}
+		return stores, q, nil
+	}
+
+	var from string
+	var wait, quiet bool
+	var olderThan time.Duration
+	start := &cobra.Command{
+		Use:   "start DOMAIN...|--from FILE",
+		Short: "Score companies",
+		Long: `Score companies. A company whose current score is younger than --older-than is passed
+over, so that an interrupted call can simply be repeated. With --wait the command
+ends when all runs have ended, and exits 1 when any failed.`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if (from == "") == (len(args) == 0) {
+				return &usageError{errors.New("name domains, or a file of them with --from")}
+			}
+			raw := args
+			if from != "" {
+				var err error
+				if raw, err = readDomains(from, cmd.InOrStdin()); err != nil {
+					return err
+				}
+			}
+			domains, err := canonicalDomains(raw)
+			if err != nil {
+				return err
+			}
+			stores, q, err := open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer stores.close()
+			b := bulk{queue: q, cmd: cmd, quiet: quiet}
+			passed, err := b.pass(stores.db, &domains, olderThan)
+			if err != nil {
+				return err
+			}
+			if err := b.start(domains); err != nil {
+				return err
+			}
+			if !wait {
+				fmt.Fprintf(cmd.OutOrStdout(), "%d started, %d passed over\n", len(domains), passed)
+				return nil
+			}
+			return b.wait(passed)
+		},
+	}
+	start.Flags().StringVar(&from, "from", "", `file of domains: column "domain" of a .csv file, else one to a line; - for standard input`)
+	start.Flags().BoolVar(&wait, "wait", false, "wait until all runs have ended")
+	start.Flags().BoolVar(&quiet, "quiet", false, "draw no progress bar")
+	start.Flags().DurationVar(&olderThan, "older-than", time.Hour, "pass over companies scored within this time; 0 scores all")
+
+	var limit int
+	var state string
+	list := &cobra.Command{
+		Use: "list", Short: "List runs under way, or those that ended in some state", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			stores, q, err := open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer stores.close()
+			var runs []scoring.Run
+			if state == "open" {
+				runs, err = q.List(cmd.Context(), "", limit)
+			} else {
+				runs, err = stores.db.Runs(cmd.Context(), limit)
+				runs = slices.DeleteFunc(runs, func(r scoring.Run) bool { return state != "all" && string(r.State) != state })
+			}
+			if err != nil {
+				return err
+			}
+			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+			fmt.Fprintln(w, "RUN\tDOMAIN\tSTATE\tATTEMPTS\tCREATED\tERROR")
+			for _, r := range runs {
+				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", r.ID, r.Domain, r.State, r.Attempts, r.CreatedAt.Format(time.DateTime), r.Error)
+			}
+			return w.Flush()
+		},
+	}
+	list.Flags().IntVar(&limit, "limit", 100, "how many to list at most")
+	list.Flags().StringVar(&state, "state", "open", "open for runs under way; out of the log of ended ones: all, succeeded, failed, timed_out or aborted")
+
+	abort := &cobra.Command{
+		Use: "abort RUN_ID", Short: "Abort a run", Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			stores, q, err := open(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer stores.close()
+			if err := q.Abort(cmd.Context(), args[0]); err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "run %s is aborted\n", args[0])
+			return nil
+		},
+	}
+	cmd.AddCommand(start, list, abort)
+	return cmd
+}
+
+// bulk starts many runs and watches them.
+type bulk struct {
+	queue *queue.Queue
+	cmd   *cobra.Command
+	quiet bool
+	runs  []scoring.Run
+}
+
+// pass removes from domains those that were scored recently and returns how many.
+func (b *bulk) pass(db *clickhouse.DB, domains *[]string, olderThan time.Duration) (int, error) {
+	if olderThan <= 0 {
+		return 0, nil
+	}
+	ctx := b.cmd.Context()
+	scores := clickhouse.NewScores(db, clickhouse.WriterConfig{})
+	defer scores.Close(ctx)
+	fresh, err := scores.FreshSince(ctx, *domains, time.Now().Add(-olderThan))
+	if err != nil {
+		return 0, err
+	}
+	*domains = slices.DeleteFunc(*domains, func(d string) bool { _, ok := fresh[d]; return ok })
+	return len(fresh), nil
+}
+
+// startPage is how many runs are started at once.
+const startPage = 500
+
+func (b *bulk) start(domains []string) error {
+	for page := range slices.Chunk(domains, startPage) {
+		runs, err := b.queue.Start(b.cmd.Context(), page...)
+		if err != nil {
+			return fmt.Errorf("%w: %d of %d were started; call again to go on", err, len(b.runs), len(domains))
+		}
+		b.runs = append(b.runs, runs...)
+	}
+	return nil
+}
+
+const (
+	watchEvery = 200 * time.Millisecond
+	watchPage  = 1000
+)
+
+// wait watches the runs until all have ended and prints what became of them. An
+// outage of Redis is waited out.
+func (b *bulk) wait(passed int) error {
+	ctx, began := b.cmd.Context(), time.Now()
+	bar := newBar(b.cmd.ErrOrStderr(), b.quiet, "scoring", false)
+	bar.ChangeMax(len(b.runs))
+	open := make([]string, len(b.runs))
+	for i, run := range b.runs {
+		open[i] = run.ID
+	}
+	ended := make(map[scoring.RunState]int)
+	var failed []scoring.Run
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	for len(open) > 0 {
+		still := open[:0:0]
+		for page := range slices.Chunk(open, watchPage) {
+			runs, err := b.queue.GetMany(ctx, page...)
+			if err != nil {
+				still = append(still, page...)
+				continue
+			}
+			for i, run := range runs {
+				switch {
+				case run.ID == "":
+					run = scoring.Run{ID: page[i], State: scoring.RunFailed, Error: "Redis does not know this run any more"}
+					fallthrough
+				case run.State.Final():
+					ended[run.State]++
+					if run.State != scoring.RunSucceeded || run.ScoredAt.IsZero() {
+						failed = append(failed, run)
+					}
+				default:
+					still = append(still, page[i])
+				}
+			}
+		}
+		open = still
+		_ = bar.Set(len(b.runs) - len(open))
+		if len(open) == 0 {
+			break
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("stopped waiting; %d runs go on without us", len(open))
+		case <-tick.C:
+		}
+	}
+	_ = bar.Finish()
+	for _, run := range failed[:min(len(failed), 20)] {
+		fmt.Fprintf(b.cmd.ErrOrStderr(), "%s %s: %s %s\n", run.ID, run.Domain, run.State, run.Error)
+	}
+	fmt.Fprintf(b.cmd.OutOrStdout(), "%d complete, %d failed, %d passed over, in %.1f s\n",
+		len(b.runs)-len(failed), len(failed), passed, time.Since(began).Seconds())
+	if len(failed) > 0 {
+		return errReported
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"companyscore/clickhouse"
+	"companyscore/internal/config"
+	"companyscore/server"
+	"companyscore/server/account"
+	"companyscore/server/job"
+	"companyscore/server/meter"
+)
+
+var (
+	_ server.Keys   = (*account.Directory)(nil)
+	_ server.Scores = (*clickhouse.Scores)(nil)
+	_ server.Meter  = (*meter.Meter)(nil)
+	_ server.Jobs   = (*job.Jobs)(nil)
+)
+
+func (c *cli) serve() *cobra.Command {
+	var where config.Stores
+	var listen, admin, tiers string
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Answer the HTTP interface",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			limits, err := checkServe(listen, admin, tiers)
+			if err != nil {
+				return &usageError{err}
+			}
+			stores, err := openStores(cmd.Context(), where)
+			if err != nil {
+				return err
+			}
+			defer stores.close()
+			api, err := startAPI(cmd.Context(), stores, limits, listen, admin, c.logger)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "ready http://%s\n", api.address)
+			return api.wait(cmd.Context())
+		},
+	}
+	where.Flags(cmd.Flags())
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address to answer on")
+	addAdminFlag(cmd, &admin)
+	addTiersFlag(cmd, &tiers)
+	return cmd
+}
+
+func addTiersFlag(cmd *cobra.Command, tiers *string) {
+	cmd.Flags().StringVar(tiers, "tiers", "", "YAML file that changes tiers, breakers and deadlines")
+}
+
+func addAdminFlag(cmd *cobra.Command, admin *string) {
+	cmd.Flags().StringVar(admin, "admin-listen", "", "address for /healthz and /readyz; empty for none")
+}
+
+func checkServe(listen, admin, tiers string) (meter.Limits, error) {
+	faults := []error{config.CheckAddress("--listen", listen)}
+	if admin != "" {
+		faults = append(faults, config.CheckAddress("--admin-listen", admin))
+	}
+	limits, err := meter.LoadLimits(tiers)
+	return limits, errors.Join(append(faults, err)...)
+}
+
+// api is a running HTTP interface.
+type api struct {
+	address   string
+	server    *server.Server
+	admin     *http.Server
+	meter     *meter.Meter
+	directory *account.Directory
+	scores    *clickhouse.Scores
+	failed    chan error
+}
+
+// startAPI starts answering on an address. The stores must stay open until wait
+// or stop returns.
+func startAPI(ctx context.Context, stores *stores, limits meter.Limits, listen, admin string, logger *slog.Logger) (*api, error) {
+	queue, err := stores.queue(limits, logger)
+	if err != nil {
+		return nil, err
+	}
+	ln, err := net.Listen("tcp", listen)
+	if err != nil {
+		return nil, fmt.Errorf("%w: is another companyscore running? Choose another address with --listen", err)
+	}
+	a := &api{
+		address:   ln.Addr().String(),
+		meter:     meter.New(stores.redis, clickhouse.NewUsage(stores.db), limits, logger),
+		directory: account.NewDirectory(clickhouse.NewAccounts(stores.db), logger),
+		scores:    clickhouse.NewScores(stores.db, clickhouse.WriterConfig{}),
+		failed:    make(chan error, 2),
+	}
+	a.server, err = server.New(server.Config{
+		Keys: a.directory, Scores: a.scores, Meter: a.meter, Jobs: job.New(stores.redis, queue), Queue: queue, Logger: logger,
+	})
+	if err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	go func() { a.failed <- a.server.Serve(ln) }()
+	if admin != "" {
+		adminLn, err := net.Listen("tcp", admin)
+		if err != nil {
+			return nil, errors.Join(err, a.stop(ctx))
+		}
+		a.admin = &http.Server{Handler: server.Admin(map[string]server.Check{
+			"clickhouse": stores.db.Ping,
+			"redis":      func(ctx context.Context) error { return stores.redis.Ping(ctx).Err() },
+		}), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second}
+		go func() { a.failed <- a.admin.Serve(adminLn) }()
+	}
+	return a, nil
+}
+
+// wait returns when ctx ends and everything under way is done, or when serving fails.
+func (a *api) wait(ctx context.Context) error {
+	select {
+	case err := <-a.failed:
+		return errors.Join(err, a.stop(ctx))
+	case <-ctx.Done():
+		return a.stop(ctx)
+	}
+}
+
+// stop ends serving in the reverse order of its start.
+func (a *api) stop(ctx context.Context) error {
+	ctx, cancel := shutdownContext(ctx)
+	defer cancel()
+	var faults []error
+	if a.admin != nil {
+		faults = append(faults, a.admin.Shutdown(ctx))
+	}
+	faults = append(faults, a.server.Shutdown(ctx))
+	a.meter.Close()
+	a.directory.Close()
+	return errors.Join(append(faults, a.scores.Close(ctx))...)
+}

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"companyscore/clickhouse"
+	"companyscore/internal/config"
+	"companyscore/internal/queue"
+	"companyscore/scoring"
+	"companyscore/scoring/source"
+	"companyscore/scoring/worker"
+	"companyscore/server/meter"
+)
+
+var _ worker.History = (*clickhouse.Scores)(nil)
+
+// knownSources are the data sources there are, by name.
+var knownSources = []string{scoring.FactsSource}
+
+func addSourcesFlag(cmd *cobra.Command, sources *string) {
+	cmd.Flags().StringVar(sources, "sources", "all", "data sources to ask: all, or names separated by commas")
+}
+
+func (c *cli) work() *cobra.Command {
+	var where config.Stores
+	var sources, tiers string
+	var concurrency int
+	cmd := &cobra.Command{
+		Use:   "work",
+		Short: "Score companies that were asked for",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			ctx := cmd.Context()
+			limits, err := meter.LoadLimits(tiers)
+			_, unknown := config.ParseSources(sources, knownSources)
+			if err := errors.Join(err, unknown); err != nil {
+				return &usageError{err}
+			}
+			stores, err := openStores(ctx, where)
+			if err != nil {
+				return err
+			}
+			defer stores.close()
+			q, err := stores.queue(limits, c.logger)
+			if err != nil {
+				return err
+			}
+			scores := clickhouse.NewScores(stores.db, clickhouse.WriterConfig{})
+			w := worker.New([]source.Source{source.Facts{Store: clickhouse.NewFacts(stores.db)}}, scores, c.logger)
+			server, err := queue.NewServer(q, queue.ServerConfig{Log: stores.db, Concurrency: concurrency})
+			if err != nil {
+				return &usageError{err}
+			}
+			c.logger.Info("worker ready", "concurrency", concurrency, "sources", sources)
+			err = server.Run(ctx, w.Run)
+			closing, cancel := shutdownContext(ctx)
+			defer cancel()
+			if err := errors.Join(err, scores.Close(closing)); err != nil {
+				return fmt.Errorf("work: %w", err)
+			}
+			return nil
+		},
+	}
+	where.Flags(cmd.Flags())
+	addSourcesFlag(cmd, &sources)
+	addTiersFlag(cmd, &tiers)
+	cmd.Flags().IntVar(&concurrency, "concurrency", 16, "runs to work on at once")
+	return cmd
+}
