@@ -41,10 +41,13 @@ fuzz: deps ## Run every fuzz target for a while (FUZZTIME=10s)
 bench: deps ## Run every Go benchmark once
 	$(GO) test -run='^$$' -bench=. -benchmem ./...
 
-demo: deps build ## The main job: import and score 880 real companies, kill each process on the way, show what comes out
+demo: deps build ## The main job: import and score 880 real companies and show what comes out
 	@scripts/demo.sh
+
+demo-crash: deps build ## The same, with ClickHouse, Redis and the worker killed on the way
+	@scripts/demo.sh crash
 
 clean: ## Remove what was built; data and fetched libraries stay
 	rm -rf bin
 
-.PHONY: help run test deps build lint fuzz bench demo clean
+.PHONY: help run test deps build lint fuzz bench demo demo-crash clean

@@ -1,0 +1,175 @@
+package process
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// parentVariable makes the test binary a parent that starts a child, prints its
+// process id and waits to be killed.
+const parentVariable = "COMPANYSCORE_PROCESS_TEST_PARENT"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(parentVariable) != "" {
+		p, err := Start(context.Background(), config("sleep 600", func(context.Context) error { return nil }))
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		fmt.Println(p.PID())
+		select {}
+	}
+	os.Exit(m.Run())
+}
+
+func config(script string, ready func(context.Context) error) Config {
+	return Config{
+		Name:    "child",
+		Command: func() *exec.Cmd { return exec.Command("/bin/sh", "-c", script) },
+		Ready:   ready,
+		Logger:  slog.New(slog.DiscardHandler),
+	}
+}
+
+// exists is ready when a file is there.
+func exists(path string) func(context.Context) error {
+	return func(context.Context) error {
+		_, err := os.Stat(path)
+		return err
+	}
+}
+
+// eventually waits until a condition holds.
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	deadline := time.Now().Add(20 * time.Second)
+	for !holds() {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited in vain: %s", what)
+		}
+		runtime.Gosched()
+	}
+}
+
+func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
+
+func stop(t *testing.T, p *Process) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	defer cancel()
+	if err := p.Stop(ctx); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestKilledChildIsStartedAgain(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "mark")
+	p, err := Start(t.Context(), config("echo up >> "+mark+"; exec sleep 600", exists(mark)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := p.PID()
+	if err := syscall.Kill(first, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "another child runs", func() bool { pid := p.PID(); return pid != 0 && pid != first })
+	last := p.PID()
+	stop(t, p)
+	if !gone(first) || !gone(last) {
+		t.Error("a child outlived Stop")
+	}
+	stop(t, p)
+}
+
+func TestStartReportsAChildThatDies(t *testing.T) {
+	t.Parallel()
+	_, err := Start(t.Context(), config("exit 7", exists("/nonexistent")))
+	if err == nil || !strings.Contains(err.Error(), "exit status 7") {
+		t.Errorf("Start = %v, want one that says exit status 7", err)
+	}
+	cfg := config("", nil)
+	cfg.Command = func() *exec.Cmd { return exec.Command("/nonexistent") }
+	if _, err := Start(t.Context(), cfg); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("Start of a program that is not there = %v", err)
+	}
+}
+
+func TestStartGivesUpOnAChildThatIsNeverReady(t *testing.T) {
+	t.Parallel()
+	cfg := config("exec sleep 600", exists("/nonexistent"))
+	cfg.StartTimeout = 200 * time.Millisecond
+	if _, err := Start(t.Context(), cfg); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("Start = %v, want why it was not ready", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ready := func(context.Context) error { cancel(); return os.ErrNotExist }
+	if _, err := Start(ctx, config("exec sleep 600", ready)); !errors.Is(err, context.Canceled) {
+		t.Errorf("Start under a context that ended = %v", err)
+	}
+}
+
+func TestStubbornChildIsKilled(t *testing.T) {
+	t.Parallel()
+	mark := filepath.Join(t.TempDir(), "mark")
+	p, err := Start(t.Context(), config("trap '' TERM; touch "+mark+"; while :; do sleep 0.1; done", exists(mark)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := p.PID()
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if err := p.Stop(ctx); err == nil || !strings.Contains(err.Error(), "killed") {
+		t.Errorf("Stop = %v, want one that says it was killed", err)
+	}
+	if !gone(pid) {
+		t.Error("the child outlived Stop")
+	}
+}
+
+func TestChildEndsWithItsParent(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("only Linux ends a child with its parent")
+	}
+	t.Parallel()
+	parent := exec.Command(os.Args[0])
+	parent.Env = append(os.Environ(), parentVariable+"=1")
+	out, err := parent.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	child, err := strconv.Atoi(strings.TrimSpace(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait() // it was killed
+	eventually(t, "the child has ended", func() bool { return gone(child) || zombie(child) })
+}
+
+// zombie reports whether a process has ended and nobody has collected it yet.
+func zombie(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return err != nil || strings.Contains(string(text), ") Z ")
+}

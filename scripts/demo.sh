@@ -1,0 +1,86 @@
+#!/bin/sh
+# The main job on real input: import the facts of 880 companies, score them all
+# the operator's way, and show what comes out. With the argument "crash" each of
+# ClickHouse, redis-server and the worker is killed (SIGKILL) on the way, and the
+# result is checked. Everything runs on 127.0.0.1 in a temporary directory.
+set -eu
+cd "$(dirname "$0")/.."
+mode=${1:-plain}
+bin=$PWD/bin/companyscore
+dir=$(mktemp -d)
+up=
+finish() {
+	if [ -n "$up" ]; then
+		kill "$up" 2>/dev/null || true
+		wait "$up" 2>/dev/null || true
+	fi
+	rm -rf "$dir"
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+"$bin" up --data "$dir/data" --listen 127.0.0.1:0 --sources facts --log-level error >"$dir/up.log" 2>&1 &
+up=$!
+i=0
+until grep -q '^ready' "$dir/up.log"; do
+	i=$((i + 1))
+	if [ $i -gt 300 ] || ! kill -0 "$up" 2>/dev/null; then
+		cat "$dir/up.log" >&2
+		exit 1
+	fi
+	sleep 0.1
+done
+grep '^ready' "$dir/up.log"
+export COMPANYSCORE_DATA="$dir/data"
+
+pid_of() { sed -n "s/^ *\"$1\": \([0-9]*\),\{0,1\}\$/\1/p" "$dir/data/runtime.json"; }
+ask() { "$bin" sql --format TabSeparated "$1" 2>/dev/null || echo 0; }
+crash() { # crash PROCESS when at least N companies are scored
+	i=0
+	until [ "$(ask 'SELECT count() FROM v1_score_latest')" -ge "$2" ]; do
+		i=$((i + 1))
+		[ $i -gt 2000 ] && break
+	done
+	kill -9 "$(pid_of "$1")"
+	echo "killed $1 (kill -9) with $(ask 'SELECT count() FROM v1_score_latest') companies visible"
+}
+
+echo "\$ companyscore facts import examples/companies.csv"
+"$bin" facts import --quiet examples/companies.csv
+echo "\$ companyscore run start --from examples/companies.csv --wait"
+if [ "$mode" = crash ]; then
+	"$bin" run start --quiet --from examples/companies.csv --wait >"$dir/run.log" 2>&1 &
+	run=$!
+	crash clickhouse 50
+	crash redis-server 200
+	crash worker 400
+	if ! wait $run; then
+		# The operator's own connection may have been cut while starting runs.
+		# Starting again passes over what is done and joins what is under way.
+		cat "$dir/run.log"
+		echo "\$ companyscore run start --from examples/companies.csv --wait   # once more"
+		"$bin" run start --quiet --from examples/companies.csv --wait
+	else
+		cat "$dir/run.log"
+	fi
+	rows=$(ask 'SELECT count() FROM v1_score_latest')
+	once=$(ask 'SELECT uniqExact(domain) FROM v1_score_latest')
+	many=$(ask 'SELECT count() FROM (SELECT domain FROM v1_score_history GROUP BY domain HAVING count() > 1)')
+	left=$("$bin" run list --limit 1000 | tail -n +2 | wc -l)
+	echo "current records: $rows, companies: $once, companies with more than one record: $many, runs left open: $left"
+	[ "$rows" = 880 ] && [ "$once" = 880 ] && [ "$many" = 0 ] && [ "$left" = 0 ]
+else
+	"$bin" run start --quiet --from examples/companies.csv --wait
+fi
+
+echo "The ten highest and the ten lowest:"
+columns='company_name, composite, toString(rating) AS rating, scale_premium AS premium, toString(profile) AS profile, sector, completeness_pct, toString(confidence) AS confidence'
+"$bin" sql "SELECT row_number() OVER (ORDER BY composite DESC, domain) AS nr, $columns FROM v1_score_latest ORDER BY nr LIMIT 10"
+"$bin" sql "SELECT row_number() OVER (ORDER BY composite DESC, domain) AS nr, $columns FROM v1_score_latest ORDER BY nr DESC LIMIT 10"
+echo "Mean composite by sector:"
+"$bin" sql "SELECT sector, round(avg(composite), 2) AS mean, count() AS companies FROM v1_score_latest GROUP BY sector ORDER BY mean DESC"
+echo "An INSERT as analyst:"
+if "$bin" sql "INSERT INTO company_facts (domain) VALUES ('evil.com')" 2>&1; then
+	echo "the analyst could write" >&2
+	exit 1
+fi
