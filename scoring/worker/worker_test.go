@@ -1,0 +1,178 @@
+package worker_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"companyscore/scoring"
+	"companyscore/scoring/source"
+	"companyscore/scoring/worker"
+)
+
+// history keeps records in memory and fails its first calls when told to.
+type history struct {
+	mu        sync.Mutex
+	fails     int // calls of Reference that still fail
+	writeErr  error
+	reference *scoring.Reference
+	records   []scoring.Record
+}
+
+var errAway = errors.New("store is away")
+
+func (h *history) Write(_ context.Context, rec scoring.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.writeErr != nil {
+		return h.writeErr
+	}
+	h.records = append(h.records, rec)
+	return nil
+}
+
+func (h *history) Reference(context.Context, string, time.Time) (*scoring.Reference, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.fails > 0 {
+		h.fails--
+		return nil, errAway
+	}
+	return h.reference, nil
+}
+
+// fake is a source that does what it is told.
+type fake struct {
+	name  string
+	fetch func(ctx context.Context) (source.Result, error)
+}
+
+func (f fake) Name() string { return f.name }
+func (f fake) Fetch(ctx context.Context, _ source.Request) (source.Result, error) {
+	return f.fetch(ctx)
+}
+
+func says(name string, id scoring.Identity, signal string, raw float64) fake {
+	return fake{name, func(context.Context) (source.Result, error) {
+		return source.Result{Identity: id, Observations: []scoring.Observation{{Signal: signal, State: scoring.StateOK, Raw: raw, Source: name}}}, nil
+	}}
+}
+
+func fails(name string, err error) fake {
+	return fake{name, func(context.Context) (source.Result, error) { return source.Result{}, err }}
+}
+
+var run = scoring.Run{ID: "r", Domain: "example.com", StartedAt: time.Date(2026, 5, 1, 12, 0, 0, 123_456_789, time.UTC)}
+
+func work(t *testing.T, h *history, sources ...source.Source) (scoring.Record, time.Time, error) {
+	t.Helper()
+	scoredAt, err := worker.New(sources, h, slog.New(slog.DiscardHandler)).Run(t.Context(), run)
+	if len(h.records) == 0 {
+		return scoring.Record{}, scoredAt, err
+	}
+	return h.records[len(h.records)-1], scoredAt, err
+}
+
+func signal(rec scoring.Record, id string) scoring.SignalScore {
+	for _, s := range rec.Signals {
+		if s.ID == id {
+			return s
+		}
+	}
+	return scoring.SignalScore{}
+}
+
+func TestRunGathersAllSources(t *testing.T) {
+	t.Parallel()
+	rec, scoredAt, err := work(t, &history{},
+		says("wikidata", scoring.Identity{Name: "Example", Country: "US", Industries: []string{"software"}}, "employee_count", 250),
+		says("jobs", scoring.Identity{Name: "Other", HiringRegions: 2}, "open_roles", 12))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !scoredAt.Equal(run.StartedAt.Truncate(time.Millisecond)) || !rec.ScoredAt.Equal(scoredAt) || rec.RunID != "r" {
+		t.Errorf("scored at %v, record %v by %q; want the start of the run", scoredAt, rec.ScoredAt, rec.RunID)
+	}
+	if rec.CompanyName != "Example" || rec.Country != "US" || rec.Sector != "software" {
+		t.Errorf("identity: %q, %q, %q", rec.CompanyName, rec.Country, rec.Sector)
+	}
+	if signal(rec, "employee_count").Raw != 250 || signal(rec, "open_roles").Raw != 12 {
+		t.Errorf("signals: %+v", rec.Signals[:2])
+	}
+}
+
+func TestRepeatedRunMakesTheSameRecord(t *testing.T) {
+	t.Parallel()
+	h := &history{}
+	src := says("wikidata", scoring.Identity{}, "employee_count", 250)
+	for range 2 {
+		if _, _, err := work(t, h, src); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if h.records[0].ScoredAt != h.records[1].ScoredAt || h.records[0].Composite != h.records[1].Composite {
+		t.Error("the second attempt made another record")
+	}
+}
+
+func TestFailedSourceIsAWarning(t *testing.T) {
+	t.Parallel()
+	panics := fake{"tls", func(context.Context) (source.Result, error) { panic("boom") }}
+	rec, _, err := work(t, &history{}, fails("jobs", context.DeadlineExceeded), fails("dns", &source.Error{Code: "dns_failure", Err: errAway}), panics,
+		says("wikidata", scoring.Identity{}, "employee_count", 250))
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := map[string]string{}
+	for _, w := range rec.Warnings {
+		codes[w.Source] = w.Code
+	}
+	if len(codes) != 3 || codes["jobs"] != "timeout" || codes["dns"] != "dns_failure" || codes["tls"] != "internal_error" {
+		t.Errorf("warnings = %v", codes)
+	}
+	s := signal(rec, "open_roles")
+	if s.State != scoring.StateMissing || s.Score != scoring.Neutral || s.Reason != scoring.ReasonSourceTimeout {
+		t.Errorf("signal of the failed source = %+v", s)
+	}
+}
+
+func TestStoreThatIsAwayIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		away := 2
+		facts := fake{"facts", func(context.Context) (source.Result, error) {
+			if away > 0 {
+				away--
+				return source.Result{}, errors.Join(source.ErrUnavailable, errAway)
+			}
+			return source.Result{Observations: []scoring.Observation{{Signal: "employee_count", State: scoring.StateOK, Raw: 250, Source: "facts"}}}, nil
+		}}
+		rec, _, err := work(t, &history{fails: 3}, facts)
+		if err != nil || signal(rec, "employee_count").Raw != 250 || len(rec.Warnings) != 0 {
+			t.Errorf("record %+v, %v; want one with the facts and no warning", signal(rec, "employee_count"), err)
+		}
+	})
+}
+
+func TestNoRecordIsMadeWithoutOurStores(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		h := &history{}
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+		defer cancel()
+		facts := fails("facts", errors.Join(source.ErrUnavailable, errAway))
+		_, err := worker.New([]source.Source{facts}, h, slog.New(slog.DiscardHandler)).Run(ctx, run)
+		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), errAway.Error()) || len(h.records) != 0 {
+			t.Errorf("Run = %v with %d records; want the deadline, its cause and none", err, len(h.records))
+		}
+	})
+	h := &history{writeErr: errAway}
+	if _, scoredAt, err := work(t, h); !errors.Is(err, errAway) || !scoredAt.IsZero() {
+		t.Errorf("Run with a store that refuses = %v, %v", scoredAt, err)
+	}
+}
