@@ -3,119 +3,137 @@ package embedded
 import (
 	"fmt"
 	"runtime"
-	"strings"
+	"sync"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
 )
 
-// The opaque C handles. Their memory belongs to the library; Go only carries the addresses.
+// The library's own structures. Go carries their addresses and never looks inside; their memory is C's.
 type (
 	cConn   struct{ _ byte }
 	cResult struct{ _ byte }
 )
 
-// library holds the C functions of libchdb that we call. The fields carry the C names so that they can be found in chdb.h.
+// library is the part of libchdb's C interface that we use. Field comments give the names of chdb.h.
 type library struct {
-	connect      func(argc int32, argv **byte) **cConn
-	closeConn    func(conn **cConn)
-	query        func(conn *cConn, query *byte, queryLen uintptr, format *byte, formatLen uintptr, names **byte, nameLens *uintptr, values **byte, valueLens *uintptr, params uintptr) *cResult
-	streamQuery  func(conn *cConn, query *byte, queryLen uintptr, format *byte, formatLen uintptr, names **byte, nameLens *uintptr, values **byte, valueLens *uintptr, params uintptr) *cResult
-	streamFetch  func(conn *cConn, stream *cResult) *cResult
-	streamCancel func(conn *cConn, stream *cResult)
-	destroy      func(result *cResult)
-	buffer       func(result *cResult) *byte
-	length       func(result *cResult) uintptr
-	failure      func(result *cResult) *byte
-	elapsed      func(result *cResult) float64
-	rowsRead     func(result *cResult) uint64
-	bytesRead    func(result *cResult) uint64
-	storageRows  func(result *cResult) uint64
-	storageBytes func(result *cResult) uint64
-	rowsWritten  func(result *cResult) uint64
-	bytesWritten func(result *cResult) uint64
+	connect func(argc int32, argv **byte) **cConn // chdb_connect
+	close   func(conn **cConn)                    // chdb_close_conn
+
+	// chdb_query_with_params_n: strings as pointer and length, parameters as four parallel arrays.
+	query func(conn *cConn, query *byte, queryLen uintptr, format *byte, formatLen uintptr,
+		names **byte, nameLens *uintptr, values **byte, valueLens *uintptr, count uintptr) *cResult
+
+	destroy      func(*cResult)         // chdb_destroy_query_result
+	buffer       func(*cResult) *byte   // chdb_result_buffer
+	length       func(*cResult) uintptr // chdb_result_length
+	failure      func(*cResult) *byte   // chdb_result_error
+	elapsed      func(*cResult) float64 // chdb_result_elapsed, seconds
+	resultRows   func(*cResult) uint64  // chdb_result_rows_read
+	resultBytes  func(*cResult) uint64  // chdb_result_bytes_read
+	readRows     func(*cResult) uint64  // chdb_result_storage_rows_read
+	readBytes    func(*cResult) uint64  // chdb_result_storage_bytes_read
+	writtenRows  func(*cResult) uint64  // chdb_result_rows_written
+	writtenBytes func(*cResult) uint64  // chdb_result_bytes_written
 }
 
-func openLibrary(path string) (lib *library, err error) {
-	defer func() { // purego panics on a missing symbol
-		if r := recover(); r != nil {
-			err = fmt.Errorf("bind %s: %v", path, r)
+// libraries holds what was loaded, by path: a library cannot be unloaded, and is bound once.
+var libraries sync.Map
+
+// loadLibrary loads libchdb and keeps it from taking over the process's signals.
+func loadLibrary(path string) (lib *library, err error) {
+	if lib, ok := libraries.Load(path); ok {
+		return lib.(*library), nil
+	}
+	defer func() {
+		if r := recover(); r != nil { // purego's answer to a missing function
+			lib, err = nil, fmt.Errorf("load %s: %v", path, r)
 		}
 	}()
 	handle, err := purego.Dlopen(path, purego.RTLD_NOW|purego.RTLD_LOCAL)
 	if err != nil {
 		return nil, fmt.Errorf("load %s: %w", path, err)
 	}
+	var signals func(enabled int32)
 	lib = new(library)
 	for name, fn := range map[string]any{
-		"chdb_connect":                    &lib.connect,
-		"chdb_close_conn":                 &lib.closeConn,
-		"chdb_query_with_params_n":        &lib.query,
-		"chdb_stream_query_with_params_n": &lib.streamQuery,
-		"chdb_stream_fetch_result":        &lib.streamFetch,
-		"chdb_stream_cancel_query":        &lib.streamCancel,
-		"chdb_destroy_query_result":       &lib.destroy,
-		"chdb_result_buffer":              &lib.buffer,
-		"chdb_result_length":              &lib.length,
-		"chdb_result_error":               &lib.failure,
-		"chdb_result_elapsed":             &lib.elapsed,
-		"chdb_result_rows_read":           &lib.rowsRead,
-		"chdb_result_bytes_read":          &lib.bytesRead,
-		"chdb_result_storage_rows_read":   &lib.storageRows,
-		"chdb_result_storage_bytes_read":  &lib.storageBytes,
-		"chdb_result_rows_written":        &lib.rowsWritten,
-		"chdb_result_bytes_written":       &lib.bytesWritten,
+		"chdb_set_signal_handlers_enabled": &signals,
+		"chdb_connect":                     &lib.connect,
+		"chdb_close_conn":                  &lib.close,
+		"chdb_query_with_params_n":         &lib.query,
+		"chdb_destroy_query_result":        &lib.destroy,
+		"chdb_result_buffer":               &lib.buffer,
+		"chdb_result_length":               &lib.length,
+		"chdb_result_error":                &lib.failure,
+		"chdb_result_elapsed":              &lib.elapsed,
+		"chdb_result_rows_read":            &lib.resultRows,
+		"chdb_result_bytes_read":           &lib.resultBytes,
+		"chdb_result_storage_rows_read":    &lib.readRows,
+		"chdb_result_storage_bytes_read":   &lib.readBytes,
+		"chdb_result_rows_written":         &lib.writtenRows,
+		"chdb_result_bytes_written":        &lib.writtenBytes,
 	} {
 		purego.RegisterLibFunc(fn, handle, name)
 	}
-	var signals func(enabled int32)
-	purego.RegisterLibFunc(&signals, handle, "chdb_set_signal_handlers_enabled")
-	signals(0) // the host's signals stay with the Go runtime
+	signals(0)
+	libraries.Store(path, lib)
 	return lib, nil
 }
 
+// open connects with command line arguments, or returns nil.
 func (l *library) open(args ...string) **cConn {
 	var pin runtime.Pinner
 	defer pin.Unpin()
-	argv := make([]*byte, len(args)+1) // NULL terminated
-	for i, a := range args {
-		argv[i] = &append([]byte(a), 0)[0]
-		pin.Pin(argv[i])
+	argv := make([]*byte, len(args)+1) // the last one stays NULL, as in C
+	for i, arg := range args {
+		argv[i] = cString(&pin, arg)
 	}
 	return l.connect(int32(len(args)), &argv[0])
 }
 
+// param is a server-side query parameter: value replaces {name:Type} in the engine, never in the text.
 type param struct{ name, value string }
 
-type start func(conn *cConn, query *byte, queryLen uintptr, format *byte, formatLen uintptr, names **byte, nameLens *uintptr, values **byte, valueLens *uintptr, params uintptr) *cResult
-
-func (l *library) run(fn start, conn *cConn, query, format string, params []param) *cResult {
+// run executes a statement. The caller destroys the result, which may be nil.
+func (l *library) run(conn *cConn, query, format string, params []param) *cResult {
 	var pin runtime.Pinner
 	defer pin.Unpin()
-	data := func(s string) *byte {
-		p := unsafe.StringData(s + "\x00") // never NULL
-		pin.Pin(p)
-		return p
-	}
 	n := len(params)
-	names, values := make([]*byte, n+1), make([]*byte, n+1)
-	nameLens, valueLens := make([]uintptr, n+1), make([]uintptr, n+1)
+	names, nameLens := make([]*byte, n+1), make([]uintptr, n+1) // one more than needed, so that element 0 exists
+	values, valueLens := make([]*byte, n+1), make([]uintptr, n+1)
 	for i, p := range params {
-		names[i], nameLens[i] = data(p.name), uintptr(len(p.name))
-		values[i], valueLens[i] = data(p.value), uintptr(len(p.value))
+		names[i], nameLens[i] = cString(&pin, p.name), uintptr(len(p.name))
+		values[i], valueLens[i] = cString(&pin, p.value), uintptr(len(p.value))
 	}
-	return fn(conn, data(query), uintptr(len(query)), data(format), uintptr(len(format)),
+	return l.query(conn, cString(&pin, query), uintptr(len(query)), cString(&pin, format), uintptr(len(format)),
 		&names[0], &nameLens[0], &values[0], &valueLens[0], uintptr(n))
 }
 
-// cString copies a NUL-terminated C string.
-func cString(p *byte) string {
+// cString is a NUL-terminated copy of s that stays where it is until pin lets go.
+func cString(pin *runtime.Pinner, s string) *byte {
+	b := make([]byte, len(s)+1)
+	copy(b, s)
+	pin.Pin(&b[0])
+	return &b[0]
+}
+
+// goString copies a NUL-terminated C string, "" for NULL.
+func goString(p *byte) string {
 	if p == nil {
 		return ""
 	}
-	var b strings.Builder
-	for ; *p != 0; p = (*byte)(unsafe.Add(unsafe.Pointer(p), 1)) {
-		b.WriteByte(*p)
+	n := 0
+	for *(*byte)(unsafe.Add(unsafe.Pointer(p), n)) != 0 {
+		n++
 	}
-	return b.String()
+	return string(unsafe.Slice(p, n))
+}
+
+// output copies a result's bytes out of C memory.
+func (l *library) output(r *cResult) []byte {
+	p, n := l.buffer(r), l.length(r)
+	if p == nil || n == 0 {
+		return nil
+	}
+	return append([]byte(nil), unsafe.Slice(p, n)...)
 }

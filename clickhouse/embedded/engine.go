@@ -4,50 +4,113 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
-	"unsafe"
+	"sync/atomic"
+	"syscall"
+	"time"
 )
 
-// session is the state a connection was opened with. It never changes during the connection's life, so two requests share a
-// connection only if they asked for the same state, and nothing of one can be seen by the other.
-type session struct {
-	database string
-	settings string // "name = 'value', ..." in name order
+// ErrInUse is returned by New when another process, or another Server of this one, has the data directory open.
+var ErrInUse = errors.New("data directory is in use by another process")
+
+// engine is libchdb with a data directory open.
+type engine struct {
+	lib     *library
+	path    string
+	lock    *os.File
+	version string
+	zone    string
+	opened  atomic.Int64 // connections so far, which gives each its number
+
+	mu      sync.Mutex // guards control, as a connection runs one statement at a time
+	control *conn      // apart from the pools, so that a statement can be killed when all of theirs are busy
 }
 
-// engine is the library with one data directory open, and the connections to it.
-type engine struct {
-	lib  *library
-	args []string
+// openEngine locks the data directory, which libchdb itself would only do badly, and opens it.
+func openEngine(library, path string) (*engine, error) {
+	lib, err := loadLibrary(library)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := os.OpenFile(filepath.Join(path, "server.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock data directory: %w", err)
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = lock.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("open %s: %w", path, ErrInUse)
+		}
+		return nil, fmt.Errorf("lock data directory: %w", err)
+	}
+	e := &engine{lib: lib, path: path, lock: lock}
+	if e.control, err = e.open(nil, session{}); err == nil {
+		var out []byte
+		if out, _, err = e.control.query("SELECT version(), timezone()", "TSV", nil); err == nil {
+			e.version, e.zone, _ = strings.Cut(strings.TrimSpace(string(out)), "\t")
+			return e, nil
+		}
+	}
+	return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), e.close())
+}
+
+// close ends the engine. All pools must be closed before.
+func (e *engine) close() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.control != nil {
+		e.control.close()
+		e.control = nil
+	}
+	return e.lock.Close()
+}
+
+// kill asks the engine to stop what connection c runs now. It does not wait for the end, and running nothing is no error.
+func (e *engine) kill(c *conn) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.control == nil {
+		return errors.New("kill query: engine is closed")
+	}
+	_, _, err := e.control.query("KILL QUERY WHERE Settings['log_comment'] = {tag:String} ASYNC", "Null", []param{{"tag", c.tag}})
+	return err
+}
+
+// session is the state a connection is opened with. It stays the same for the connection's life, so that connections can be shared
+// between requests that want the same state and nothing of one request can show in another.
+type session struct {
+	database string
+	settings string // assignments as SET takes them, in a fixed order
 }
 
 // conn is one connection of the library. It runs one statement at a time.
 type conn struct {
 	engine  *engine
 	handle  **cConn
+	tag     string // the log_comment of its statements, by which kill finds them
 	session session
 }
 
-// open connects and puts the connection into the given state.
-func (e *engine) open(base string, s session) (*conn, error) {
-	handle := e.lib.open(e.args...)
-	if handle == nil || *handle == nil {
-		return nil, errors.New("open engine: connection refused by libchdb")
+// open connects and brings the connection into the state of s. The last settings win over those of the session.
+func (e *engine) open(last []string, s session) (*conn, error) {
+	c := &conn{engine: e, tag: "connection " + strconv.FormatInt(e.opened.Add(1), 10), session: s}
+	c.handle = e.lib.open("clickhouse", "--path="+e.path)
+	if c.handle == nil {
+		return nil, errors.New("libchdb gave no connection: it has one data directory per process, and says more on stderr")
 	}
-	c := &conn{e, handle, s}
-	var setup []string
+	setup := []string{"SET implicit_select = 0, max_query_size = " + strconv.Itoa(2*maxQuery) + ", log_comment = " + quoteString(c.tag)}
 	if s.database != "" {
 		setup = append(setup, "USE "+quoteName(s.database))
-	}
-	if base != "" {
-		setup = append(setup, "SET "+base)
 	}
 	if s.settings != "" {
 		setup = append(setup, "SET "+s.settings)
 	}
-	for _, q := range setup {
-		if _, err := c.query(q, "Null", nil); err != nil {
+	for _, text := range append(setup, last...) {
+		if _, _, err := c.query(text, "Null", nil); err != nil {
 			c.close()
 			return nil, err
 		}
@@ -55,132 +118,73 @@ func (e *engine) open(base string, s session) (*conn, error) {
 	return c, nil
 }
 
-func (c *conn) close() { c.engine.lib.closeConn(c.handle) }
+func (c *conn) close() { c.engine.lib.close(c.handle) }
 
-// query runs a statement and returns its whole output.
-func (c *conn) query(text, format string, params []param) ([]byte, error) {
+// summary counts what a statement did.
+type summary struct {
+	readRows, readBytes, writtenRows, writtenBytes, resultRows, resultBytes uint64
+	elapsed                                                                 time.Duration
+}
+
+// query runs a statement to its end and returns its output. Errors are of type *exception.
+func (c *conn) query(text, format string, params []param) ([]byte, summary, error) {
 	lib := c.engine.lib
-	r := lib.run(lib.query, *c.handle, text, format, params)
+	r := lib.run(*c.handle, text, format, params)
 	if r == nil {
-		return nil, errors.New("query engine: no result from libchdb")
+		return nil, summary{}, newException(codeUnknownException, "libchdb returned no result")
 	}
 	defer lib.destroy(r)
-	if err := lib.err(r); err != nil {
-		return nil, err
+	if text := goString(lib.failure(r)); text != "" {
+		return nil, summary{}, parseException(text) // the counters of a failed result are not initialised
 	}
-	return lib.bytes(r), nil
+	return lib.output(r), summary{
+		readRows: lib.readRows(r), readBytes: lib.readBytes(r),
+		writtenRows: lib.writtenRows(r), writtenBytes: lib.writtenBytes(r),
+		resultRows: lib.resultRows(r), resultBytes: lib.resultBytes(r),
+		elapsed: time.Duration(lib.elapsed(r) * float64(time.Second)),
+	}, nil
 }
 
-func (l *library) err(r *cResult) error {
-	if msg := cString(l.failure(r)); msg != "" {
-		return parseException(msg)
+// killInterval is the time between two attempts to stop a statement: one that has only begun may not be known to the engine yet.
+const killInterval = 50 * time.Millisecond
+
+// queryContext is query that kills the statement when ctx ends. It returns when the engine is done with it in any case.
+func (c *conn) queryContext(ctx context.Context, text, format string, params []param) ([]byte, summary, error) {
+	type outcome struct {
+		out []byte
+		sum summary
+		err error
 	}
-	return nil
-}
-
-// bytes copies the result's output out of C memory.
-func (l *library) bytes(r *cResult) []byte {
-	n := l.length(r)
-	p := l.buffer(r)
-	if p == nil || n == 0 {
-		return nil
-	}
-	return append([]byte(nil), unsafe.Slice(p, n)...)
-}
-
-// pool lends connections, at most size at a time, and keeps the idle ones for requests with the same session.
-type pool struct {
-	engine *engine
-	base   string // settings of every session
-	slots  chan struct{}
-
-	mu     sync.Mutex
-	idle   []*conn // longest idle first
-	closed bool
-}
-
-func newPool(e *engine, size int, base string) *pool {
-	return &pool{engine: e, base: base, slots: make(chan struct{}, size)}
-}
-
-// get waits for a free slot until ctx ends. The caller gives the connection back with put.
-func (p *pool) get(ctx context.Context, s session) (*conn, error) {
+	done := make(chan outcome, 1)
+	go func() {
+		out, sum, err := c.query(text, format, params)
+		done <- outcome{out, sum, err}
+	}()
 	select {
-	case p.slots <- struct{}{}:
+	case o := <-done:
+		return o.out, o.sum, o.err
 	case <-ctx.Done():
-		return nil, ctx.Err()
 	}
-	c, evicted := p.take(s)
-	if evicted != nil {
-		evicted.close()
-	}
-	if c != nil {
-		return c, nil
-	}
-	c, err := p.engine.open(p.base, s)
-	if err != nil {
-		<-p.slots
-		return nil, err
-	}
-	return c, nil
-}
-
-// take returns an idle connection of the session, or one to close in favour of a new one when there are as many as slots.
-func (p *pool) take(s session) (match, evicted *conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i := len(p.idle) - 1; i >= 0; i-- {
-		if c := p.idle[i]; c.session == s {
-			p.idle = append(p.idle[:i], p.idle[i+1:]...)
-			return c, nil
+	retry := time.NewTicker(killInterval)
+	defer retry.Stop()
+	for {
+		_ = c.engine.kill(c) // tried again until it worked or the statement ended
+		select {
+		case <-done:
+			return nil, summary{}, context.Cause(ctx)
+		case <-retry.C:
 		}
 	}
-	if len(p.idle) > 0 && len(p.idle)+len(p.slots) > cap(p.slots) {
-		evicted = p.idle[0]
-		p.idle = p.idle[1:]
-	}
-	return nil, evicted
 }
 
-// put gives c back; one whose session may have changed is closed instead of kept.
-func (p *pool) put(c *conn, reusable bool) {
-	defer func() { <-p.slots }()
-	p.mu.Lock()
-	keep := reusable && !p.closed
-	if keep {
-		p.idle = append(p.idle, c)
-	}
-	p.mu.Unlock()
-	if !keep {
-		c.close()
-	}
-}
+var (
+	nameQuoter   = strings.NewReplacer("\\", "\\\\", "`", "\\`")
+	stringQuoter = strings.NewReplacer("\\", "\\\\", "'", "\\'")
+	paramEscaper = strings.NewReplacer("\\", "\\\\", "\t", "\\t", "\n", "\\n", "\r", "\\r", "\x00", "\\0")
+)
 
-// close waits for lent connections and closes all.
-func (p *pool) close() {
-	for range cap(p.slots) {
-		p.slots <- struct{}{}
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	for _, c := range p.idle {
-		c.close()
-	}
-	p.idle = nil
-}
-
-var nameQuoter = strings.NewReplacer("\\", "\\\\", "`", "\\`")
-
-// quoteName quotes an identifier.
 func quoteName(name string) string { return "`" + nameQuoter.Replace(name) + "`" }
+func quoteString(s string) string  { return "'" + stringQuoter.Replace(s) + "'" }
 
-var stringQuoter = strings.NewReplacer("\\", "\\\\", "'", "\\'")
-
-// quoteString quotes a string literal.
-func quoteString(s string) string { return "'" + stringQuoter.Replace(s) + "'" }
-
-// setting renders one assignment for SET.
-func setting(name, value string) string {
-	return fmt.Sprintf("%s = %s", quoteName(name), quoteString(value))
-}
+// escapeParam turns a string into the value of a String parameter, which the engine reads as one field of TabSeparated.
+func escapeParam(s string) string { return paramEscaper.Replace(s) }

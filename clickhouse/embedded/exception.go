@@ -1,48 +1,109 @@
 package embedded
 
 import (
+	"fmt"
 	"net/http"
 	"regexp"
 	"strconv"
 )
 
-// exception is an error of the engine, or one of our own in the same shape.
+// exception is an error as ClickHouse tells it to clients.
 type exception struct {
-	code int
-	text string // whole text as the client sees it: Code: 60. DB::Exception: ... (UNKNOWN_TABLE) ...
+	code    int
+	name    string // SYNTAX_ERROR
+	message string
 }
 
-func (e *exception) Error() string { return e.text }
+// Error is the message without the trimmings that render adds.
+func (e *exception) Error() string { return e.message }
 
-var codePrefix = regexp.MustCompile(`^Code: (\d+)\.`)
+// render is the text clients get and parse.
+func (e *exception) render(version string) string {
+	return fmt.Sprintf("Code: %d. DB::Exception: %s. (%s) (version %s)\n", e.code, e.message, e.name, version)
+}
 
-// parseException takes the code from an error text of the library.
+// The codes of errors that do not come from the engine, with ClickHouse's numbers.
+const (
+	codeBadArguments     = 36
+	codeNotImplemented   = 48
+	codeSyntaxError      = 62
+	codeUnknownFormat    = 73
+	codeReadonly         = 164
+	codeRequiredPassword = 194
+	codeTooManyQueries   = 202
+	codeQueryTooLarge    = 310
+	codeTooManyBytes     = 307
+	codeOutfile          = 358
+	codeCancelled        = 394
+	codeAccessDenied     = 497
+	codeAuthFailed       = 516
+	codeUnknownException = 1002
+)
+
+var codeNames = map[int]string{
+	codeBadArguments:     "BAD_ARGUMENTS",
+	codeNotImplemented:   "NOT_IMPLEMENTED",
+	codeSyntaxError:      "SYNTAX_ERROR",
+	codeUnknownFormat:    "UNKNOWN_FORMAT",
+	codeReadonly:         "READONLY",
+	codeRequiredPassword: "REQUIRED_PASSWORD",
+	codeTooManyQueries:   "TOO_MANY_SIMULTANEOUS_QUERIES",
+	codeQueryTooLarge:    "QUERY_IS_TOO_LARGE",
+	codeTooManyBytes:     "TOO_MANY_BYTES",
+	codeOutfile:          "INTO_OUTFILE_NOT_ALLOWED",
+	codeCancelled:        "QUERY_WAS_CANCELLED",
+	codeAccessDenied:     "ACCESS_DENIED",
+	codeAuthFailed:       "AUTHENTICATION_FAILED",
+	codeUnknownException: "UNKNOWN_EXCEPTION",
+}
+
+func newException(code int, format string, args ...any) *exception {
+	return &exception{code, codeNames[code], fmt.Sprintf(format, args...)}
+}
+
+var (
+	exceptionHead = regexp.MustCompile(`^(?:Code: (\d+)\. DB::\w+: )+`)
+	exceptionTail = regexp.MustCompile(`(?:\.? \(([A-Z0-9_]+)\)(?: \(version [^()]*\))?)+\s*$`)
+)
+
+// parseException reads an error text of the library, which wraps the same error in itself up to three times.
 func parseException(text string) *exception {
-	e := &exception{code: codeUnknown, text: text}
-	if m := codePrefix.FindStringSubmatch(text); m != nil {
+	e := newException(codeUnknownException, "")
+	if m := exceptionHead.FindStringSubmatch(text); m != nil {
 		e.code, _ = strconv.Atoi(m[1])
+		text = text[len(m[0]):]
 	}
+	if m := exceptionTail.FindStringSubmatchIndex(text); m != nil {
+		e.name = text[m[2]:m[3]]
+		text = text[:m[0]]
+	}
+	e.message = text
 	return e
 }
 
-// Codes of ClickHouse's ErrorCodes.cpp.
-const (
-	codeSyntaxError   = 62
-	codeTooManyAtOnce = 202
-	codeAuthFailed    = 516
-	codeUnknown       = 1002
-)
-
-// status maps an exception code to the HTTP status ClickHouse answers with.
-func status(code int) int {
-	switch code {
-	case codeAuthFailed:
-		return http.StatusForbidden
-	case 60, 81:
-		return http.StatusNotFound
-	case 62, 36, 47:
+// status is the HTTP status ClickHouse gives an exception; what is not here is 500.
+func (e *exception) status() int {
+	switch e.name {
+	case "BAD_ARGUMENTS", "CANNOT_COMPILE_REGEXP", "CANNOT_PARSE_TEXT", "CANNOT_PARSE_ESCAPE_SEQUENCE", "CANNOT_PARSE_QUOTED_STRING",
+		"CANNOT_PARSE_DATE", "CANNOT_PARSE_DATETIME", "CANNOT_PARSE_NUMBER", "CANNOT_PARSE_DOMAIN_VALUE_FROM_STRING",
+		"CANNOT_PARSE_IPV4", "CANNOT_PARSE_IPV6", "CANNOT_PARSE_INPUT_ASSERTION_FAILED", "CANNOT_PARSE_UUID", "DUPLICATE_COLUMN",
+		"ILLEGAL_COLUMN", "UNKNOWN_ELEMENT_IN_AST", "UNKNOWN_TYPE_OF_AST_NODE", "THERE_IS_NO_COLUMN", "TOO_DEEP_AST", "TOO_BIG_AST",
+		"UNEXPECTED_AST_STRUCTURE", "SYNTAX_ERROR", "INCORRECT_DATA", "TYPE_MISMATCH", "VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE":
 		return http.StatusBadRequest
-	case codeTooManyAtOnce:
+	case "REQUIRED_PASSWORD":
+		return http.StatusUnauthorized
+	case "UNKNOWN_USER", "WRONG_PASSWORD", "AUTHENTICATION_FAILED", "ACCESS_DENIED":
+		return http.StatusForbidden
+	case "UNKNOWN_TABLE", "UNKNOWN_FUNCTION", "UNKNOWN_IDENTIFIER", "UNKNOWN_TYPE", "UNKNOWN_STORAGE", "UNKNOWN_DATABASE",
+		"UNKNOWN_SETTING", "UNKNOWN_AGGREGATE_FUNCTION", "UNKNOWN_FORMAT", "UNKNOWN_DATABASE_ENGINE", "UNKNOWN_TYPE_OF_QUERY":
+		return http.StatusNotFound
+	case "TIMEOUT_EXCEEDED":
+		return http.StatusRequestTimeout
+	case "QUERY_IS_TOO_LARGE":
+		return http.StatusRequestEntityTooLarge
+	case "NOT_IMPLEMENTED":
+		return http.StatusNotImplemented
+	case "TOO_MANY_SIMULTANEOUS_QUERIES": // 500 in ClickHouse; 503 tells clients and proxies to come again
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

@@ -97,11 +97,31 @@ func FromFacts(facts scoring.CompanyFacts, now time.Time) Result {
 	return result
 }
 
-// industries lists the industry labels of a company, the industry first.
+// industries lists the industry labels of a company, the industry first, each
+// followed by its words in the singular, as the sectors know them: "Commercial
+// Banks" is looked up as "Commercial Bank" too.
 func industries(facts scoring.CompanyFacts) []string {
 	var labels []string
-	if facts.Industry != "" {
-		labels = append(labels, facts.Industry)
+	for _, label := range append([]string{facts.Industry}, facts.Categories...) {
+		if label == "" {
+			continue
+		}
+		labels = append(labels, label)
+		if one := singular(label); one != label {
+			labels = append(labels, one)
+		}
 	}
-	return append(labels, facts.Categories...)
+	return labels
+}
+
+// singular takes the plural s off each word of an English label.
+func singular(label string) string {
+	words := strings.Fields(label)
+	for i, word := range words {
+		bare := strings.TrimRight(word, ",:;")
+		if len(bare) > 3 && strings.HasSuffix(bare, "s") && !strings.HasSuffix(bare, "ss") {
+			words[i] = bare[:len(bare)-1] + word[len(bare):]
+		}
+	}
+	return strings.Join(words, " ")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -74,6 +75,10 @@ func TestFactsFetch(t *testing.T) {
 	_, err = source.Facts{Store: store{err: errors.New("boom")}}.Fetch(t.Context(), req)
 	if !errors.Is(err, source.ErrUnavailable) {
 		t.Errorf("store broken: %v does not wrap ErrUnavailable", err)
+	}
+	plural := source.FromFacts(scoring.CompanyFacts{Industry: "Commercial Banks", Categories: []string{"Fitness"}}, now).Identity
+	if want := []string{"Commercial Banks", "Commercial Bank", "Fitness"}; !slices.Equal(plural.Industries, want) {
+		t.Errorf("labels = %q, want %q", plural.Industries, want)
 	}
 	got, err = source.Facts{Store: store{facts: scoring.CompanyFacts{CompanyName: "Example", Country: "US", Industry: "Retail", Categories: []string{"Shop"}}}}.Fetch(t.Context(), req)
 	if err != nil || got.Identity.Name != "Example" || len(got.Identity.Industries) != 2 || got.Identity.Industries[0] != "Retail" {

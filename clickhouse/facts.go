@@ -1,0 +1,92 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+
+	"companyscore/scoring"
+	"companyscore/sql"
+)
+
+var (
+	factsInsert = sql.Query("facts_insert")
+	factsGet    = sql.Query("facts_get")
+)
+
+// Facts reads imported facts. It is safe for concurrent use.
+type Facts struct{ db *DB }
+
+// NewFacts returns the facts in a database.
+func NewFacts(db *DB) *Facts { return &Facts{db} }
+
+// factsRow is a row of company_facts.
+type factsRow struct {
+	Domain          string             `ch:"domain"`
+	CompanyName     string             `ch:"company_name"`
+	Country         string             `ch:"country"`
+	Region          string             `ch:"region"`
+	City            string             `ch:"city"`
+	Industry        string             `ch:"industry"`
+	Categories      []string           `ch:"categories"`
+	SIC             *uint16            `ch:"sic"`
+	FoundedYear     *uint16            `ch:"founded_year"`
+	Status          string             `ch:"status"`
+	Employees       *float64           `ch:"employees"`
+	RevenueUSD      *float64           `ch:"revenue_usd"`
+	TotalAssetsUSD  *float64           `ch:"total_assets_usd"`
+	EBITDAUSD       *float64           `ch:"ebitda_usd"`
+	MarketCapUSD    *float64           `ch:"market_cap_usd"`
+	PERatio         *float64           `ch:"pe_ratio"`
+	PriceSales      *float64           `ch:"price_sales"`
+	PriceBook       *float64           `ch:"price_book"`
+	FundingTotalUSD *float64           `ch:"funding_total_usd"`
+	FundingRounds   *float64           `ch:"funding_rounds"`
+	Founders        *float64           `ch:"founders"`
+	HiringRegions   *uint16            `ch:"hiring_regions"`
+	Listed          *bool              `ch:"listed"`
+	Signals         map[string]float64 `ch:"signal"`
+	Source          string             `ch:"source"`
+	AsOf            *time.Time         `ch:"as_of"`
+	ImportedAt      time.Time          `ch:"imported_at"`
+}
+
+func (r *factsRow) facts() scoring.CompanyFacts {
+	f := scoring.CompanyFacts{
+		Domain: r.Domain, CompanyName: r.CompanyName, Country: r.Country, Region: r.Region, City: r.City,
+		Industry: r.Industry, Categories: r.Categories, Status: r.Status,
+		Employees: r.Employees, RevenueUSD: r.RevenueUSD, TotalAssetsUSD: r.TotalAssetsUSD, EBITDAUSD: r.EBITDAUSD,
+		MarketCapUSD: r.MarketCapUSD, PERatio: r.PERatio, PriceSales: r.PriceSales, PriceBook: r.PriceBook,
+		FundingTotalUSD: r.FundingTotalUSD, FundingRounds: r.FundingRounds, Founders: r.Founders,
+		Listed: r.Listed, Signals: maps.Clone(r.Signals), Source: r.Source,
+	}
+	if r.SIC != nil {
+		f.SIC = int(*r.SIC)
+	}
+	if r.FoundedYear != nil {
+		f.FoundedYear = int(*r.FoundedYear)
+	}
+	if r.HiringRegions != nil {
+		f.HiringRegions = int(*r.HiringRegions)
+	}
+	if r.AsOf != nil {
+		f.AsOf = r.AsOf.UTC()
+	}
+	return f
+}
+
+// Get returns the facts of a company, or scoring.ErrNotFound.
+func (f *Facts) Get(ctx context.Context, domain string) (scoring.CompanyFacts, error) {
+	var row factsRow
+	found, err := f.db.first(ctx, &row, factsGet, ch.Named("domain", domain))
+	if err == nil && !found {
+		err = scoring.ErrNotFound
+	}
+	if err != nil {
+		return scoring.CompanyFacts{}, fmt.Errorf("facts of %s: %w", domain, err)
+	}
+	return row.facts(), nil
+}
