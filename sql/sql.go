@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 )
 
 //go:embed migrations/*.sql queries/*.sql views/*.sql
@@ -43,6 +44,9 @@ func Migrations() []Migration {
 		if err != nil {
 			panic(fmt.Sprintf("sql: migration %q does not begin with a number", name))
 		}
+		if n := len(all); n > 0 && all[n-1].Number == uint32(number) {
+			panic(fmt.Sprintf("sql: migrations %q and %q have one number", all[n-1].Name, name))
+		}
 		all = append(all, Migration{uint32(number), name, read("migrations", name)})
 	}
 	return all
@@ -57,23 +61,59 @@ func Views() []string {
 	return all
 }
 
-// Split cuts a file into its statements. A statement ends with a semicolon at
-// the end of a line.
+// Split cuts a file into its statements, which semicolons end. Semicolons inside
+// comments and quotes end nothing. A statement keeps the comments before it.
 func Split(text string) []string {
 	var statements []string
-	for part := range strings.SplitSeq(text+"\n", ";\n") {
-		if strings.TrimSpace(stripComments(part)) != "" {
-			statements = append(statements, strings.TrimSpace(part))
+	start, empty := 0, true // of the statement that is being read; empty while it holds only comments
+	for i := 0; i < len(text); {
+		switch n := skipped(text[i:]); {
+		case n > 0:
+			empty = empty && text[i] != '\'' && text[i] != '"' && text[i] != '`'
+			i += n
+		case text[i] == ';':
+			if !empty {
+				statements = append(statements, strings.TrimSpace(text[start:i]))
+			}
+			i++
+			start, empty = i, true
+		default:
+			empty = empty && unicode.IsSpace(rune(text[i]))
+			i++
 		}
+	}
+	if !empty {
+		statements = append(statements, strings.TrimSpace(text[start:]))
 	}
 	return statements
 }
 
-func stripComments(text string) string {
-	lines := slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool {
-		return strings.HasPrefix(strings.TrimSpace(line), "--")
-	})
-	return strings.Join(lines, "\n")
+// skipped is the length of the comment or quoted text that text begins with, 0
+// when it begins with neither.
+func skipped(text string) int {
+	until := func(begin, end string) int {
+		if n := strings.Index(text[len(begin):], end); n >= 0 {
+			return len(begin) + n + len(end)
+		}
+		return len(text)
+	}
+	switch {
+	case strings.HasPrefix(text, "--"):
+		return until("--", "\n")
+	case strings.HasPrefix(text, "/*"):
+		return until("/*", "*/")
+	case text[0] != '\'' && text[0] != '"' && text[0] != '`':
+		return 0
+	}
+	for i := 1; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case text[0]: // a doubled quote ends one text and begins another, which comes to the same
+			return i + 1
+		}
+	}
+	return len(text)
 }
 
 func names(dir string) []string {
