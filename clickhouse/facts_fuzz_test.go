@@ -1,0 +1,57 @@
+package clickhouse
+
+import (
+	"errors"
+	"io"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+func FuzzFactsCSV(f *testing.F) {
+	f.Add("domain,employees\nexample.com,12\n")
+	f.Add("domain,categories,as_of\nwww.example.com,a|b,2025-01-01\n\"x\n")
+	f.Add("domain,signal:open_roles\nexample.com,1e400\n")
+	f.Fuzz(func(t *testing.T, text string) { readAll(t, "f.csv", text) })
+}
+
+func FuzzFactsJSONL(f *testing.F) {
+	f.Add(`{"domain":"example.com","employees":12}`)
+	f.Add(`{"domain":["a","b"],"city":{}}`)
+	f.Add("{}\n[]\nnull\n")
+	f.Fuzz(func(t *testing.T, text string) { readAll(t, "f.jsonl", text) })
+}
+
+// readAll reads a table as an import does: every row is good and within bounds,
+// or a fault with a line, and it ends.
+func readAll(t *testing.T, name, text string) {
+	path := filepath.Join(t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	table, err := openTable(path)
+	if err != nil {
+		return
+	}
+	defer table.Close()
+	columns := make(map[string]FactColumn)
+	for {
+		row, _, err := readFacts(table, columns)
+		var fault ImportFault
+		switch {
+		case errors.Is(err, io.EOF):
+			return
+		case errors.As(err, &fault):
+			if fault.Line < 1 || fault.Reason == "" {
+				t.Fatalf("fault without a place or reason: %+v", fault)
+			}
+		case err != nil:
+			return
+		case row.Domain == "":
+			t.Fatal("a row without a domain went through")
+		case row.Employees != nil && (math.IsNaN(*row.Employees) || *row.Employees < 0):
+			t.Fatalf("headcount %v went through", *row.Employees)
+		}
+	}
+}
