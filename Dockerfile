@@ -1,0 +1,29 @@
+# One image for every role; the role is the first argument.
+#
+# The embedded ClickHouse engine is left out on purpose: in containers the roles
+# use real servers. `companyscore up` and `companyscore clickhouse` therefore do
+# not run in this image.
+FROM golang:1.26-bookworm AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /out/companyscore .
+
+FROM debian:bookworm-slim
+# ca-certificates: sources and stores reached by TLS. wget: the health checks.
+RUN apt-get update \
+ && apt-get install -y --no-install-recommends ca-certificates wget \
+ && rm -rf /var/lib/apt/lists/* \
+ && useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin companyscore
+COPY --from=build /out/companyscore /usr/local/bin/companyscore
+USER 10001
+WORKDIR /tmp
+# In a container the outside is other containers, so loopback would reach nobody.
+ENV COMPANYSCORE_LISTEN=0.0.0.0:8080 \
+    COMPANYSCORE_ADMIN_LISTEN=0.0.0.0:8081 \
+    COMPANYSCORE_LOG_FORMAT=json
+EXPOSE 8080 8081
+STOPSIGNAL SIGTERM
+ENTRYPOINT ["/usr/local/bin/companyscore"]
+CMD ["--help"]
