@@ -47,7 +47,10 @@ demo: deps build ## The main job: import and score 880 real companies and show w
 demo-crash: deps build ## The same, with ClickHouse, Redis and the worker killed on the way
 	@scripts/demo.sh crash
 
+compose-check: ## Read and resolve docker-compose.yml, without starting anything
+	@CLICKHOUSE_PASSWORD=x ANALYST_PASSWORD=x REDIS_PASSWORD=x docker-compose config --quiet
+
 clean: ## Remove what was built; data and fetched libraries stay
 	rm -rf bin
 
-.PHONY: help run test deps build lint fuzz bench demo demo-crash clean
+.PHONY: help run test deps build lint fuzz bench demo demo-crash compose-check clean
