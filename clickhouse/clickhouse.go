@@ -34,6 +34,8 @@ type DB struct {
 	options  *ch.Options
 	database string
 	timeout  time.Duration
+
+	lockSilenceMax time.Duration
 }
 
 // Open connects to a ClickHouse and checks that it answers. The database of the
@@ -52,7 +54,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	opt.DialTimeout = 5 * time.Second
 	opt.ReadTimeout = cfg.QueryTimeout
 	opt.MaxOpenConns, opt.MaxIdleConns = cfg.MaxConns, cfg.MaxConns
-	db := &DB{options: opt, database: opt.Auth.Database, timeout: cfg.QueryTimeout}
+	db := &DB{options: opt, database: opt.Auth.Database, timeout: cfg.QueryTimeout, lockSilenceMax: lockSilenceMax}
 	if db.conn, err = ch.Open(opt); err != nil {
 		return nil, fmt.Errorf("open ClickHouse: %w", err)
 	}
@@ -156,6 +158,8 @@ func (e *badRowError) Unwrap() error { return e.err }
 
 // Codes of ClickHouse's exceptions that we act on.
 const (
+	codeTableExists     = 57
+	codeUnknownTable    = 60
 	codeUnknownDatabase = 81
 	codeTooManyParts    = 252
 	codeTooManyQueries  = 202

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -21,14 +22,65 @@ var (
 // Migrate makes the database, applies the migrations that were not applied yet
 // and replaces the public views. It returns the names of those it applied.
 //
-// It may run twice and in several processes at once without a lock, because each
-// statement of a migration is harmless when it is repeated; a migration that was
-// interrupted is simply applied again. A migration that was edited after it was
-// applied is an error.
+// It may run twice and in several processes at once: one works, the others wait.
+// A migration that was interrupted is applied again from its beginning, so each
+// of its statements must be harmless when it is repeated. A migration that was
+// edited after it was applied is an error. A database that a newer program has
+// migrated keeps its views.
 func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
 	if err := db.createDatabase(ctx); err != nil {
 		return nil, fmt.Errorf("make database %s: %w", db.database, err)
 	}
+	lock, held, err := db.lockSchema(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("lock schema: %w", err)
+	}
+	defer func() {
+		if unlockErr := lock.release(ctx); unlockErr != nil {
+			err = errors.Join(err, fmt.Errorf("unlock schema: %w", unlockErr))
+		}
+	}()
+	return db.migrate(held, sql.Migrations(), sql.Views())
+}
+
+func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []string) (applied []string, err error) {
+	done, err := db.appliedMigrations(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range migrations {
+		sum := sha256.Sum256([]byte(m.Text))
+		checksum := hex.EncodeToString(sum[:])
+		if before, ok := done[m.Number]; ok {
+			if before != checksum {
+				return applied, fmt.Errorf("migration %s was changed after it was applied here: put its text back and add a new migration", m.Name)
+			}
+			delete(done, m.Number)
+			continue
+		}
+		for _, statement := range sql.Split(m.Text) {
+			if err := db.exec(ctx, statement); err != nil {
+				return applied, fmt.Errorf("apply migration %s: %w", m.Name, err)
+			}
+		}
+		if err := db.exec(ctx, migrationInsert, ch.Named("number", m.Number), ch.Named("name", m.Name), ch.Named("checksum", checksum)); err != nil {
+			return applied, fmt.Errorf("record migration %s: %w", m.Name, err)
+		}
+		applied = append(applied, m.Name)
+	}
+	if len(done) > 0 {
+		return applied, nil // the schema is newer than this program, and so are its views
+	}
+	for _, statement := range views {
+		if err := db.exec(ctx, statement); err != nil {
+			return applied, fmt.Errorf("replace view: %w", err)
+		}
+	}
+	return applied, nil
+}
+
+// appliedMigrations returns the checksums of the migrations in force, by number.
+func (db *DB) appliedMigrations(ctx context.Context) (map[uint32]string, error) {
 	if err := db.exec(ctx, migrationTable); err != nil {
 		return nil, fmt.Errorf("make migration table: %w", err)
 	}
@@ -44,31 +96,7 @@ func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
 	for _, row := range rows {
 		done[row.Number] = row.Checksum
 	}
-	for _, m := range sql.Migrations() {
-		sum := sha256.Sum256([]byte(m.Text))
-		checksum := hex.EncodeToString(sum[:])
-		if before, ok := done[m.Number]; ok {
-			if before != checksum {
-				return applied, fmt.Errorf("migration %s was changed after it was applied here: put its text back and add a new migration", m.Name)
-			}
-			continue
-		}
-		for _, statement := range sql.Split(m.Text) {
-			if err := db.exec(ctx, statement); err != nil {
-				return applied, fmt.Errorf("apply migration %s: %w", m.Name, err)
-			}
-		}
-		if err := db.exec(ctx, migrationInsert, ch.Named("number", m.Number), ch.Named("name", m.Name), ch.Named("checksum", checksum)); err != nil {
-			return applied, fmt.Errorf("record migration %s: %w", m.Name, err)
-		}
-		applied = append(applied, m.Name)
-	}
-	for _, statement := range sql.Views() {
-		if err := db.exec(ctx, statement); err != nil {
-			return applied, fmt.Errorf("replace view: %w", err)
-		}
-	}
-	return applied, nil
+	return done, nil
 }
 
 // createDatabase connects without a database, as ours may not exist.

@@ -1,0 +1,284 @@
+package clickhouse_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"companyscore/clickhouse"
+	"companyscore/internal/testenv"
+	"companyscore/sql"
+)
+
+// openEmpty returns a database without tables.
+func openEmpty(t testing.TB) *clickhouse.DB {
+	t.Helper()
+	return openURL(t, testenv.ClickHouse(t))
+}
+
+func openURL(t testing.TB, url string) *clickhouse.DB {
+	t.Helper()
+	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return db
+}
+
+// column runs a query and returns its rows, of one text each.
+func column(t testing.TB, db *clickhouse.DB, query string, args ...any) []string {
+	t.Helper()
+	rows, err := db.Conn().Query(t.Context(), query, args...)
+	if err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatalf("%s: %v", query, err)
+		}
+		all = append(all, text)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
+	return all
+}
+
+// schema is the text of all tables, without the name of the database.
+func schema(t testing.TB, db *clickhouse.DB) string {
+	t.Helper()
+	tables := column(t, db, "SELECT create_table_query FROM system.tables WHERE database = currentDatabase() ORDER BY name")
+	return strings.ReplaceAll(strings.Join(tables, "\n"), db.Database(), "DATABASE")
+}
+
+func TestMigrateTwiceAppliesOnce(t *testing.T) {
+	t.Parallel()
+	db := openEmpty(t)
+	first, err := db.Migrate(t.Context())
+	if err != nil || len(first) != len(sql.Migrations()) {
+		t.Fatalf("first Migrate = %v, %v", first, err)
+	}
+	before := schema(t, db)
+	second, err := db.Migrate(t.Context())
+	if err != nil || len(second) != 0 {
+		t.Errorf("second Migrate = %v, %v; want nothing to do", second, err)
+	}
+	if after := schema(t, db); after != before {
+		t.Errorf("second Migrate changed the schema:\n%s", after)
+	}
+	if strings.Contains(before, "schema_lock") {
+		t.Error("the lock was left behind")
+	}
+}
+
+func TestMigrateMakesTheDatabase(t *testing.T) {
+	t.Parallel()
+	server := testenv.StartClickHouse(t)
+	db := openURL(t, server.URL("not_there_yet"))
+	if applied, err := db.Migrate(t.Context()); err != nil || len(applied) == 0 {
+		t.Fatalf("Migrate = %v, %v", applied, err)
+	}
+}
+
+func TestEveryStatementOfAMigrationMayBeRepeated(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	before := schema(t, db)
+	for _, m := range sql.Migrations() {
+		for _, statement := range sql.Split(m.Text) {
+			if err := db.Conn().Exec(t.Context(), statement); err != nil {
+				t.Errorf("migration %s: %v", m.Name, err)
+			}
+		}
+	}
+	if after := schema(t, db); after != before {
+		t.Error("repeating the migrations changed the schema")
+	}
+}
+
+func TestEditedMigrationIsRefused(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	edited := sql.Migrations()
+	edited[1].Text += "-- edited\n"
+	_, err := db.MigrateWith(t.Context(), edited, sql.Views())
+	if err == nil || !strings.Contains(err.Error(), edited[1].Name) || !strings.Contains(err.Error(), "put its text back") {
+		t.Errorf("Migrate with an edited migration = %v", err)
+	}
+}
+
+func TestInterruptedMigrationIsAppliedAgain(t *testing.T) {
+	t.Parallel()
+	db := openEmpty(t)
+	migration := sql.Migration{Number: 1, Name: "001_two_tables", Text: "CREATE TABLE IF NOT EXISTS a (x UInt8) ORDER BY x;\nBROKEN;\nCREATE TABLE IF NOT EXISTS b (x UInt8) ORDER BY x;"}
+	if applied, err := db.MigrateWith(t.Context(), []sql.Migration{migration}, nil); err == nil || len(applied) != 0 {
+		t.Fatalf("Migrate with a broken statement = %v, %v", applied, err)
+	}
+	migration.Text = strings.ReplaceAll(migration.Text, "BROKEN;\n", "")
+	if applied, err := db.MigrateWith(t.Context(), []sql.Migration{migration}, nil); err != nil || len(applied) != 1 {
+		t.Fatalf("Migrate again = %v, %v", applied, err)
+	}
+	if got := column(t, db, "SHOW TABLES"); !slices.Equal(got, []string{"a", "b", "schema_migration"}) {
+		t.Errorf("tables = %v", got)
+	}
+}
+
+func TestOlderProgramLeavesTheViewsOfANewerSchema(t *testing.T) {
+	t.Parallel()
+	db := openEmpty(t)
+	old := []sql.Migration{{Number: 1, Name: "001_a", Text: "CREATE TABLE IF NOT EXISTS a (x UInt8) ORDER BY x"}}
+	recent := append(slices.Clone(old), sql.Migration{Number: 2, Name: "002_b", Text: "ALTER TABLE a ADD COLUMN IF NOT EXISTS y UInt8"})
+	if _, err := db.MigrateWith(t.Context(), recent, []string{"CREATE OR REPLACE VIEW v AS SELECT x, y FROM a"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.MigrateWith(t.Context(), old, []string{"CREATE OR REPLACE VIEW v AS SELECT x FROM a"}); err != nil {
+		t.Fatal(err)
+	}
+	if got := column(t, db, "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = 'v' ORDER BY position"); !slices.Equal(got, []string{"x", "y"}) {
+		t.Errorf("columns of the view = %v: the older program replaced it", got)
+	}
+}
+
+func TestOneMigratorWorksAtATime(t *testing.T) {
+	t.Parallel()
+	db := openEmpty(t)
+	var inside, worked atomic.Int32
+	var wg sync.WaitGroup
+	for range 6 {
+		wg.Go(func() {
+			release, err := db.LockSchema(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if n := inside.Add(1); n != 1 {
+				t.Errorf("%d migrators hold the lock", n)
+			}
+			_ = db.Ping(t.Context())
+			worked.Add(1)
+			inside.Add(-1)
+			if err := release(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if worked.Load() != 6 {
+		t.Errorf("%d of 6 got the lock", worked.Load())
+	}
+}
+
+func TestLockOfADeadMigratorIsBroken(t *testing.T) {
+	t.Parallel()
+	db := openEmpty(t)
+	if err := db.DieWithLock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	soon, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errors.New("enough"))
+	defer cancel()
+	if _, err := db.Migrate(soon); err == nil {
+		t.Fatal("Migrate did not wait for the holder of the lock")
+	}
+	db.SetLockSilenceMax(5 * time.Second)
+	var wg sync.WaitGroup
+	for range 3 {
+		wg.Go(func() {
+			if _, err := db.Migrate(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if left := column(t, db, "SELECT name FROM system.tables WHERE database = currentDatabase() AND name LIKE 'schema_lock%'"); len(left) != 0 {
+		t.Errorf("locks left behind: %v", left)
+	}
+}
+
+// migratorVariable makes TestMigratorProcess migrate the database of that URL.
+const migratorVariable = "COMPANYSCORE_TEST_MIGRATOR"
+
+func TestMigratorProcess(t *testing.T) {
+	url := os.Getenv(migratorVariable)
+	if url == "" {
+		t.Skip("a helper of the tests below")
+	}
+	db := openURL(t, url)
+	db.SetLockSilenceMax(5 * time.Second)
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func migrator(t *testing.T, url string) *exec.Cmd {
+	t.Helper()
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), exe, "-test.run=^TestMigratorProcess$", "-test.count=1")
+	cmd.Env = append(os.Environ(), migratorVariable+"="+url)
+	return cmd
+}
+
+func TestManyProcessesMigrateAtOnce(t *testing.T) {
+	t.Parallel()
+	url := testenv.ClickHouse(t)
+	var wg sync.WaitGroup
+	for range 4 {
+		cmd := migrator(t, url)
+		wg.Go(func() {
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("migrator: %v\n%s", err, out)
+			}
+		})
+	}
+	wg.Wait()
+	if got, want := schema(t, openURL(t, url)), schema(t, open(t)); got != want {
+		t.Errorf("schema made by many at once differs:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestKilledMigratorsLeaveNothingBroken(t *testing.T) {
+	t.Parallel()
+	url := testenv.ClickHouse(t)
+	db := openURL(t, url)
+	db.SetLockSilenceMax(5 * time.Second)
+	for round := range 2 {
+		cmd := migrator(t, url)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		// Kill it when it has made as many tables as the round says.
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		for ctx.Err() == nil {
+			n := column(t, db, "SELECT toString(count()) FROM system.tables WHERE database = currentDatabase()")
+			if n[0] >= fmt.Sprint(3*round+2) {
+				break
+			}
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("round %d: the migrator made no tables", round)
+		}
+		cancel()
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := schema(t, db), schema(t, open(t)); got != want {
+		t.Errorf("schema after kills differs:\n%s\nwant:\n%s", got, want)
+	}
+}

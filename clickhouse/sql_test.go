@@ -1,0 +1,91 @@
+package clickhouse_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"companyscore/clickhouse"
+	"companyscore/sql"
+)
+
+// parameters are values for the parameters of the queries, by name.
+var parameters = map[string]any{
+	"domain": "example.com", "domains": []string{"example.com"}, "version": "v1", "limit": uint32(5),
+	"id": "1", "account_id": "1", "hash": "00", "period": "2026-05-01", "number": uint32(1), "name": "n", "checksum": "c",
+	"now_ms": int64(1), "since_ms": int64(1), "before_ms": int64(1),
+	"min_days": uint16(20), "best_days": uint16(30), "max_days": uint16(120), "database": "default", "grave": "schema_lock_1",
+}
+
+var parameter = regexp.MustCompile(`\{(\w+):[\w()]+\}`)
+
+func TestEveryQueryIsUsedAndUnderstood(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	sources, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code strings.Builder
+	for _, path := range sources {
+		if strings.HasSuffix(path, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code.Write(text)
+	}
+	// EXPLAIN of a query on the lock needs the lock.
+	release, err := db.LockSchema(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = release() })
+	for _, name := range sql.Queries() {
+		if !strings.Contains(code.String(), fmt.Sprintf("sql.Query(%q)", name)) {
+			t.Errorf("query %s is used nowhere", name)
+		}
+		text := sql.Query(name)
+		var args []any
+		for _, m := range parameter.FindAllStringSubmatch(text, -1) {
+			value, ok := parameters[m[1]]
+			if !ok {
+				t.Errorf("query %s: the test has no value for parameter %s", name, m[1])
+			}
+			args = append(args, clickhouse.Named(m[1], value))
+		}
+		body := text[strings.LastIndex("\n"+text, "\n--"):]
+		body = body[strings.Index(body, "\n")+1:]
+		explain := "EXPLAIN AST "
+		if strings.HasPrefix(body, "SELECT") || strings.HasPrefix(body, "WITH") {
+			explain = "EXPLAIN PLAN indexes = 1 "
+		}
+		if strings.HasPrefix(body, "INSERT") && !strings.Contains(body, "SELECT") {
+			body += "SELECT 1"
+		}
+		rows, err := db.Conn().Query(t.Context(), explain+body, args...)
+		if err != nil {
+			t.Errorf("query %s: %v", name, err)
+			continue
+		}
+		rows.Close()
+	}
+}
+
+func TestTablesExplainThemselves(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	tables := column(t, db, `SELECT concat(name, ' (', engine, '): ', comment) FROM system.tables WHERE database = currentDatabase() ORDER BY name`)
+	columns := column(t, db, `SELECT concat(table, '.', name, ' ', type, ': ', comment) FROM system.columns WHERE database = currentDatabase() ORDER BY table, position`)
+	for _, line := range append(tables, columns...) {
+		if strings.HasSuffix(line, ": ") && !strings.HasPrefix(line, "score_latest_feed") {
+			t.Errorf("no comment on %s", line)
+		}
+	}
+	golden(t, "describe.golden", strings.Join(tables, "\n")+"\n\n"+strings.Join(columns, "\n")+"\n")
+}

@@ -1,0 +1,3 @@
+-- name: migration_lock_drop
+-- Gives the lock back.
+DROP TABLE schema_lock
