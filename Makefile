@@ -11,7 +11,7 @@ GO_FILES := $(shell git ls-files '*.go' 2>/dev/null)
 
 ##@ Start here
 help: ## Print this help
-	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: deps build ## Start everything here: Redis, ClickHouse, API, worker (DATA=./data LISTEN=127.0.0.1:8080)
 	@exec $(BIN) up --data $(DATA) --listen $(LISTEN) --sources facts

@@ -105,7 +105,7 @@ func startAPI(ctx context.Context, stores *stores, limits meter.Limits, listen, 
 		failed:    make(chan error, 2),
 	}
 	a.server, err = server.New(server.Config{
-		Keys: a.directory, Scores: a.scores, Meter: a.meter, Jobs: job.New(stores.redis, queue), Queue: queue, Logger: logger,
+		Keys: a.directory, Scores: a.scores, Meter: a.meter, Jobs: job.New(stores.redis, queue, job.WithHistory(a.scores)), Queue: queue, Logger: logger,
 	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())

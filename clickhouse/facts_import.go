@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -368,7 +369,7 @@ func plain(value any) (string, error) {
 // parquetTable reads the rows of a Parquet file.
 type parquetTable struct {
 	file   *os.File
-	rows   *parquet.Reader
+	rows   *parquet.GenericReader[any]
 	schema *parquet.Schema
 	row    int64
 	total  int64
@@ -384,13 +385,18 @@ func newParquetTable(f *os.File, size int64) (*parquetTable, error) {
 			return nil, err
 		}
 	}
-	return &parquetTable{file: f, rows: parquet.NewReader(file), schema: file.Schema(), total: file.NumRows()}, nil
+	return &parquetTable{file: f, rows: parquet.NewGenericReader[any](file, file.Schema()), schema: file.Schema(), total: file.NumRows()}, nil
 }
 
 func (t *parquetTable) next() (int, []cell, error) {
-	row := make(map[string]any)
-	if err := t.rows.Read(&row); err != nil {
-		return 0, nil, err
+	var rows [1]any
+	// The end may be reported together with the last row or after it.
+	if n, err := t.rows.Read(rows[:]); n == 0 {
+		return 0, nil, cmp.Or(err, io.EOF)
+	}
+	row, ok := rows[0].(map[string]any)
+	if !ok {
+		return 0, nil, fmt.Errorf("row %d is a %T, not a record", t.row+1, rows[0])
 	}
 	t.row++
 	cells := make([]cell, 0, len(row))
