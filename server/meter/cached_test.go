@@ -100,7 +100,7 @@ func TestCountsSurviveAnOutage(t *testing.T) {
 	w.CountCached(starter)
 	must(t, errors.Join(w.flush(t.Context()), w.flush(t.Context())))
 	for range 5 {
-		w.server.Kill(t)
+		w.killRedis(t)
 		for range 10 {
 			w.CountCached(starter)
 			_ = w.flush(t.Context()) // may or may not arrive
