@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -161,23 +162,15 @@ const (
 	codeTableExists     = 57
 	codeUnknownTable    = 60
 	codeUnknownDatabase = 81
-	codeTooManyParts    = 252
-	codeTooManyQueries  = 202
-	codeTimeout         = 159
-	codeMemory          = 241
 )
+
+// passing are the codes of troubles of the store that pass: timeouts, network,
+// memory, disk, too many parts or queries, a store that stops or only reads.
+var passing = []int32{159, 202, 209, 210, 236, 241, 242, 243, 252, 394, 439, 745, codeUnknownDatabase}
 
 func isCode(err error, codes ...int32) bool {
 	var e *ch.Exception
-	if !errors.As(err, &e) {
-		return false
-	}
-	for _, code := range codes {
-		if e.Code == code {
-			return true
-		}
-	}
-	return false
+	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }
 
 // isBadData reports whether an insert failed because of what was inserted, so
@@ -188,7 +181,7 @@ func isBadData(err error) bool {
 		return true
 	}
 	var e *ch.Exception
-	return errors.As(err, &e) && !isCode(err, codeTooManyParts, codeTooManyQueries, codeTimeout, codeMemory, codeUnknownDatabase)
+	return errors.As(err, &e) && !isCode(err, passing...)
 }
 
 // millis is a time as a query parameter.

@@ -38,3 +38,6 @@ func (db *DB) DieWithLock(ctx context.Context) error { return db.exec(ctx, lockT
 
 // Named is a query parameter.
 var Named = ch.Named
+
+// Queued is how many records wait for an insert.
+func (s *Scores) Queued() int { return len(s.writer.queue) }

@@ -17,6 +17,7 @@ var (
 	scoreRecord    = sql.Query("score_record")
 	scoreReference = sql.Query("score_reference")
 	scoreFresh     = sql.Query("score_fresh")
+	scoreHistory   = sql.Query("score_history")
 )
 
 // Scores reads and writes records. It is safe for concurrent use.
@@ -169,6 +170,29 @@ func (s *Scores) Latest(ctx context.Context, domain string) (scoring.Record, err
 		return scoring.Record{}, fmt.Errorf("latest record of %s: %w", domain, err)
 	}
 	return row.record(), nil
+}
+
+// lastInstant is the end of what a DateTime64 can hold.
+var lastInstant = time.Date(2299, 12, 31, 0, 0, 0, 0, time.UTC)
+
+// History returns records of a company that are older than an instant (all of
+// them when it is zero), newest first, at most limit, as LatestHead returns them.
+// The next page is asked for with the ScoredAt of the last record.
+func (s *Scores) History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error) {
+	if before.IsZero() {
+		before = lastInstant
+	}
+	var rows []headRow
+	err := s.db.list(ctx, &rows, scoreHistory,
+		ch.Named("domain", domain), ch.Named("before_ms", millis(before)), ch.Named("limit", uint32(limit)))
+	if err != nil {
+		return nil, fmt.Errorf("history of %s: %w", domain, err)
+	}
+	records := make([]scoring.Record, len(rows))
+	for i := range rows {
+		records[i] = rows[i].record()
+	}
+	return records, nil
 }
 
 // Reference returns the record the momentum index of a record made now compares

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -28,17 +29,27 @@ type writer struct {
 	queue chan *pendingRow
 	done  chan struct{}
 
-	mu     sync.RWMutex // held for reading while a row is put into the queue
-	closed bool
-	ctx    context.Context // ends when close stops waiting
-	cancel context.CancelFunc
+	mu      sync.RWMutex  // held for reading while a row is put into the queue
+	closing chan struct{} // closed by the first close
+	once    sync.Once
+	ctx     context.Context // ends when close stops waiting
+	cancel  context.CancelFunc
 }
 
 // pendingRow is a record whose caller waits.
 type pendingRow struct {
-	ctx context.Context
-	row *recordRow
-	ack chan error // holds one answer
+	ctx     context.Context
+	row     *recordRow
+	ack     chan error            // holds one answer
+	trouble atomic.Pointer[error] // what the store said last, nil if nothing
+}
+
+// fail is the error for the caller of a row.
+func (p *pendingRow) fail(err error) error {
+	if trouble := p.trouble.Load(); trouble != nil && *trouble != err {
+		return fmt.Errorf("write record of %s: %w; the store said: %w", p.row.Domain, err, *trouble)
+	}
+	return fmt.Errorf("write record of %s: %w", p.row.Domain, err)
 }
 
 func newWriter(db *DB, cfg WriterConfig) *writer {
@@ -48,7 +59,7 @@ func newWriter(db *DB, cfg WriterConfig) *writer {
 	if cfg.QueueMax == 0 {
 		cfg.QueueMax = 10_000
 	}
-	w := &writer{db: db, max: cfg.BatchMax, queue: make(chan *pendingRow, cfg.QueueMax), done: make(chan struct{})}
+	w := &writer{db: db, max: cfg.BatchMax, queue: make(chan *pendingRow, cfg.QueueMax), done: make(chan struct{}), closing: make(chan struct{})}
 	w.ctx, w.cancel = context.WithCancel(context.Background())
 	go w.loop()
 	return w
@@ -64,32 +75,35 @@ func (w *writer) write(ctx context.Context, row *recordRow) error {
 	case err := <-p.ack:
 		return err
 	case <-ctx.Done():
-		return fmt.Errorf("write record of %s: %w", row.Domain, context.Cause(ctx))
+		return p.fail(context.Cause(ctx))
 	}
 }
 
 func (w *writer) enqueue(p *pendingRow) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
-	if w.closed {
+	select {
+	case <-w.closing: // first, as the queue may have room and be closed
 		return ErrClosed
+	default:
 	}
 	select {
 	case w.queue <- p:
 		return nil
+	case <-w.closing:
+		return ErrClosed
 	case <-p.ctx.Done():
-		return fmt.Errorf("write record of %s: %w", p.row.Domain, context.Cause(p.ctx))
+		return p.fail(context.Cause(p.ctx))
 	}
 }
 
 func (w *writer) close(ctx context.Context) error {
-	w.mu.Lock()
-	first := !w.closed
-	w.closed = true
-	w.mu.Unlock()
-	if first {
+	w.once.Do(func() {
+		close(w.closing)
+		w.mu.Lock() // nobody is putting a row into the queue now
 		close(w.queue)
-	}
+		w.mu.Unlock()
+	})
 	defer w.cancel()
 	select {
 	case <-w.done:
@@ -127,7 +141,7 @@ func (w *writer) tryNext() (*pendingRow, bool) {
 
 // flush inserts a batch and answers each caller. It repeats an insert that the
 // store did not take, for as long as somebody waits for it. When a row itself is
-// at fault the rows are inserted one by one, so that it fails alone.
+// at fault the batch is halved until that row fails alone.
 func (w *writer) flush(batch []*pendingRow) {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		batch = waiting(batch)
@@ -136,17 +150,17 @@ func (w *writer) flush(batch []*pendingRow) {
 		}
 		err := w.insert(batch)
 		switch {
-		case err == nil:
-			answer(batch, nil)
-			return
 		case isBadData(err) && len(batch) > 1:
-			for _, p := range batch {
-				w.flush([]*pendingRow{p})
-			}
+			half := len(batch) / 2
+			w.flush(batch[:half])
+			w.flush(batch[half:])
 			return
-		case isBadData(err), w.ctx.Err() != nil:
-			answer(batch, fmt.Errorf("write record of %s: %w", batch[0].row.Domain, err))
+		case err == nil, isBadData(err), w.ctx.Err() != nil:
+			answer(batch, err)
 			return
+		}
+		for _, p := range batch {
+			p.trouble.Store(&err)
 		}
 		select {
 		case <-w.ctx.Done():
@@ -176,6 +190,10 @@ func waiting(batch []*pendingRow) []*pendingRow {
 
 func answer(batch []*pendingRow, err error) {
 	for _, p := range batch {
-		p.ack <- err
+		if err == nil {
+			p.ack <- nil
+		} else {
+			p.ack <- p.fail(err)
+		}
 	}
 }

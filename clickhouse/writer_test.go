@@ -1,0 +1,222 @@
+package clickhouse_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"companyscore/clickhouse"
+	"companyscore/internal/testenv"
+	"companyscore/scoring"
+)
+
+// ownServer starts a server that the test may kill, with a migrated database.
+func ownServer(t *testing.T) (*testenv.ClickHouseServer, *clickhouse.DB) {
+	t.Helper()
+	server := testenv.StartClickHouse(t)
+	db := openURL(t, server.URL("killed"))
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return server, db
+}
+
+func TestKilledStoreLosesNoAcknowledgedRecord(t *testing.T) {
+	t.Parallel()
+	server, db := ownServer(t)
+	s := clickhouse.NewScores(db, clickhouse.WriterConfig{BatchMax: 20})
+	const writers, each = 16, 40
+	var acknowledged atomic.Int32
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for i := range each {
+				rec := record(t, fmt.Sprintf("company-%d-%d.com", w, i), noon)
+				if err := s.Write(t.Context(), rec); err != nil {
+					t.Errorf("write: %v", err)
+					return
+				}
+				acknowledged.Add(1)
+			}
+		})
+	}
+	finished := make(chan struct{})
+	go func() { wg.Wait(); close(finished) }()
+	for kill := int32(1); kill <= 3; kill++ { // a quarter of the way, half, three quarters
+		for acknowledged.Load() < kill*writers*each/4 {
+			select {
+			case <-finished:
+				t.Fatal("the writers ended before the kill")
+			case <-time.After(time.Millisecond):
+			}
+		}
+		server.Restart(t)
+	}
+	<-finished
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	want := fmt.Sprint(writers * each)
+	for _, query := range []string{
+		"SELECT toString(count()) FROM v1_score_history", "SELECT toString(uniqExact(domain)) FROM v1_score_history",
+		"SELECT toString(count()) FROM v1_score_latest", "SELECT toString(intDiv(count(), 67)) FROM v1_signal",
+	} {
+		if got := column(t, db, query); got[0] != want {
+			t.Errorf("%s = %s, want %s: one of each acknowledged record", query, got[0], want)
+		}
+	}
+}
+
+func TestWriterWaitsForTheStoreOnlyAsLongAsItsCaller(t *testing.T) {
+	t.Parallel()
+	server, db := ownServer(t)
+	s := clickhouse.NewScores(db, clickhouse.WriterConfig{})
+	server.Kill()
+	impatient, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	err := s.Write(impatient, record(t, "impatient.com", noon))
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "impatient.com") || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("Write to a dead store = %v; want the deadline, the company and what the store said", err)
+	}
+	patient := make(chan error, 1)
+	go func() { patient <- s.Write(t.Context(), record(t, "patient.com", noon)) }()
+	server.Restart(t)
+	if err := <-patient; err != nil {
+		t.Errorf("Write over a restart = %v", err)
+	}
+	if err := s.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.LatestHead(t.Context(), "patient.com"); err != nil {
+		t.Error(err)
+	}
+	if _, err := s.LatestHead(t.Context(), "impatient.com"); !errors.Is(err, scoring.ErrNotFound) {
+		t.Errorf("record whose caller gave up before anything was sent: %v, want ErrNotFound", err)
+	}
+}
+
+func TestCloseGivesUpOnADeadStore(t *testing.T) {
+	t.Parallel()
+	server, db := ownServer(t)
+	server.Kill()
+	s := clickhouse.NewScores(db, clickhouse.WriterConfig{BatchMax: 1, QueueMax: 1})
+	results := make(chan error, 5)
+	for i := range cap(results) { // more than fit into batch and queue
+		go func() { results <- s.Write(t.Context(), record(t, fmt.Sprintf("company-%d.com", i), noon)) }()
+	}
+	for deadline := time.Now().Add(10 * time.Second); s.Queued() == 0 && time.Now().Before(deadline); {
+		time.Sleep(time.Millisecond)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+	defer cancel()
+	if err := s.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("Close = %v, want the deadline", err)
+	}
+	for range cap(results) {
+		if err := <-results; err == nil {
+			t.Error("a caller was told that a record is in a dead store")
+		}
+	}
+}
+
+func TestReplayedRecordReplacesItself(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	s := scores(t, db)
+	rec := record(t, "example.com", noon)
+	for _, run := range []string{"first", "second", "third"} {
+		rec.RunID = run
+		if err := s.Write(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, view := range []string{"v1_score_history", "v1_score_latest"} {
+		if got := column(t, db, "SELECT run_id FROM "+view); len(got) != 1 || got[0] != "third" {
+			t.Errorf("runs in %s = %v, want the last one", view, got)
+		}
+	}
+	head, err := s.LatestHead(t.Context(), "example.com")
+	if err != nil || head.RunID != "third" {
+		t.Errorf("head of run %s, %v; want the last one", head.RunID, err)
+	}
+}
+
+func TestOneBadRecordOfManyIsFoundByHalving(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	s := scores(t, db)
+	var wg sync.WaitGroup
+	errs := make([]error, 200)
+	for i := range errs {
+		rec := record(t, fmt.Sprintf("company-%d.com", i), noon)
+		switch i {
+		case 50:
+			rec.ScalePremium = 13 // refused by the table
+		case 100:
+			rec.Rating = "SVC-9" // refused by the driver
+		}
+		wg.Go(func() { errs[i] = s.Write(t.Context(), rec) })
+	}
+	wg.Wait()
+	for i, err := range errs {
+		if bad := i == 50 || i == 100; (err != nil) != bad {
+			t.Errorf("write %d: %v", i, err)
+		} else if bad && !strings.Contains(err.Error(), fmt.Sprintf("company-%d.com", i)) {
+			t.Errorf("error of %d does not name its company: %v", i, err)
+		}
+	}
+	if got := column(t, db, "SELECT toString(count()) FROM v1_score_history"); got[0] != "198" {
+		t.Errorf("%s records are stored, want 198", got[0])
+	}
+}
+
+func TestHistoryPagesBackwards(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	s := scores(t, db)
+	const n = 25
+	for i := range n {
+		if err := s.Write(t.Context(), record(t, "example.com", noon.AddDate(0, -i, 0))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rescored := record(t, "example.com", noon.AddDate(0, -3, 0)) // of the same run, under other formulas
+	rescored.PipelineVersion = "v2"
+	for range 2 {
+		if err := s.Write(t.Context(), rescored); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var got []scoring.Record
+	var before time.Time
+	for {
+		page, err := s.History(t.Context(), "example.com", before, 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(page) == 0 {
+			break
+		}
+		got = append(got, page...)
+		before = page[len(page)-1].ScoredAt
+	}
+	if len(got) != n {
+		t.Fatalf("%d records on all pages, want %d", len(got), n)
+	}
+	for i, rec := range got {
+		if want := noon.AddDate(0, -i, 0); !rec.ScoredAt.Equal(want) {
+			t.Errorf("record %d is of %v, want %v", i, rec.ScoredAt, want)
+		}
+	}
+	if got[3].PipelineVersion != "v2" {
+		t.Errorf("record 3 is of %s, want the one written last", got[3].PipelineVersion)
+	}
+	if page, err := s.History(t.Context(), "unknown.com", time.Time{}, 10); err != nil || len(page) != 0 {
+		t.Errorf("history of an unknown company = %v, %v", page, err)
+	}
+}

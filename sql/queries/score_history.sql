@@ -1,0 +1,13 @@
+-- name: score_history
+-- Records of one company before an instant, newest first. Of two that were made of one run (written twice, or
+-- rescored under other formulas) the one written last. At most limit rows.
+-- params: domain String, before_ms Int64, limit UInt32.
+SELECT
+    domain, scored_at, pipeline_version, run_id, company_name, country, sector, geo_scope, profile, rating,
+    composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
+    momentum_index, completeness_pct, confidence
+FROM score_history
+WHERE domain = {domain:String} AND scored_at < fromUnixTimestamp64Milli({before_ms:Int64}, 'UTC')
+ORDER BY scored_at DESC, written_at DESC
+LIMIT 1 BY scored_at
+LIMIT {limit:UInt32}
