@@ -26,6 +26,10 @@ type engine struct {
 	zone    string
 	opened  atomic.Int64 // connections so far, which gives each its number
 
+	// A connection refers to the tables of its last statement until its next one, and DROP ... SYNC waits for it without end. While
+	// releasing is not zero, pools keep no connection.
+	releasing atomic.Int64
+
 	mu      sync.Mutex // guards control, as a connection runs one statement at a time
 	control *conn      // apart from the pools, so that a statement can be killed when all of theirs are busy
 }
@@ -48,7 +52,7 @@ func openEngine(library, path string) (*engine, error) {
 		return nil, fmt.Errorf("lock data directory: %w", err)
 	}
 	e := &engine{lib: lib, path: path, lock: lock}
-	if e.control, err = e.open(nil, session{}); err == nil {
+	if e.control, err = e.open(session{}, "", ""); err == nil {
 		var out []byte
 		if out, _, err = e.control.query("SELECT version(), timezone()", "TSV", nil); err == nil {
 			e.version, e.zone, _ = strings.Cut(strings.TrimSpace(string(out)), "\t")
@@ -95,21 +99,23 @@ type conn struct {
 	session session
 }
 
-// open connects and brings the connection into the state of s. The last settings win over those of the session.
-func (e *engine) open(last []string, s session) (*conn, error) {
+// open connects and brings the connection into the state of s. Of a setting made twice the last one counts, which is in final.
+func (e *engine) open(s session, initial, final string) (*conn, error) {
 	c := &conn{engine: e, tag: "connection " + strconv.FormatInt(e.opened.Add(1), 10), session: s}
 	c.handle = e.lib.open("clickhouse", "--path="+e.path)
 	if c.handle == nil {
 		return nil, errors.New("libchdb gave no connection: it has one data directory per process, and says more on stderr")
 	}
-	setup := []string{"SET implicit_select = 0, max_query_size = " + strconv.Itoa(2*maxQuery) + ", log_comment = " + quoteString(c.tag)}
+	setup := []string{"SET implicit_select = 0, max_query_size = " + strconv.Itoa(2*maxQuery)}
+	for _, more := range []string{initial, s.settings, "log_comment = " + quoteString(c.tag), final} {
+		if more != "" {
+			setup[0] += ", " + more
+		}
+	}
 	if s.database != "" {
 		setup = append(setup, "USE "+quoteName(s.database))
 	}
-	if s.settings != "" {
-		setup = append(setup, "SET "+s.settings)
-	}
-	for _, text := range append(setup, last...) {
+	for _, text := range setup {
 		if _, _, err := c.query(text, "Null", nil); err != nil {
 			c.close()
 			return nil, err
@@ -157,8 +163,14 @@ func (c *conn) queryContext(ctx context.Context, text, format string, params []p
 	}
 	done := make(chan outcome, 1)
 	go func() {
-		out, sum, err := c.query(text, format, params)
-		done <- outcome{out, sum, err}
+		var o outcome
+		defer func() {
+			if r := recover(); r != nil { // here it would end the process, not only the request
+				o = outcome{err: newException(codeUnknownException, "panic in libchdb's binding: %v", r)}
+			}
+			done <- o
+		}()
+		o.out, o.sum, o.err = c.query(text, format, params)
 	}()
 	select {
 	case o := <-done:

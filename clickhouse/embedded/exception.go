@@ -31,7 +31,7 @@ const (
 	codeReadonly         = 164
 	codeRequiredPassword = 194
 	codeTooManyQueries   = 202
-	codeQueryTooLarge    = 310
+	codeQueryTooLarge    = 229
 	codeTooManyBytes     = 307
 	codeOutfile          = 358
 	codeCancelled        = 394

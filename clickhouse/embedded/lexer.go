@@ -25,8 +25,15 @@ func (t token) isMark(c byte) bool { return t.kind == tokenMark && t.text[0] == 
 
 // lexer splits SQL as ClickHouse does, as far as it takes to find where strings, comments and brackets end.
 type lexer struct {
-	src string
-	pos int
+	src      string
+	pos      int
+	comments bool // whether there have been any
+}
+
+// peek returns the next token without moving on.
+func (l *lexer) peek() token {
+	ahead := *l
+	return ahead.next()
 }
 
 // next returns the next token; blanks and comments are passed over.
@@ -83,8 +90,10 @@ func (l *lexer) skip() {
 		case strings.IndexByte(" \t\n\r\f\v", rest[0]) >= 0:
 			l.pos++
 		case strings.HasPrefix(rest, "--"), strings.HasPrefix(rest, "# "), strings.HasPrefix(rest, "#!"):
+			l.comments = true
 			l.skipTo("\n")
 		case strings.HasPrefix(rest, "/*"):
+			l.comments = true
 			l.pos += 2
 			l.skipTo("*/")
 		default:
@@ -137,3 +146,18 @@ func heredocLen(s string) int {
 func isWordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
+
+// identifier returns the name a token stands for, if it can be one.
+func (t token) identifier() (name string, ok bool) {
+	switch {
+	case t.kind == tokenWord:
+		return t.text, true
+	case t.kind != tokenQuoted || len(t.text) < 2:
+		return "", false
+	case t.text[0] == '`' || t.text[0] == '"':
+		return identifierUnquoter.Replace(t.text[1 : len(t.text)-1]), true
+	}
+	return "", false
+}
+
+var identifierUnquoter = strings.NewReplacer("\\`", "`", "\\\"", "\"", "\\\\", "\\", "``", "`", "\"\"", "\"")

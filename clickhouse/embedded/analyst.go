@@ -1,0 +1,119 @@
+package embedded
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// analyst is the name of the read-only user.
+const analyst = "analyst"
+
+// A connection of the analyst is made read-only by the engine (readonly = 1), which refuses every change of data, schema and settings
+// and every table function that reaches outside. The library being a client as well as a server, that leaves holes: a scalar function
+// that reads files, schema inference of files and addresses by DESCRIBE, INTO OUTFILE and KILL. analystGuard closes these. It does not
+// read the analyst's text, where two parsers could disagree on what is a string and what is not, but the engine's own rendering of it,
+// and that rendering is what runs.
+
+// analystLimits bound what one statement of the analyst may take; larger aggregations and sorts go to disk.
+const analystLimits = "max_memory_usage = 2147483648, max_bytes_before_external_group_by = 536870912, " +
+	"max_bytes_before_external_sort = 536870912, max_execution_time = 300"
+
+// analystMaxSeconds is the most an analyst may ask for with max_execution_time; it is the same as the default.
+const analystMaxSeconds = 300
+
+// analystMaySet reports whether the analyst may choose a setting for a request. Those that begin so change how a result is written;
+// the others can only make a statement do less.
+func analystMaySet(name string) bool {
+	if strings.HasPrefix(name, "output_format_") || strings.HasPrefix(name, "http_") {
+		return true
+	}
+	switch name {
+	case "max_execution_time", "max_threads", "max_block_size", "max_result_rows", "result_overflow_mode", "limit", "offset", "extremes",
+		"join_use_nulls", "group_by_use_nulls", "session_timezone", "date_time_output_format", "readonly", "format_csv_delimiter":
+		return true
+	}
+	return false
+}
+
+// outsideFunctions reach files, other hosts or other programs and are not held back by readonly = 1.
+var outsideFunctions = []string{"file", "hasColumnInTable", "catboostEvaluate", "showCertificate", "aiClassify", "aiExtract", "aiGenerate", "aiTranslate"}
+
+// analystGuard decides which statements of the analyst may run.
+type analystGuard struct {
+	functions      map[string]bool // names refused wherever they stand, lower case
+	tableFunctions map[string]bool // names refused as a call, lower case
+}
+
+// newAnalystGuard asks the engine for its table functions. All are refused but those ClickHouse allows to read-only users.
+func newAnalystGuard(c *conn) (*analystGuard, error) {
+	g := &analystGuard{functions: map[string]bool{}, tableFunctions: map[string]bool{}}
+	for _, name := range outsideFunctions {
+		g.functions[strings.ToLower(name)] = true
+	}
+	out, _, err := c.query("SELECT lower(name) FROM system.table_functions WHERE NOT allow_readonly AND name != 'format'", "TSV", nil)
+	if err != nil {
+		return nil, fmt.Errorf("list table functions: %w", err)
+	}
+	for name := range strings.Lines(string(out)) {
+		g.tableFunctions[strings.TrimSpace(name)] = true
+	}
+	for _, name := range []string{"cluster", "clusterallreplicas"} { // they connect to other hosts
+		g.tableFunctions[name] = true
+	}
+	return g, nil
+}
+
+// admit returns the statement to run in place of text, or the exception that refuses it.
+func (g *analystGuard) admit(ctx context.Context, c *conn, text string) (statement, error) {
+	rendered, _, err := c.queryContext(ctx, "SELECT formatQuerySingleLine({text:String})", "RawBLOB", []param{{"text", escapeParam(text)}})
+	if err != nil {
+		return statement{}, err
+	}
+	st, err := parseStatement(string(rendered))
+	if err != nil {
+		return statement{}, err
+	}
+	return st, g.check(st)
+}
+
+var analystVerbs = []string{"SELECT", "WITH", "FROM", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN"}
+
+// beforeTable are the words and marks after which a name may be that of a table, which the engine takes for a file if it has a slash.
+var beforeTable = []string{"FROM", "JOIN", "TABLE", "EXISTS", "DESCRIBE", "IN", ",", ".", "("}
+
+// check refuses what the analyst may not do in st, whose text the engine has rendered.
+func (g *analystGuard) check(st statement) error {
+	if !slices.Contains(analystVerbs, st.verb) {
+		return newException(codeReadonly, "%s: Cannot execute query in readonly mode", analyst)
+	}
+	lex := &lexer{src: st.text}
+	prev := token{}
+	for tok := lex.next(); tok.kind != tokenEnd; prev, tok = tok, lex.next() {
+		if tok.isMark('{') { // {name:Type}
+			for tok.kind != tokenEnd && !tok.isMark('}') {
+				if tok.is("Identifier") {
+					return newException(codeAccessDenied, "%s: Not enough privileges: parameters of type Identifier are not open to this user", analyst)
+				}
+				tok = lex.next()
+			}
+			continue
+		}
+		name, ok := tok.identifier()
+		if !ok {
+			continue
+		}
+		folded := strings.ToLower(name)
+		if g.functions[folded] || g.tableFunctions[folded] && lex.peek().isMark('(') {
+			return newException(codeAccessDenied, "%s: Not enough privileges: %s reaches outside the database", analyst, name)
+		}
+		if strings.Contains(name, "/") && slices.Contains(beforeTable, strings.ToUpper(prev.text)) {
+			return newException(codeAccessDenied, "%s: Not enough privileges: %s reads as a file", analyst, quoteName(name))
+		}
+	}
+	if lex.comments {
+		return newException(codeAccessDenied, "%s: Not enough privileges: the statement cannot be read with certainty", analyst)
+	}
+	return nil
+}

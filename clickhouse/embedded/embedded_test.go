@@ -1,0 +1,272 @@
+package embedded_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+
+	"companyscore/clickhouse/embedded"
+)
+
+// server is the one engine of this test binary: the library opens one data
+// directory per process.
+var server struct{ address, secret string }
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if _, err := embedded.Find(); err != nil && os.Getenv("CI") == "" {
+		println(err.Error())
+		return 0
+	}
+	dir, err := os.MkdirTemp("", "companyscore-embedded-")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	server.secret = filepath.Join(dir, "secret.csv")
+	if err := os.WriteFile(server.secret, []byte("1,secret\n"), 0o600); err != nil {
+		panic(err)
+	}
+	s, err := embedded.New(context.Background(), embedded.Config{Path: filepath.Join(dir, "data"), Password: "p", AnalystPassword: "a"})
+	if err != nil {
+		panic(err)
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	server.address = ln.Addr().String()
+	done := make(chan error, 1)
+	go func() { done <- s.Serve(ln) }()
+	code := m.Run()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	if err := s.Shutdown(ctx); err != nil {
+		println("shutdown:", err.Error())
+		code = 1
+	}
+	if err := <-done; !errors.Is(err, http.ErrServerClosed) {
+		println("serve:", err.Error())
+		code = 1
+	}
+	return code
+}
+
+// ask sends a statement as a user and returns status and body.
+func ask(t *testing.T, user, query string, params url.Values) (int, string) {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+server.address+"/?"+params.Encode(), strings.NewReader(query))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.SetBasicAuth(user, map[string]string{"companyscore": "p", "analyst": "a"}[user])
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, strings.TrimSpace(string(body))
+}
+
+func must(t *testing.T, query string) {
+	t.Helper()
+	if status, body := ask(t, "companyscore", query, nil); status != http.StatusOK {
+		t.Fatalf("%s: %d %s", query, status, body)
+	}
+}
+
+func TestDriverInsertsAndReads(t *testing.T) {
+	t.Parallel()
+	opt, err := ch.ParseDSN("http://companyscore:p@" + server.address + "/default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := ch.Open(opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.Exec(t.Context(), "CREATE TABLE driver (a UInt64, b String, c Nullable(Float64), d Array(String)) ENGINE = MergeTree ORDER BY a"); err != nil {
+		t.Fatal(err)
+	}
+	batch, err := conn.PrepareBatch(t.Context(), "INSERT INTO driver")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const rows = 100_000
+	for i := range rows {
+		if err := batch.Append(uint64(i), "x", nil, []string{"p", "q"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := batch.Send(); err != nil {
+		t.Fatal(err)
+	}
+	var n uint64
+	hostile := "'; DROP TABLE driver --\\\t\n"
+	if err := conn.QueryRow(t.Context(), "SELECT count() FROM driver WHERE b = {b:String} OR b = {h:String}", ch.Named("b", "x"), ch.Named("h", hostile)).Scan(&n); err != nil || n != rows {
+		t.Fatalf("count = %d, %v; want %d", n, err, rows)
+	}
+	read, err := conn.Query(t.Context(), "SELECT a, d FROM driver ORDER BY a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer read.Close()
+	for want := range uint64(rows) {
+		var a uint64
+		var d []string
+		if !read.Next() || read.Scan(&a, &d) != nil || a != want || len(d) != 2 {
+			t.Fatalf("row %d = %d %v, %v", want, a, d, read.Err())
+		}
+	}
+}
+
+func TestPlainHTTP(t *testing.T) {
+	t.Parallel()
+	f := func(query string, params url.Values, status int, want string) {
+		t.Helper()
+		got, body := ask(t, "companyscore", query, params)
+		if got != status || !strings.Contains(body, want) {
+			t.Errorf("%q %v = %d %q; want %d and %q", query, params, got, body, status, want)
+		}
+	}
+	f("SELECT 1 + 1", nil, 200, "2")
+	f("", url.Values{"query": {"SELECT 3"}}, 200, "3")
+	f("SELECT 1 AS a FORMAT JSONEachRow", nil, 200, `{"a":1}`)
+	f("SELECT 1 AS a", url.Values{"default_format": {"JSONEachRow"}}, 200, `{"a":1}`)
+	f("SELECT {x:UInt8} + 1", url.Values{"param_x": {"41"}}, 200, "42")
+	f("SELECT {x:String}", url.Values{"param_x": {"a b"}}, 200, "a b")
+	f("SELECT currentDatabase()", url.Values{"database": {"system"}}, 200, "system")
+	f("SELECT currentDatabase()", nil, 200, "default")
+	f("SELECT getSetting('max_block_size')", url.Values{"max_block_size": {"1234"}}, 200, "1234")
+	f("SELECT getSetting('max_block_size') = 1234", nil, 200, "0")
+	f("SELECT * FROM nowhere", nil, 404, "Code: 60. DB::Exception")
+	f("SELEC 1", nil, 400, "Code: 62. DB::Exception")
+	f("SELECT 1; SELECT 2", nil, 400, "Code: 62")
+	if status, body := ask(t, "nobody", "SELECT 1", nil); status != 401 && status != 403 || !strings.Contains(body, "Code: 516") {
+		t.Errorf("unknown user = %d %q", status, body)
+	}
+}
+
+func TestAnalystReadsAndNothingElse(t *testing.T) {
+	t.Parallel()
+	must(t, "CREATE TABLE shared (a UInt8) ENGINE = MergeTree ORDER BY a")
+	must(t, "INSERT INTO shared VALUES (7)")
+	if status, body := ask(t, "analyst", "SELECT a FROM shared", nil); status != 200 || body != "7" {
+		t.Fatalf("analyst reads = %d %q", status, body)
+	}
+	refuse := func(query string, params url.Values) {
+		t.Helper()
+		if status, body := ask(t, "analyst", query, params); status == http.StatusOK {
+			t.Errorf("analyst may %q and got %q", query, body)
+		}
+	}
+	file := "file('" + server.secret + "', 'CSV', 'a UInt8, b String')"
+	for _, query := range []string{
+		"INSERT INTO shared VALUES (8)", "INSERT INTO shared SELECT 8", "DROP TABLE shared", "TRUNCATE TABLE shared", "ALTER TABLE shared DELETE WHERE 1",
+		"CREATE TABLE mine (a UInt8) ENGINE = Memory", "CREATE TEMPORARY TABLE mine (a UInt8)", "CREATE VIEW v AS SELECT 1", "CREATE DATABASE mine",
+		"RENAME TABLE shared TO other", "OPTIMIZE TABLE shared", "DETACH TABLE shared", "SET readonly = 0", "SET max_execution_time = 0", "SYSTEM SHUTDOWN",
+		"KILL QUERY WHERE 1", "SELECT * FROM " + file, "SELECT * FROM `file`('" + server.secret + "', 'CSV')", "SELECT * FROM FILE /* x */ ('" + server.secret + "')",
+		"WITH t AS (SELECT * FROM " + file + ") SELECT * FROM t", "SELECT (SELECT count() FROM " + file + ")", "DESCRIBE TABLE " + file,
+		"SELECT * FROM url('http://127.0.0.1:1/', 'CSV', 'a UInt8')", "SELECT * FROM remote('127.0.0.1:1', 'default', 'shared')",
+		"SELECT * FROM s3('http://127.0.0.1:1/a', 'CSV', 'a UInt8')", "SELECT * FROM executable('id', 'CSV', 'a String')",
+		"SELECT * FROM mysql('127.0.0.1:1', 'a', 'b', 'c', 'd')", "SELECT file('" + server.secret + "')", "SELECT 1 INTO OUTFILE '/tmp/companyscore-out'",
+		"INSERT INTO FUNCTION file('x.csv', 'CSV', 'a UInt8') VALUES (1)", "INSERT INTO shared FROM INFILE '" + server.secret + "' FORMAT CSV",
+		"SELECT 1 SETTINGS readonly = 0", "SELECT 1; DROP TABLE shared", "EXPLAIN SELECT * FROM " + file, "BACKUP TABLE shared TO File('/tmp/companyscore-backup')",
+	} {
+		refuse(query, nil)
+	}
+	refuse("INSERT INTO shared VALUES (9)", url.Values{"readonly": {"0"}})
+	if status, body := ask(t, "companyscore", "SELECT count() FROM shared", nil); status != 200 || body != "1" {
+		t.Errorf("after all that the table has %q rows", body)
+	}
+}
+
+func TestManyClientsAtOnce(t *testing.T) {
+	t.Parallel()
+	var wg sync.WaitGroup
+	for range 50 {
+		wg.Go(func() {
+			for range 5 {
+				if status, body := ask(t, "companyscore", "SELECT sum(number) FROM numbers(1000)", nil); status != 200 || body != "499500" {
+					t.Errorf("%d %q", status, body)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestClientThatLeavesCancelsItsQuery(t *testing.T) {
+	t.Parallel()
+	const query = "SELECT sum(sleepEachRow(1)) FROM numbers(100) SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 0"
+	ctx, cancel := context.WithCancel(t.Context())
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://companyscore:p@"+server.address+"/", strings.NewReader(query))
+	if err != nil {
+		t.Fatal(err)
+	}
+	left := make(chan struct{})
+	go func() {
+		defer close(left)
+		if res, err := http.DefaultClient.Do(req); err == nil {
+			res.Body.Close()
+		}
+	}()
+	running := func() bool {
+		_, body := ask(t, "companyscore", "SELECT count() FROM system.processes WHERE query LIKE '%sleepEachRow%' AND query NOT LIKE '%processes%'", nil)
+		return body != "0"
+	}
+	deadline := time.Now().Add(30 * time.Second)
+	for !running() {
+		if time.Now().After(deadline) {
+			t.Fatal("the query never ran")
+		}
+	}
+	cancel()
+	<-left
+	for running() {
+		if time.Now().After(deadline) {
+			t.Fatal("the query goes on without its client")
+		}
+	}
+}
+
+func TestLargeResultArrivesWhole(t *testing.T) {
+	t.Parallel()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://companyscore:p@"+server.address+"/", strings.NewReader("SELECT number FROM numbers(5000000) FORMAT RowBinary"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	n, err := io.Copy(io.Discard, res.Body)
+	if err != nil || n != 5_000_000*8 {
+		t.Errorf("%d bytes, %v; want %d", n, err, 5_000_000*8)
+	}
+}
+
+func TestDataDirectoryHasOneOwner(t *testing.T) {
+	t.Parallel()
+	if _, err := embedded.New(t.Context(), embedded.Config{Path: filepath.Join(filepath.Dir(server.secret), "data"), Password: "p"}); !errors.Is(err, embedded.ErrInUse) {
+		t.Errorf("second New = %v, want ErrInUse", err)
+	}
+}

@@ -1,0 +1,220 @@
+package embedded
+
+import (
+	"bytes"
+	"compress/gzip"
+	"compress/zlib"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ClickHouse/ch-go/compress"
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/zstd"
+)
+
+const (
+	// headSize is how much of an answer is held back: a statement that fails before has a status code of its own.
+	headSize = 64 << 10
+	// holdSize is the same with wait_end_of_query.
+	holdSize = 64 << 20
+	// frameSize is the most that goes into one compressed block.
+	frameSize = 1 << 20
+)
+
+// output writes the answer to one request.
+type output struct {
+	w       http.ResponseWriter
+	control *http.ResponseController
+	idle    time.Duration // limit for one write to the client
+	req     *request
+	tag     string // marks an exception within the answer
+
+	head  bytes.Buffer // what was written before begin
+	begun bool
+	body  io.Writer // set by begin
+	end   []io.Closer
+}
+
+func newOutput(w http.ResponseWriter, req *request, idle time.Duration) *output {
+	return &output{w: w, control: http.NewResponseController(w), idle: idle, req: req, tag: strings.ToLower(rand.Text()[:16])}
+}
+
+// Write takes a piece of the answer. The first ones are kept; from then on each goes to the client at once.
+func (o *output) Write(p []byte) (int, error) {
+	if o.begun {
+		n, err := o.body.Write(p)
+		if err == nil {
+			err = o.flush()
+		}
+		return n, err
+	}
+	limit := headSize
+	if o.req.hold {
+		limit = holdSize
+	}
+	if o.head.Len()+len(p) <= limit {
+		return o.head.Write(p)
+	}
+	if o.req.hold {
+		return 0, newException(codeTooManyBytes, "The answer is larger than %d bytes, which is the most wait_end_of_query can hold back", holdSize)
+	}
+	if err := o.begin(nil); err != nil {
+		return 0, err
+	}
+	return o.Write(p)
+}
+
+// begin sends the headers and what was kept.
+func (o *output) begin(sum *summary) error {
+	o.begun = true
+	h := o.w.Header()
+	h.Set("Content-Type", contentType(o.req.format))
+	h.Set("X-ClickHouse-Format", o.req.format)
+	h.Set("X-ClickHouse-Exception-Tag", o.tag)
+	if sum != nil {
+		h.Set("X-ClickHouse-Summary", sum.json())
+	}
+	o.body = deadlineWriter{o.w, o.control, o.idle}
+	switch o.req.encoding {
+	case "":
+		if sum != nil && (o.req.method == compress.None || o.head.Len() == 0) {
+			h.Set("Content-Length", strconv.Itoa(o.head.Len()))
+		}
+	case "gzip":
+		o.encode(gzip.NewWriter(o.body))
+	case "deflate":
+		o.encode(zlib.NewWriter(o.body))
+	case "br":
+		o.encode(brotli.NewWriterLevel(o.body, brotli.BestSpeed))
+	case "zstd":
+		w, err := zstd.NewWriter(o.body, zstd.WithEncoderConcurrency(1))
+		if err != nil {
+			return err
+		}
+		o.encode(w)
+	}
+	if o.req.method != compress.None {
+		o.body = &frameWriter{o.body, compress.NewWriter(compress.LevelZero, o.req.method)}
+	}
+	_, err := o.body.Write(o.head.Bytes())
+	o.head.Reset()
+	if sum == nil && err == nil {
+		err = o.flush()
+	}
+	return err
+}
+
+func (o *output) encode(w io.WriteCloser) {
+	o.w.Header().Set("Content-Encoding", o.req.encoding)
+	o.body, o.end = w, append(o.end, w)
+}
+
+// flush sends what the compressor and the server hold.
+func (o *output) flush() error {
+	for _, c := range o.end {
+		if f, ok := c.(interface{ Flush() error }); ok {
+			if err := f.Flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return o.control.Flush()
+}
+
+// finish ends a successful answer.
+func (o *output) finish(sum summary) error {
+	if !o.begun {
+		if err := o.begin(&sum); err != nil {
+			return err
+		}
+	}
+	for _, c := range o.end {
+		if err := c.Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fail ends an answer with an exception: by its status if nothing was sent yet. Else a marked block goes into the body, as from
+// ClickHouse, and the connection is broken off, so that no client can take what it has for the whole.
+func (o *output) fail(e *exception, version string) {
+	text := e.render(version)
+	if o.begun {
+		_, _ = fmt.Fprintf(o.body, "\r\n__exception__\r\n%s\r\n%s%d %s\r\n__exception__\r\n", o.tag, text, len(text), o.tag)
+		_ = o.flush()
+		panic(http.ErrAbortHandler)
+	}
+	h := o.w.Header()
+	h.Set("Content-Type", "text/plain; charset=UTF-8")
+	h.Set("X-ClickHouse-Exception-Code", strconv.Itoa(e.code))
+	if e.status() == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", `Basic realm="ClickHouse"`)
+	}
+	_ = o.control.SetWriteDeadline(time.Now().Add(o.idle))
+	o.w.WriteHeader(e.status())
+	_, _ = io.WriteString(o.w, text)
+}
+
+// json is the value of X-ClickHouse-Summary: numbers as strings, as ClickHouse writes them.
+func (s summary) json() string {
+	return fmt.Sprintf(`{"read_rows":"%d","read_bytes":"%d","written_rows":"%d","written_bytes":"%d","total_rows_to_read":"0","result_rows":"%d","result_bytes":"%d","elapsed_ns":"%d"}`,
+		s.readRows, s.readBytes, s.writtenRows, s.writtenBytes, s.resultRows, s.resultBytes, s.elapsed.Nanoseconds())
+}
+
+// deadlineWriter gives every write a deadline of its own: a client may be slow, but not stop.
+type deadlineWriter struct {
+	io.Writer
+	control *http.ResponseController
+	idle    time.Duration
+}
+
+func (d deadlineWriter) Write(p []byte) (int, error) {
+	_ = d.control.SetWriteDeadline(time.Now().Add(d.idle)) // not supported by test recorders
+	return d.Writer.Write(p)
+}
+
+// frameWriter writes ClickHouse's native compressed blocks.
+type frameWriter struct {
+	w io.Writer
+	c *compress.Writer
+}
+
+func (f *frameWriter) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		n := min(len(rest), frameSize)
+		if err := f.c.Compress(rest[:n]); err != nil {
+			return 0, err
+		}
+		if _, err := f.w.Write(f.c.Data); err != nil {
+			return 0, err
+		}
+		rest = rest[n:]
+	}
+	return len(p), nil
+}
+
+// contentType is what ClickHouse announces for a format.
+func contentType(format string) string {
+	has := func(prefix string) bool { return strings.HasPrefix(format, prefix) }
+	switch {
+	case format == "JSONEachRow", format == "JSONLines", format == "NDJSON", has("JSONCompactEachRow"), has("JSONStringsEachRow"):
+		return "application/x-ndjson; charset=UTF-8"
+	case has("JSON"):
+		return "application/json; charset=UTF-8"
+	case has("CSV"):
+		return "text/csv; charset=UTF-8"
+	case has("TabSeparated"), has("TSV"):
+		return "text/tab-separated-values; charset=UTF-8"
+	case format == "XML":
+		return "application/xml; charset=UTF-8"
+	case format == "Native", has("RowBinary"), format == "Parquet", has("Arrow"), format == "ORC", format == "Avro", format == "MsgPack", format == "RawBLOB":
+		return "application/octet-stream"
+	}
+	return "text/plain; charset=UTF-8"
+}

@@ -1,0 +1,291 @@
+// Package embedded is ClickHouse without a ClickHouse server: the engine in libchdb behind ClickHouse's own HTTP protocol, for
+// clickhouse-go, curl and other HTTP clients.
+//
+// A request goes through the files in this order: request.go reads its headers and URL, statement.go outlines its SQL with the help of
+// lexer.go, analyst.go refuses what the read-only user may not do, pool.go lends a connection, spool.go moves the data in and out,
+// output.go answers. engine.go and chdb.go are the engine; docs/adr/0002-embedded-clickhouse.md tells why it is done so.
+package embedded
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Config says where the engine keeps its data, who may use it and how much.
+type Config struct {
+	Library         string        // path of libchdb; "" means Find()
+	Path            string        // data directory, made if missing; one process at a time may have it open
+	User            string        // the service's own user; "" means "companyscore"
+	Password        string        // password of User, required
+	AnalystPassword string        // password of the read-only user "analyst"; "" means that there is no such user
+	Connections     int           // statements of User that run at a time, and half as many of the analyst; 0 means 2 per CPU, at least 4
+	QueueWait       time.Duration // how long a statement may wait for its turn; 0 means 10 s
+	MaxInsert       int64         // bytes of data of one INSERT; 0 means 4 GiB
+	Idle            time.Duration // how long a client may neither send nor take a byte while it should; 0 means 1 min
+	Logger          *slog.Logger  // nil means slog.Default()
+}
+
+// Validate reports all that is wrong with c.
+func (c Config) Validate() error {
+	var faults []error
+	fault := func(wrong bool, text string) {
+		if wrong {
+			faults = append(faults, errors.New(text))
+		}
+	}
+	fault(c.Path == "", "Path is empty: name the data directory")
+	fault(c.Password == "", "Password is empty")
+	fault(c.User == analyst, `User is "analyst", which is the name of the read-only user`)
+	fault(c.Connections < 0, "Connections is negative")
+	fault(c.QueueWait < 0, "QueueWait is negative")
+	fault(c.MaxInsert < 0, "MaxInsert is negative")
+	fault(c.Idle < 0, "Idle is negative")
+	return errors.Join(faults...)
+}
+
+func (c *Config) setDefaults() (err error) {
+	if c.Library == "" {
+		if c.Library, err = Find(); err != nil {
+			return err
+		}
+	}
+	if c.User == "" {
+		c.User = "companyscore"
+	}
+	if c.Connections == 0 {
+		c.Connections = max(4, 2*runtime.NumCPU())
+	}
+	if c.QueueWait == 0 {
+		c.QueueWait = 10 * time.Second
+	}
+	if c.MaxInsert == 0 {
+		c.MaxInsert = 4 << 30
+	}
+	if c.Idle == 0 {
+		c.Idle = time.Minute
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	c.Path, err = filepath.Abs(c.Path)
+	return err
+}
+
+// Server answers ClickHouse's HTTP protocol. Its methods may be called concurrently.
+type Server struct {
+	cfg    Config
+	engine *engine
+	users  []*user
+	spool  *spool
+	http   *http.Server
+	stop   context.CancelCauseFunc // ends the context of every request
+	close  func(context.Context) error
+}
+
+// New opens the engine on cfg.Path. The caller ends it with Shutdown. It returns ErrInUse when the directory is open already.
+func New(ctx context.Context, cfg Config) (*Server, error) {
+	if err := cfg.Validate(); err != nil {
+		return nil, err
+	}
+	if err := cfg.setDefaults(); err != nil {
+		return nil, err
+	}
+	if err := os.MkdirAll(cfg.Path, 0o700); err != nil {
+		return nil, fmt.Errorf("make data directory: %w", err)
+	}
+	e, err := openEngine(cfg.Library, cfg.Path)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, engine: e}
+	if err := s.prepare(); err != nil {
+		return nil, errors.Join(err, e.close())
+	}
+	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	s.stop = stop
+	s.http = &http.Server{
+		Handler:           s.Handler(),
+		BaseContext:       func(net.Listener) context.Context { return base },
+		ReadHeaderTimeout: cfg.Idle,
+		IdleTimeout:       5 * time.Minute,
+		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
+	}
+	return s, nil
+}
+
+// prepare makes what lives as long as the engine.
+func (s *Server) prepare() (err error) {
+	if s.spool, err = newSpool(filepath.Join(s.cfg.Path, "spool"), s.cfg.MaxInsert); err != nil {
+		return err
+	}
+	own := newPool(s.engine, s.cfg.Connections, s.cfg.QueueWait, "", "")
+	s.users = []*user{{name: s.cfg.User, password: sha256.Sum256([]byte(s.cfg.Password)), pool: own}}
+	if s.cfg.AnalystPassword != "" {
+		guard, err := newAnalystGuard(s.engine.control)
+		if err != nil {
+			return err
+		}
+		reading := newPool(s.engine, max(1, s.cfg.Connections/2), s.cfg.QueueWait, analystLimits, "readonly = 1")
+		s.users = append(s.users, &user{name: analyst, password: sha256.Sum256([]byte(s.cfg.AnalystPassword)), pool: reading, guard: guard})
+	}
+	var once sync.Once
+	var failed error
+	s.close = func(ctx context.Context) error {
+		once.Do(func() {
+			for _, u := range s.users {
+				failed = errors.Join(failed, u.pool.close(ctx))
+			}
+			if failed == nil { // else the engine is still at work, and only the end of the process can stop it
+				failed = s.engine.close()
+			}
+		})
+		return failed
+	}
+	return nil
+}
+
+// Serve answers requests on ln until Shutdown. It then returns http.ErrServerClosed.
+func (s *Server) Serve(ln net.Listener) error { return s.http.Serve(ln) }
+
+// Shutdown stops accepting, waits for running statements until ctx ends, kills those that remain and closes the engine. It takes at most
+// five seconds longer than ctx allows. An error means that the engine could not be closed; its data are safe all the same.
+func (s *Server) Shutdown(ctx context.Context) error {
+	drained := s.http.Shutdown(ctx)
+	s.stop(errPoolClosed)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if drained != nil {
+		drained = errors.Join(s.http.Shutdown(last), s.http.Close())
+	}
+	return errors.Join(drained, s.close(last))
+}
+
+// Handler returns the protocol as an HTTP handler: / for statements, /ping to see whether the server is there.
+func (s *Server) Handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "Ok.\n") })
+	mux.HandleFunc("/{$}", s.serveStatement)
+	return mux
+}
+
+func (s *Server) serveStatement(w http.ResponseWriter, r *http.Request) {
+	body := bodyReader{r.Body, http.NewResponseController(w), s.cfg.Idle}
+	req, err := s.parseRequest(r, body)
+	if req == nil {
+		req = &request{}
+	}
+	out := newOutput(w, req, s.cfg.Idle)
+	h := w.Header()
+	h.Set("X-ClickHouse-Server-Display-Name", "companyscore embedded ClickHouse")
+	h.Set("X-ClickHouse-Timezone", s.engine.zone)
+	if req.queryID != "" {
+		h.Set("X-ClickHouse-Query-Id", req.queryID)
+	}
+	var sum summary
+	if err == nil {
+		sum, err = s.run(r.Context(), req, out)
+	}
+	if err == nil {
+		err = out.finish(sum)
+	}
+	if err != nil {
+		out.fail(s.asException(err), s.engine.version)
+	}
+}
+
+// asException gives an error of ours the form of ClickHouse's.
+func (s *Server) asException(err error) *exception {
+	var e *exception
+	switch {
+	case errors.As(err, &e):
+		return e
+	case errors.Is(err, context.Canceled), errors.Is(err, errPoolClosed):
+		return newException(codeCancelled, "Query was cancelled: %v", err)
+	}
+	s.cfg.Logger.Error("embedded ClickHouse: request failed", "error", err)
+	return newException(codeUnknownException, "%v", err)
+}
+
+// helloQuery is the first query of clickhouse-go on each of its connections; see hello.
+const helloQuery = "SELECT displayName(), version(), revision(), timezone()"
+
+// run executes the statement of a request and writes its result to out.
+func (s *Server) run(ctx context.Context, req *request, out *output) (summary, error) {
+	head, err := io.ReadAll(io.LimitReader(req.body, maxQuery+1))
+	if err != nil {
+		return summary{}, newException(codeBadArguments, "read the request: %v", err)
+	}
+	st, err := parseStatement(string(head))
+	switch {
+	case err != nil:
+		return summary{}, err
+	case len(st.text) > maxQuery:
+		return summary{}, newException(codeQueryTooLarge, "The statement is larger than %d bytes", maxQuery)
+	case req.revision > 0 && req.format == "Native" && strings.TrimSpace(st.text) == helloQuery:
+		block, err := hello(s.engine, req.revision)
+		if err == nil {
+			_, err = out.Write(block)
+		}
+		return summary{readRows: 1, resultRows: 1}, err
+	case st.verb == "SYSTEM" && (st.target == "SHUTDOWN" || st.target == "KILL"):
+		return summary{}, newException(codeNotImplemented, "SYSTEM %s would end the process that the engine lives in", st.target)
+	case req.user.guard != nil && st.hasData:
+		return summary{}, req.user.guard.check(st)
+	}
+	text := st.text
+	if st.hasData {
+		path, err := s.spool.save(io.MultiReader(strings.NewReader(string(head[st.data:])), req.body))
+		if err != nil {
+			return summary{}, err
+		}
+		defer os.Remove(path)
+		text = st.withInput(path)
+	}
+
+	if st.needsRelease() {
+		s.engine.releasing.Add(1)
+		defer s.engine.releasing.Add(-1)
+		for _, u := range s.users {
+			u.pool.closeIdle()
+		}
+	}
+	c, err := req.user.pool.get(ctx, req.session)
+	if err != nil {
+		return summary{}, err
+	}
+	clean := false
+	defer func() { req.user.pool.put(c, clean) }()
+	if req.user.guard != nil {
+		if st, err = req.user.guard.admit(ctx, c, text); err != nil {
+			return summary{}, err
+		}
+		text = st.text
+	}
+	format := req.format
+	if st.format != "" && !st.hasData {
+		req.format = st.format
+	}
+	var sum summary
+	if st.selects() {
+		sum, err = s.spool.stream(ctx, c, st, format, req.params, out)
+	} else {
+		var result []byte
+		if result, sum, err = c.queryContext(ctx, text, format, req.params); err == nil {
+			_, err = out.Write(result)
+		}
+	}
+	clean = err == nil && st.keepsSession()
+	return sum, err
+}
