@@ -1,12 +1,16 @@
 package clickhouse
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"math"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 func FuzzFactsCSV(f *testing.F) {
@@ -23,6 +27,21 @@ func FuzzFactsJSONL(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) { readAll(t, "f.jsonl", text) })
 }
 
+func FuzzFactsParquet(f *testing.F) {
+	type row struct {
+		Domain    string   `parquet:"domain"`
+		Employees *int64   `parquet:"employees,optional"`
+		Labels    []string `parquet:"categories,list"`
+		AsOf      int32    `parquet:"as_of,date"`
+	}
+	var file bytes.Buffer
+	if err := parquet.Write(&file, []row{{Domain: "a.com", Labels: []string{"x", "y"}}, {Domain: "b.com", AsOf: 20_000}}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(file.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) { readAll(t, "f.parquet", string(data)) })
+}
+
 // readAll reads a table as an import does: every row is good and within bounds,
 // or a fault with a line, and it ends.
 func readAll(t *testing.T, name, text string) {
@@ -35,9 +54,9 @@ func readAll(t *testing.T, name, text string) {
 		return
 	}
 	defer table.Close()
-	columns := make(map[string]FactColumn)
+	reader := newFactsReader(table)
 	for {
-		row, _, err := readFacts(table, columns)
+		row, err := reader.next()
 		var fault ImportFault
 		switch {
 		case errors.Is(err, io.EOF):
@@ -46,8 +65,10 @@ func readAll(t *testing.T, name, text string) {
 			if fault.Line < 1 || fault.Reason == "" {
 				t.Fatalf("fault without a place or reason: %+v", fault)
 			}
+		case err != nil && strings.HasSuffix(name, ".parquet"):
+			return // damaged
 		case err != nil:
-			return
+			t.Fatalf("the import of a readable file stopped: %v", err)
 		case row.Domain == "":
 			t.Fatal("a row without a domain went through")
 		case row.Employees != nil && (math.IsNaN(*row.Employees) || *row.Employees < 0):

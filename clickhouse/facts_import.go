@@ -1,23 +1,17 @@
 package clickhouse
 
 import (
-	"bufio"
-	"bytes"
-	"cmp"
 	"context"
-	"encoding/csv"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/parquet-go/parquet-go"
-	"github.com/parquet-go/parquet-go/format"
+	"unicode/utf8"
 )
 
 // ImportOptions says how to import.
@@ -58,15 +52,15 @@ type ImportReport struct {
 }
 
 const (
-	faultMax      = 1000
-	importBatch   = 5000
-	jsonLineBytes = 1 << 20
+	faultMax    = 1000
+	importBatch = 5000
 )
 
-// cell is one value of a row as text, with the byte of the line where it begins.
+// cell is one value of a row as text, with the place where it begins: the line,
+// and the byte in the line, 0 where the format has none.
 type cell struct {
-	name, text string
-	column     int
+	name, text   string
+	line, column int
 }
 
 // tableReader reads the rows of a file one after the other. next returns io.EOF
@@ -85,48 +79,50 @@ func (f ImportFault) Error() string { return f.String() }
 // file. Good rows go in, whatever happens to others; bad rows are in the report.
 // Importing a company again replaces what was known of it. An error means that
 // the import stopped: the rows before may be in, and repeating it is harmless.
+//
+// The file is read as a stream; what grows with it is the list of domains seen.
 func (db *DB) ImportFacts(ctx context.Context, path string, opt ImportOptions) (ImportReport, error) {
-	var report ImportReport
-	reader, err := openTable(path)
+	report, err := db.importFacts(ctx, path, opt)
 	if err != nil {
-		return report, fmt.Errorf("import %s: %w", path, err)
+		err = fmt.Errorf("import %s: %w", path, err)
 	}
-	defer reader.Close()
+	return report, err
+}
+
+func (db *DB) importFacts(ctx context.Context, path string, opt ImportOptions) (report ImportReport, err error) {
+	table, err := openTable(path)
+	if err != nil {
+		return report, err
+	}
+	defer table.Close()
 	now := time.Now()
-	columns := make(map[string]FactColumn)
-	seen := make(map[string]int)
 	var batch []*factsRow
 	flush := func() error {
 		if err := insert(ctx, db, factsInsert, batch); err != nil {
-			return fmt.Errorf("import %s: %w", path, err)
+			return err
 		}
 		report.Imported += len(batch)
 		batch = batch[:0]
 		if opt.Progress != nil {
-			opt.Progress(reader.progress())
+			opt.Progress(table.progress())
 		}
 		return nil
 	}
-	for {
-		row, line, err := readFacts(reader, columns)
+	reader := newFactsReader(table)
+	for ctx.Err() == nil {
+		row, err := reader.next()
 		if errors.Is(err, io.EOF) {
 			return report, flush()
 		}
 		var fault ImportFault
 		if err != nil && !errors.As(err, &fault) {
-			return report, fmt.Errorf("import %s: %w", path, err)
+			return report, err
 		}
 		report.Rows++
-		if err == nil {
-			if first, twice := seen[row.Domain]; twice {
-				err, fault = errDuplicate, ImportFault{line, 0, "domain", fmt.Sprintf("%s stands in line %d already", row.Domain, first)}
-			}
-		}
 		if err != nil {
 			report.add(fault)
 			continue
 		}
-		seen[row.Domain] = line
 		row.ImportedAt = now
 		if batch = append(batch, row); len(batch) >= importBatch {
 			if err := flush(); err != nil {
@@ -134,9 +130,8 @@ func (db *DB) ImportFacts(ctx context.Context, path string, opt ImportOptions) (
 			}
 		}
 	}
+	return report, context.Cause(ctx)
 }
-
-var errDuplicate = errors.New("duplicate")
 
 func (r *ImportReport) add(fault ImportFault) {
 	if len(r.Faults) < faultMax {
@@ -146,44 +141,62 @@ func (r *ImportReport) add(fault ImportFault) {
 	}
 }
 
-// readFacts reads the next row. The error is io.EOF at the end, an ImportFault
-// for a bad row, and anything else when the import cannot go on.
-func readFacts(reader tableReader, columns map[string]FactColumn) (*factsRow, int, error) {
-	line, cells, err := reader.next()
-	if err != nil {
-		return nil, line, err
-	}
-	row, err := parseFacts(columns, line, cells)
-	return row, line, err
+// factsReader makes facts of the rows of a table.
+type factsReader struct {
+	table   tableReader
+	columns map[string]FactColumn
+	seen    map[string]int // line of each domain
 }
 
-// parseFacts reads the cells of a row. The error is an ImportFault for a bad
-// value, and another one for a column nobody knows.
-func parseFacts(columns map[string]FactColumn, line int, cells []cell) (*factsRow, error) {
+func newFactsReader(table tableReader) *factsReader {
+	return &factsReader{table, make(map[string]FactColumn), make(map[string]int)}
+}
+
+// next reads the next row. The error is io.EOF at the end, an ImportFault for a
+// bad row, and anything else when the import cannot go on.
+func (r *factsReader) next() (*factsRow, error) {
+	line, cells, err := r.table.next()
+	if err != nil {
+		return nil, err
+	}
 	row := &factsRow{Signals: map[string]float64{}, Categories: []string{}}
+	domain := cell{line: line}
 	for _, c := range cells {
-		column, ok := columns[c.name]
+		if c.name == "domain" {
+			domain = c
+		}
+		column, ok := r.columns[c.name]
 		if !ok {
-			var err error
 			if column, err = factColumn(c.name); err != nil {
 				return nil, err
 			}
-			columns[c.name] = column
+			r.columns[c.name] = column
 		}
 		text := strings.TrimSpace(c.text)
 		if text == "" {
 			continue
 		}
-		if len(text) > textMaxBytes {
-			return nil, ImportFault{line, c.column, c.name, fmt.Sprintf("longer than %d bytes", textMaxBytes)}
+		switch {
+		case len(text) > textMaxBytes:
+			err = fmt.Errorf("longer than %d bytes", textMaxBytes)
+		case !utf8.ValidString(text):
+			err = fmt.Errorf("%q: not UTF-8", shorten(text))
+		default:
+			if err = column.set(row, text); err != nil {
+				err = fmt.Errorf("%q: %w", shorten(text), err)
+			}
 		}
-		if err := column.set(row, strings.ToValidUTF8(text, "\uFFFD")); err != nil {
-			return nil, ImportFault{line, c.column, c.name, fmt.Sprintf("%q: %v", shorten(text), err)}
+		if err != nil {
+			return nil, ImportFault{c.line, c.column, c.name, err.Error()}
 		}
 	}
 	if row.Domain == "" {
-		return nil, ImportFault{line, 0, "domain", "there is no domain"}
+		return nil, ImportFault{domain.line, domain.column, "domain", "there is no domain"}
 	}
+	if first, twice := r.seen[row.Domain]; twice {
+		return nil, ImportFault{domain.line, domain.column, "domain", fmt.Sprintf("%s stands in line %d already", row.Domain, first)}
+	}
+	r.seen[row.Domain] = line
 	return row, nil
 }
 
@@ -192,6 +205,22 @@ func shorten(s string) string {
 		return strings.ToValidUTF8(s[:60], "") + "..."
 	}
 	return s
+}
+
+// checkColumns refuses the columns of a file that do not make sense together.
+func checkColumns(names []string) error {
+	for i, name := range names {
+		if _, err := factColumn(name); err != nil {
+			return err
+		}
+		if slices.Contains(names[:i], name) {
+			return fmt.Errorf("column %q stands there twice", name)
+		}
+	}
+	if !slices.Contains(names, "domain") {
+		return errors.New(`there is no column "domain"`)
+	}
+	return nil
 }
 
 func openTable(path string) (tableReader, error) {
@@ -208,9 +237,7 @@ func openTable(path string) (tableReader, error) {
 	case ".csv":
 		r, err = newCSVTable(f, info.Size())
 	case ".jsonl", ".ndjson":
-		lines := bufio.NewScanner(f)
-		lines.Buffer(nil, jsonLineBytes)
-		r = &jsonTable{file: f, lines: lines, size: info.Size()}
+		r = newJSONTable(f, info.Size())
 	case ".parquet":
 		r, err = newParquetTable(f, info.Size())
 	default:
@@ -221,207 +248,3 @@ func openTable(path string) (tableReader, error) {
 	}
 	return r, nil
 }
-
-// csvTable reads RFC 4180 files whose first row names the columns.
-type csvTable struct {
-	file  *os.File
-	rows  *csv.Reader
-	head  []string
-	cells []cell
-	size  int64
-}
-
-func newCSVTable(f *os.File, size int64) (*csvTable, error) {
-	in := bufio.NewReader(f)
-	if mark, err := in.Peek(3); err == nil && bytes.Equal(mark, []byte("\xEF\xBB\xBF")) {
-		in.Discard(3)
-	}
-	t := &csvTable{file: f, rows: csv.NewReader(in), size: size}
-	t.rows.FieldsPerRecord = -1
-	head, err := t.rows.Read()
-	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the file is empty: the first line must name the columns")
-	}
-	if err != nil {
-		return nil, fmt.Errorf("read column names: %w", err)
-	}
-	seen := make(map[string]bool)
-	for _, name := range head {
-		name = strings.TrimSpace(name)
-		if _, err := factColumn(name); err != nil {
-			return nil, err
-		}
-		if seen[name] {
-			return nil, fmt.Errorf("column %q stands in the first line twice", name)
-		}
-		seen[name] = true
-		t.head = append(t.head, name)
-	}
-	if !seen["domain"] {
-		return nil, errors.New(`there is no column "domain" in the first line`)
-	}
-	t.cells = make([]cell, len(t.head))
-	t.rows.ReuseRecord = true
-	return t, nil
-}
-
-func (t *csvTable) next() (int, []cell, error) {
-	row, err := t.rows.Read()
-	var syntax *csv.ParseError
-	if errors.As(err, &syntax) {
-		return 0, nil, ImportFault{syntax.Line, syntax.Column, "", syntax.Err.Error()}
-	}
-	if err != nil {
-		return 0, nil, err
-	}
-	line, _ := t.rows.FieldPos(0)
-	if len(row) != len(t.head) {
-		return line, nil, ImportFault{line, 0, "", fmt.Sprintf("%d values for %d columns", len(row), len(t.head))}
-	}
-	for i, text := range row {
-		_, column := t.rows.FieldPos(i)
-		t.cells[i] = cell{t.head[i], text, column}
-	}
-	return line, t.cells, nil
-}
-
-func (t *csvTable) progress() (int64, int64) { return min(t.rows.InputOffset(), t.size), t.size }
-func (t *csvTable) Close() error             { return t.file.Close() }
-
-// jsonTable reads one JSON object per line.
-type jsonTable struct {
-	file  *os.File
-	lines *bufio.Scanner
-	line  int
-	done  int64
-	size  int64
-}
-
-func (t *jsonTable) next() (int, []cell, error) {
-	for t.lines.Scan() {
-		t.line++
-		t.done += int64(len(t.lines.Bytes())) + 1
-		text := bytes.TrimSpace(t.lines.Bytes())
-		if len(text) == 0 {
-			continue
-		}
-		var object map[string]any
-		dec := json.NewDecoder(bytes.NewReader(text))
-		dec.UseNumber()
-		if err := dec.Decode(&object); err != nil {
-			return t.line, nil, ImportFault{t.line, int(dec.InputOffset()) + 1, "", "not a JSON object: " + err.Error()}
-		}
-		if dec.More() {
-			return t.line, nil, ImportFault{t.line, int(dec.InputOffset()) + 1, "", "more than one value in the line"}
-		}
-		cells := make([]cell, 0, len(object))
-		for name, value := range object {
-			text, err := plain(value)
-			if err != nil {
-				return t.line, nil, ImportFault{t.line, 0, name, err.Error()}
-			}
-			cells = append(cells, cell{name: name, text: text})
-		}
-		return t.line, cells, nil
-	}
-	if err := t.lines.Err(); err != nil {
-		return 0, nil, fmt.Errorf("line %d: %w", t.line+1, err)
-	}
-	return 0, nil, io.EOF
-}
-
-func (t *jsonTable) progress() (int64, int64) { return min(t.done, t.size), t.size }
-func (t *jsonTable) Close() error             { return t.file.Close() }
-
-// plain writes a JSON or Parquet value as it would stand in a CSV file.
-func plain(value any) (string, error) {
-	switch v := value.(type) {
-	case nil:
-		return "", nil
-	case string:
-		return v, nil
-	case []byte:
-		return string(v), nil
-	case json.Number:
-		return v.String(), nil
-	case bool, int, int8, int16, int32, int64, uint8, uint16, uint32, uint64:
-		return fmt.Sprint(v), nil
-	case float32:
-		return strconv.FormatFloat(float64(v), 'g', -1, 32), nil
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64), nil
-	case time.Time:
-		return v.UTC().Format(time.DateOnly), nil
-	case []any:
-		texts := make([]string, len(v))
-		for i, item := range v {
-			text, err := plain(item)
-			if err != nil {
-				return "", err
-			}
-			texts[i] = text
-		}
-		return strings.Join(texts, "|"), nil
-	}
-	return "", fmt.Errorf("a value of type %T does not fit into a column", value)
-}
-
-// parquetTable reads the rows of a Parquet file.
-type parquetTable struct {
-	file   *os.File
-	rows   *parquet.GenericReader[any]
-	schema *parquet.Schema
-	row    int64
-	total  int64
-}
-
-func newParquetTable(f *os.File, size int64) (*parquetTable, error) {
-	file, err := parquet.OpenFile(f, size)
-	if err != nil {
-		return nil, fmt.Errorf("read Parquet file: %w", err)
-	}
-	for _, field := range file.Schema().Fields() {
-		if _, err := factColumn(field.Name()); err != nil {
-			return nil, err
-		}
-	}
-	return &parquetTable{file: f, rows: parquet.NewGenericReader[any](file, file.Schema()), schema: file.Schema(), total: file.NumRows()}, nil
-}
-
-func (t *parquetTable) next() (int, []cell, error) {
-	var rows [1]any
-	// The end may be reported together with the last row or after it.
-	if n, err := t.rows.Read(rows[:]); n == 0 {
-		return 0, nil, cmp.Or(err, io.EOF)
-	}
-	row, ok := rows[0].(map[string]any)
-	if !ok {
-		return 0, nil, fmt.Errorf("row %d is a %T, not a record", t.row+1, rows[0])
-	}
-	t.row++
-	cells := make([]cell, 0, len(row))
-	for _, field := range t.schema.Fields() {
-		value := row[field.Name()]
-		if days, ok := value.(int32); ok && isDate(field) {
-			value = time.Unix(int64(days)*24*60*60, 0)
-		}
-		text, err := plain(value)
-		if err != nil {
-			return int(t.row), nil, ImportFault{int(t.row), 0, field.Name(), err.Error()}
-		}
-		cells = append(cells, cell{name: field.Name(), text: text})
-	}
-	return int(t.row), cells, nil
-}
-
-func isDate(field parquet.Field) bool {
-	logical := field.Type().LogicalType()
-	if logical == nil {
-		return false
-	}
-	_, date := logical.Value.(*format.DateType)
-	return date
-}
-
-func (t *parquetTable) progress() (int64, int64) { return t.row, t.total }
-func (t *parquetTable) Close() error             { return errors.Join(t.rows.Close(), t.file.Close()) }

@@ -4,15 +4,19 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/parquet-go/parquet-go"
 
 	"companyscore/clickhouse"
+	"companyscore/internal/testenv"
 	"companyscore/scoring"
 )
 
@@ -117,7 +121,6 @@ func TestImportRefusesFilesItCannotUnderstand(t *testing.T) {
 	f("a.csv", "domain,employes\nx.com,1\n", `"employees"`)
 	f("a.csv", "domain,signal:open_role\nx.com,1\n", `"signal:open_roles"`)
 	f("a.csv", "domain,domain\nx.com,y.com\n", "twice")
-	f("a.jsonl", `{"domain":"x.com","revenue":1}`, `"revenue_usd"`)
 	f("a.parquet", "PAR1", "Parquet")
 	f("a.xlsx", "", "use .csv")
 	if _, err := db.ImportFacts(t.Context(), "/nonexistent.csv", clickhouse.ImportOptions{}); !errors.Is(err, os.ErrNotExist) {
@@ -131,15 +134,31 @@ func TestImportJSONL(t *testing.T) {
 	report, err := importText(t, db, "a.jsonl", `{"domain":"one.com","employees":12.0,"categories":["SaaS","Cloud"],"listed":false,"city":null}
 
 {"domain":"two.com","categories":"Retail|Shop","signal:open_roles":3,"as_of":"2025-02-03"}
-{"domain":"three.com"} {"domain":"four.com"}
-["five.com"]
-{"domain":"six.com","city":{"name":"Rome"}}
-`)
+{"domain":"bad1.com"} {"domain":"bad2.com"}
+["bad3.com"]
+{"domain":"bad4.com","city":{"name":"Rome"}}
+{"domain":"bad5.com","categories":[["a"]]}
+{"domain":"bad6.com","revenue":1}
+{"domain":"bad7.com","domain":"bad8.com"}
+{"domain":"bad9.com","employees":"many"}
+{"domain":"bad10.com"
+{"domain":"bad11.com","city":`+strings.Repeat(" ", 1<<20)+`"x"}
+{"employees":1}
+null
+{"domain":"two.com"}
+{"domain":"bad12.com","city":"`+"\xff"+`"}
+{"domain":"bad13.com",1:2}
+{"domain":"three.com"}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Imported != 2 || len(report.Faults) != 3 || report.Faults[0].Line != 4 || report.Faults[1].Line != 5 || report.Faults[2].Field != "city" {
-		t.Errorf("report = %+v", report)
+	var faults []string
+	for _, f := range report.Faults {
+		faults = append(faults, f.String())
+	}
+	golden(t, "hostile_jsonl.golden", strings.Join(faults, "\n")+"\n")
+	if report.Rows != 17 || report.Imported != 3 {
+		t.Errorf("%d of %d rows imported, want 3 of 17", report.Imported, report.Rows)
 	}
 	facts := clickhouse.NewFacts(db)
 	one, err := facts.Get(t.Context(), "one.com")
@@ -189,6 +208,87 @@ func TestImportParquet(t *testing.T) {
 	}
 }
 
+// TestImportParquetOfClickHouse reads what another writer makes of the types that
+// people keep such values in.
+func TestImportParquetOfClickHouse(t *testing.T) {
+	t.Parallel()
+	url := testenv.ClickHouse(t)
+	db := openURL(t, url)
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	export := func(query string) string {
+		t.Helper()
+		res, err := http.Post(strings.TrimSuffix(url, db.Database()), "", strings.NewReader(query+" FORMAT Parquet")) //nolint:noctx // a test on loopback
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		data, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %v %s", query, err, data)
+		}
+		path := filepath.Join(t.TempDir(), "export.parquet")
+		if err := os.WriteFile(path, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	path := export(`SELECT
+		concat('company-', toString(number), '.com') AS domain,
+		if(number = 2, NULL, toDecimal64('-1234567.89', 2)) AS ebitda_usd,
+		toDecimal128('123456789012345678.5', 1) AS revenue_usd,
+		toUInt64(18446744073709551615) AS market_cap_usd,
+		toInt16(-5) AS pe_ratio, toUInt8(200) AS employees, toFloat32(0.1) AS price_sales,
+		toDate32('1969-12-31') AS as_of, toUInt16(1850 + number) AS founded_year,
+		['a', 'b', ''] AS categories, number = 1 AS listed,
+		toFixedString('US', 2) AS country, toLowCardinality('Rome') AS city,
+		CAST('dead', 'Enum8(\'dead\' = 1)') AS status, toFloat64(nan) AS ` + "`signal:open_roles`" + `
+		FROM numbers(3) SETTINGS output_format_parquet_row_group_size = 2`)
+	report, err := db.ImportFacts(t.Context(), path, clickhouse.ImportOptions{})
+	if err != nil || report.Rows != 3 || len(report.Faults) != 3 || report.Faults[2].Line != 3 || report.Faults[2].Field != "signal:open_roles" {
+		t.Fatalf("import = %+v, %v; want three rows at fault, as their signal is not a number", report, err)
+	}
+	path = export(`SELECT
+		concat('company-', toString(number), '.com') AS domain,
+		if(number = 2, NULL, toDecimal64('-1234567.89', 2)) AS ebitda_usd,
+		toDecimal128('123456789012345678.5', 1) AS revenue_usd,
+		toUInt64(18446744073709551615) AS market_cap_usd,
+		toInt16(-5) AS pe_ratio, toUInt8(200) AS employees, toFloat32(0.1) AS price_sales,
+		toDateTime64('1969-12-31 23:59:59.500', 3, 'UTC') AS as_of, toUInt16(1850 + number) AS founded_year,
+		['a', 'b', ''] AS categories, number = 1 AS listed,
+		toFixedString('US', 2) AS country, toLowCardinality('Rome') AS city,
+		CAST('dead', 'Enum8(\'dead\' = 1)') AS status
+		FROM numbers(3) SETTINGS output_format_parquet_row_group_size = 2`)
+	report, err = db.ImportFacts(t.Context(), path, clickhouse.ImportOptions{})
+	if err != nil || report.Rows != 3 || report.Imported != 3 {
+		t.Fatalf("import = %+v, %v", report, err)
+	}
+	number := func(v float64) *float64 { return &v }
+	yes := true
+	got, err := clickhouse.NewFacts(db).Get(t.Context(), "company-1.com")
+	want := scoring.CompanyFacts{
+		Domain: "company-1.com", EBITDAUSD: number(-1234567.89), RevenueUSD: number(123456789012345678.5), MarketCapUSD: number(18446744073709551615),
+		PERatio: number(-5), Employees: number(200), PriceSales: number(0.1), AsOf: time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC), FoundedYear: 1851,
+		Categories: []string{"a", "b"}, Listed: &yes, Country: "US", City: "Rome", Status: "dead", Signals: map[string]float64{},
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("facts: %v\n%s", err, diff)
+	}
+	if got, err := clickhouse.NewFacts(db).Get(t.Context(), "company-2.com"); err != nil || got.EBITDAUSD != nil {
+		t.Errorf("facts without EBITDA = %+v, %v", got, err)
+	}
+	for query, want := range map[string]string{
+		"SELECT 'a.com' AS domain, map('open_roles', 1) AS city": "structure or map",
+		"SELECT 'a.com' AS domain, 1 AS employes":                `"employees"`,
+		"SELECT 1 AS employees":                                  `no column "domain"`,
+	} {
+		if _, err := db.ImportFacts(t.Context(), export(query), clickhouse.ImportOptions{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want an error saying %s", query, err, want)
+		}
+	}
+}
+
 func TestFactsDocumentListsEveryColumn(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -205,8 +305,9 @@ out. An empty or missing value means that the fact is not known. Importing a com
 again replaces everything that was imported of it before.
 
 A row with a fault stays out and is reported with its line, column and reason; the
-others go in, and the command exits 1. A column that is not listed here stops the
-import before anything is written.
+others go in, and the command exits 1. A column of CSV or Parquet that is not listed
+here stops the import before anything is written; in JSONL, where each line names its
+own, it is a fault of its line.
 
 What is derived from these columns is no more than follows from them: the net margin
 from price_sales and pe_ratio, the age from the founding year, the listing from a

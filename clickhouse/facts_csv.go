@@ -1,0 +1,155 @@
+package clickhouse
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// csvTable reads RFC 4180 files whose first row names the columns.
+//
+// It cuts the rows itself, at line ends outside quotes, and leaves each row to
+// encoding/csv. So a quote that is never closed costs its own line only, and not
+// all rows up to the next quote in the file.
+type csvTable struct {
+	file  io.Closer
+	lines *lineReader
+	size  int64
+	buf   []byte // lines read
+	from  int    // how much of buf is taken
+	line  int    // lines taken
+	text  bytes.Reader
+	in    *bufio.Reader
+	head  []string
+	cells []cell
+}
+
+func newCSVTable(f io.ReadCloser, size int64) (*csvTable, error) {
+	t := &csvTable{file: f, lines: newLineReader(f), size: size}
+	t.in = bufio.NewReader(&t.text)
+	_, head, err := t.next()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("the file is empty: the first line must name the columns")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read column names: %v", err) // a fault here is no fault of a row
+	}
+	names := make([]string, len(head))
+	for i, c := range head {
+		names[i] = strings.TrimSpace(c.text)
+	}
+	if err := checkColumns(names); err != nil {
+		return nil, err
+	}
+	t.head = names
+	return t, nil
+}
+
+// next reads a row. The cells of the first one have no names.
+func (t *csvTable) next() (int, []cell, error) {
+	for {
+		line := t.line + 1
+		text, first, err := t.row()
+		if err != nil {
+			return line, nil, err
+		}
+		t.text.Reset(text)
+		t.in.Reset(&t.text)
+		rows := csv.NewReader(t.in)
+		values, err := rows.Read()
+		if errors.Is(err, io.EOF) { // an empty line
+			t.take(len(text))
+			continue
+		}
+		var syntax *csv.ParseError
+		if errors.As(err, &syntax) {
+			t.take(first) // the other lines may be rows of their own
+			fault := ImportFault{Line: line, Reason: syntax.Err.Error()}
+			if syntax.Line == 1 {
+				fault.Column = syntax.Column
+			}
+			return line, nil, fault
+		}
+		if err != nil {
+			return line, nil, err
+		}
+		t.cells = t.cells[:0]
+		for i, value := range values {
+			c := cell{text: value}
+			if i < len(t.head) {
+				c.name = t.head[i]
+			}
+			at, column := rows.FieldPos(i)
+			c.line, c.column = line+at-1, column
+			t.cells = append(t.cells, c)
+		}
+		t.take(len(text))
+		if t.head != nil && len(values) != len(t.head) {
+			return line, nil, ImportFault{line, 0, "", fmt.Sprintf("%d values for %d columns", len(values), len(t.head))}
+		}
+		return line, t.cells, nil
+	}
+}
+
+// row returns the lines of the next row, good until the next call, and the length
+// of the first line. It takes nothing unless the row is a fault, of which it takes
+// the first line.
+func (t *csvTable) row() (text []byte, first int, err error) {
+	for end, quotes := 0, 0; ; {
+		if t.from+end == len(t.buf) {
+			err := t.fetch()
+			if errors.Is(err, io.EOF) && end > 0 {
+				return nil, 0, t.unclosed(first)
+			}
+			if err != nil {
+				return nil, 0, err
+			}
+		}
+		rest := t.buf[t.from+end:]
+		n := bytes.IndexByte(rest, '\n') + 1
+		if n == 0 {
+			n = len(rest)
+		}
+		if end == 0 {
+			first = n
+		}
+		end += n
+		if first > rowMaxBytes {
+			t.take(first)
+			return nil, 0, ImportFault{t.line, 0, "", fmt.Sprintf("the line is longer than %d bytes", rowMaxBytes)}
+		}
+		if end > rowMaxBytes {
+			return nil, 0, t.unclosed(first)
+		}
+		if quotes += bytes.Count(rest[:n], []byte{'"'}); quotes%2 == 0 {
+			return t.buf[t.from : t.from+end], first, nil
+		}
+	}
+}
+
+func (t *csvTable) unclosed(first int) error {
+	quote := bytes.LastIndexByte(t.buf[t.from:t.from+first], '"')
+	t.take(first)
+	return ImportFault{t.line, quote + 1, "", "a quote is opened and never closed"}
+}
+
+func (t *csvTable) fetch() (err error) {
+	if t.from > 0 {
+		t.buf = t.buf[:copy(t.buf, t.buf[t.from:])]
+		t.from = 0
+	}
+	t.buf, err = t.lines.next(t.buf)
+	return err
+}
+
+func (t *csvTable) take(n int) {
+	t.line += max(1, bytes.Count(t.buf[t.from:t.from+n], []byte{'\n'}))
+	t.from += n
+}
+
+func (t *csvTable) progress() (int64, int64) { return t.lines.done, t.size }
+func (t *csvTable) Close() error             { return t.file.Close() }

@@ -1,0 +1,134 @@
+package clickhouse
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// jsonTable reads one JSON object per line.
+type jsonTable struct {
+	file  io.Closer
+	lines *lineReader
+	size  int64
+	buf   []byte
+	line  int
+	names map[string]bool // of the current row
+	cells []cell
+}
+
+func newJSONTable(f io.ReadCloser, size int64) *jsonTable {
+	return &jsonTable{file: f, lines: newLineReader(f), size: size, names: make(map[string]bool)}
+}
+
+func (t *jsonTable) next() (int, []cell, error) {
+	for {
+		var err error
+		if t.buf, err = t.lines.next(t.buf[:0]); err != nil {
+			return t.line, nil, err
+		}
+		t.line++
+		if len(t.buf) > rowMaxBytes {
+			return t.line, nil, ImportFault{t.line, 0, "", fmt.Sprintf("the line is longer than %d bytes", rowMaxBytes)}
+		}
+		if len(bytes.TrimSpace(t.buf)) > 0 {
+			err := t.parse(t.buf)
+			return t.line, t.cells, err
+		}
+	}
+}
+
+// parse reads a line into cells, in the order in which they stand there.
+func (t *jsonTable) parse(text []byte) error {
+	t.cells = t.cells[:0]
+	clear(t.names)
+	if !utf8.Valid(text) { // the decoder would mend it in silence
+		return ImportFault{t.line, 0, "", "not UTF-8"}
+	}
+	dec := json.NewDecoder(bytes.NewReader(text))
+	dec.UseNumber()
+	fault := func(field, reason string) error {
+		return ImportFault{t.line, int(dec.InputOffset()) + 1, field, reason}
+	}
+	broken := func(field string, err error) error {
+		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+			err = errors.New("the line ends too early")
+		}
+		return fault(field, "not JSON: "+err.Error())
+	}
+	if open, err := dec.Token(); err != nil {
+		return broken("", err)
+	} else if open != json.Delim('{') {
+		return fault("", "not a JSON object")
+	}
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return broken("", err)
+		}
+		name, ok := key.(string)
+		if !ok {
+			return fault("", "not JSON: a name is missing")
+		}
+		if _, err := factColumn(name); err != nil {
+			return fault("", err.Error())
+		}
+		if t.names[name] {
+			return fault(name, "the name stands there twice")
+		}
+		t.names[name] = true
+		rest := text[dec.InputOffset():]
+		column := len(text) - len(bytes.TrimLeft(rest, " \t\r:")) + 1
+		var value any
+		if err := dec.Decode(&value); err != nil {
+			return broken(name, err)
+		}
+		plain, err := jsonText(value)
+		if err != nil {
+			return ImportFault{t.line, column, name, err.Error()}
+		}
+		t.cells = append(t.cells, cell{name, plain, t.line, column})
+	}
+	if _, err := dec.Token(); err != nil {
+		return broken("", err)
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return fault("", "something follows the object")
+	}
+	return nil
+}
+
+// jsonText writes a value as it would stand in a CSV file; lists are joined by |.
+func jsonText(value any) (string, error) {
+	switch v := value.(type) {
+	case nil:
+		return "", nil
+	case string:
+		return v, nil
+	case json.Number:
+		return v.String(), nil
+	case bool:
+		return fmt.Sprint(v), nil
+	case []any:
+		texts := make([]string, len(v))
+		for i, item := range v {
+			if _, list := item.([]any); list {
+				return "", errors.New("a list within a list does not fit into a column")
+			}
+			text, err := jsonText(item)
+			if err != nil {
+				return "", err
+			}
+			texts[i] = text
+		}
+		return strings.Join(texts, "|"), nil
+	}
+	return "", errors.New("an object does not fit into a column")
+}
+
+func (t *jsonTable) progress() (int64, int64) { return t.lines.done, t.size }
+func (t *jsonTable) Close() error             { return t.file.Close() }

@@ -1,0 +1,47 @@
+package clickhouse
+
+import (
+	"bufio"
+	"errors"
+	"io"
+)
+
+// rowMaxBytes bounds one row of a text file, and with it what a reader holds.
+const rowMaxBytes = 1 << 20
+
+// lineReader reads the lines of a file.
+type lineReader struct {
+	in   *bufio.Reader
+	done int64 // bytes read
+}
+
+func newLineReader(r io.Reader) *lineReader {
+	l := &lineReader{in: bufio.NewReaderSize(r, rowMaxBytes)}
+	if mark, err := l.in.Peek(3); err == nil && string(mark) == "\xEF\xBB\xBF" {
+		l.in.Discard(3)
+		l.done = 3
+	}
+	return l
+}
+
+// next appends the next line with its end to dst, or returns io.EOF. Of a line
+// longer than rowMaxBytes it appends the beginning only, which is still too long.
+func (l *lineReader) next(dst []byte) ([]byte, error) {
+	text, err := l.in.ReadSlice('\n')
+	dst = append(dst, text...)
+	l.done += int64(len(text))
+	if !errors.Is(err, bufio.ErrBufferFull) {
+		if errors.Is(err, io.EOF) && len(text) > 0 {
+			err = nil
+		}
+		return dst, err
+	}
+	for errors.Is(err, bufio.ErrBufferFull) {
+		text, err = l.in.ReadSlice('\n')
+		l.done += int64(len(text))
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return append(dst, '\n'), err
+}
