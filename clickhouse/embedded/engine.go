@@ -26,10 +26,6 @@ type engine struct {
 	zone    string
 	opened  atomic.Int64 // connections so far, which gives each its number
 
-	// A connection refers to the tables of its last statement until its next one, and DROP ... SYNC waits for it without end. While
-	// releasing is not zero, pools keep no connection.
-	releasing atomic.Int64
-
 	mu      sync.Mutex // guards control, as a connection runs one statement at a time
 	control *conn      // apart from the pools, so that a statement can be killed when all of theirs are busy
 }

@@ -97,7 +97,7 @@ func (p *pool) pick(s session) (match, surplus *conn, err error) {
 // put takes a connection back. One whose session may have changed is closed instead of kept.
 func (p *pool) put(c *conn, clean bool) {
 	p.mu.Lock()
-	keep := clean && !p.closed && p.engine.releasing.Load() == 0
+	keep := clean && !p.closed
 	if keep {
 		p.idle = append(p.idle, c)
 	}
@@ -112,8 +112,12 @@ func (p *pool) put(c *conn, clean bool) {
 func (p *pool) close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true
+	idle := p.idle
+	p.idle = nil
 	p.mu.Unlock()
-	p.closeIdle()
+	for _, c := range idle {
+		c.close()
+	}
 	for range cap(p.slots) {
 		select {
 		case p.slots <- struct{}{}:
@@ -122,15 +126,4 @@ func (p *pool) close(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// closeIdle closes the connections that nobody uses.
-func (p *pool) closeIdle() {
-	p.mu.Lock()
-	idle := p.idle
-	p.idle = nil
-	p.mu.Unlock()
-	for _, c := range idle {
-		c.close()
-	}
 }

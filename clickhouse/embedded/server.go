@@ -245,6 +245,9 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 		return summary{}, req.user.guard.check(st)
 	}
 	text := st.text
+	if st.verb == "DROP" {
+		text = withoutSync(text)
+	}
 	if st.hasData {
 		path, err := s.spool.save(io.MultiReader(strings.NewReader(string(head[st.data:])), req.body))
 		if err != nil {
@@ -254,13 +257,6 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 		text = st.withInput(path)
 	}
 
-	if st.needsRelease() {
-		s.engine.releasing.Add(1)
-		defer s.engine.releasing.Add(-1)
-		for _, u := range s.users {
-			u.pool.closeIdle()
-		}
-	}
 	c, err := req.user.pool.get(ctx, req.session)
 	if err != nil {
 		return summary{}, err

@@ -31,15 +31,6 @@ func (st statement) keepsSession() bool {
 	return false
 }
 
-// needsRelease reports whether the statement may wait until no connection refers to a table any more.
-func (st statement) needsRelease() bool {
-	switch st.verb {
-	case "DROP", "DETACH", "TRUNCATE", "RENAME", "EXCHANGE", "ALTER", "CREATE", "REPLACE", "ATTACH", "UNDROP", "RESTORE":
-		return true
-	}
-	return false
-}
-
 // parseStatement outlines the one statement in src, which may end anywhere in the data of an INSERT. Errors are for the client.
 func parseStatement(src string) (statement, error) {
 	lex := &lexer{src: src}
@@ -155,4 +146,28 @@ func dataStart(src string, i int) int {
 		i++
 	}
 	return i
+}
+
+// withoutSync takes the word SYNC, or NO DELAY, off the end of a DROP. The library never runs the task that such a DROP would wait for;
+// the table is gone at once all the same, and its files are with the next start.
+func withoutSync(text string) string {
+	var last [3]token
+	for lex := (&lexer{src: text}); ; {
+		tok := lex.next()
+		if tok.kind == tokenEnd {
+			break
+		}
+		last[0], last[1], last[2] = last[1], last[2], tok
+	}
+	isName := last[1].isMark('.')
+	for _, word := range []string{"TABLE", "DATABASE", "VIEW", "DICTIONARY", "FUNCTION", "EXISTS", "TEMPORARY"} {
+		isName = isName || last[1].is(word)
+	}
+	switch {
+	case last[2].is("SYNC") && !isName:
+		return text[:last[2].pos]
+	case last[1].is("NO") && last[2].is("DELAY"):
+		return text[:last[1].pos]
+	}
+	return text
 }
