@@ -17,7 +17,7 @@ import (
 // parquetTable reads the rows of a Parquet file.
 type parquetTable struct {
 	file    io.Closer
-	rows    *parquet.Reader
+	rows    *parquet.GenericReader[any]
 	columns []parquetColumn // by index of the leaf
 	buffer  [1]parquet.Row
 	row     int64
@@ -38,7 +38,7 @@ func newParquetTable(f interface {
 	if err != nil {
 		return nil, fmt.Errorf("read Parquet file: %w", err)
 	}
-	t = &parquetTable{file: f, rows: parquet.NewReader(file), total: file.NumRows()}
+	t = &parquetTable{file: f, rows: parquet.NewGenericReader[any](file, file.Schema()), total: file.NumRows()}
 	var names []string
 	for _, path := range file.Schema().Columns() {
 		if slices.Contains(names, path[0]) {

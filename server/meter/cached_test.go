@@ -107,7 +107,7 @@ func TestCountsSurviveAnOutage(t *testing.T) {
 		}
 	}
 	deadline := time.Now().Add(20 * time.Second)
-	for w.flush(t.Context()) != nil || w.flush(t.Context()) != nil {
+	for errors.Join(w.flush(t.Context()), w.flush(t.Context())) != nil {
 		if time.Now().After(deadline) {
 			t.Fatal("Redis did not come back")
 		}
