@@ -86,7 +86,7 @@ func parseInsert(src string, st statement, lex *lexer) (statement, error) {
 	}
 	for lex.peek().isMark('.') { // tok is the name, which may read like a keyword
 		lex.next()
-		tok = lex.next()
+		lex.next()
 	}
 	st.clause = -1
 	mark := func(pos int) {
