@@ -22,3 +22,12 @@ func RatingOf(composite float64) Rating {
 	}
 	return Rating5
 }
+
+// Ratings returns all grades, highest first.
+func Ratings() []Rating {
+	ratings := make([]Rating, 0, len(ratingCuts)+1)
+	for _, cut := range ratingCuts {
+		ratings = append(ratings, cut.rating)
+	}
+	return append(ratings, Rating5)
+}
