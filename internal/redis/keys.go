@@ -65,6 +65,14 @@ func KeyVerdict(hash string) string { return prefix + "key:" + hash }
 // BatchLock is held by the process that runs a batch job: STRING, its token.
 func BatchLock(job string) string { return prefix + "batch:lock:" + job }
 
+// BatchFence counts the leaders of a batch job: STRING. Each leader's number is
+// its fencing token.
+func BatchFence(job string) string { return prefix + "batch:fence:" + job }
+
+// Universe holds the published statistics of all companies: HASH of blob, fence
+// and epoch.
+func Universe() string { return prefix + "universe" }
+
 // Events is the pub/sub channel on which servers tell each other what changed.
 const Events = prefix + "events"
 
