@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -17,13 +16,15 @@ import (
 	"companyscore/server/account"
 	"companyscore/server/job"
 	"companyscore/server/meter"
+	"companyscore/universe/published"
 )
 
 var (
-	_ server.Keys   = (*account.Directory)(nil)
-	_ server.Scores = (*clickhouse.Scores)(nil)
-	_ server.Meter  = (*meter.Meter)(nil)
-	_ server.Jobs   = (*job.Jobs)(nil)
+	_ server.Keys     = (*account.Directory)(nil)
+	_ server.Scores   = (*clickhouse.Scores)(nil)
+	_ server.Meter    = (*meter.Meter)(nil)
+	_ server.Jobs     = (*job.Jobs)(nil)
+	_ server.Universe = (*published.Follower)(nil)
 )
 
 func (c *cli) serve() *cobra.Command {
@@ -62,15 +63,8 @@ func addTiersFlag(cmd *cobra.Command, tiers *string) {
 	cmd.Flags().StringVar(tiers, "tiers", "", "YAML file that changes tiers, breakers and deadlines")
 }
 
-func addAdminFlag(cmd *cobra.Command, admin *string) {
-	cmd.Flags().StringVar(admin, "admin-listen", "", "address for /healthz and /readyz; empty for none")
-}
-
 func checkServe(listen, admin, tiers string) (meter.Limits, error) {
-	faults := []error{config.CheckAddress("--listen", listen)}
-	if admin != "" {
-		faults = append(faults, config.CheckAddress("--admin-listen", admin))
-	}
+	faults := []error{config.CheckAddress("--listen", listen), checkAdmin(admin)}
 	limits, err := meter.LoadLimits(tiers)
 	return limits, errors.Join(append(faults, err)...)
 }
@@ -83,6 +77,7 @@ type api struct {
 	meter     *meter.Meter
 	directory *account.Directory
 	scores    *clickhouse.Scores
+	universe  *published.Follower
 	failed    chan error
 }
 
@@ -102,25 +97,24 @@ func startAPI(ctx context.Context, stores *stores, limits meter.Limits, listen, 
 		meter:     meter.New(stores.redis, clickhouse.NewUsage(stores.db), limits, logger),
 		directory: account.NewDirectory(clickhouse.NewAccounts(stores.db), logger),
 		scores:    clickhouse.NewScores(stores.db, clickhouse.WriterConfig{}),
+		universe:  published.Follow(ctx, stores.redis, logger),
 		failed:    make(chan error, 2),
 	}
+	registry := newRegistry()
+	collectQueue(registry, queue)
+	collectUniverse(registry, a.universe)
 	a.server, err = server.New(server.Config{
-		Keys: a.directory, Scores: a.scores, Meter: a.meter, Jobs: job.New(stores.redis, queue, job.WithHistory(a.scores)), Queue: queue, Logger: logger,
+		Keys: a.directory, Scores: a.scores, Universe: a.universe, Meter: a.meter,
+		Jobs: job.New(stores.redis, queue, job.WithHistory(a.scores)), Queue: queue, Metrics: registry, Logger: logger,
 	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
 	go func() { a.failed <- a.server.Serve(ln) }()
 	if admin != "" {
-		adminLn, err := net.Listen("tcp", admin)
-		if err != nil {
+		if a.admin, err = startAdmin(admin, stores.checks(), registry, a.failed); err != nil {
 			return nil, errors.Join(err, a.stop(ctx))
 		}
-		a.admin = &http.Server{Handler: server.Admin(map[string]server.Check{
-			"clickhouse": stores.db.Ping,
-			"redis":      func(ctx context.Context) error { return stores.redis.Ping(ctx).Err() },
-		}), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second}
-		go func() { a.failed <- a.admin.Serve(adminLn) }()
 	}
 	return a, nil
 }
@@ -146,5 +140,6 @@ func (a *api) stop(ctx context.Context) error {
 	faults = append(faults, a.server.Shutdown(ctx))
 	a.meter.Close()
 	a.directory.Close()
+	a.universe.Close()
 	return errors.Join(append(faults, a.scores.Close(ctx))...)
 }

@@ -124,15 +124,19 @@ func (u *upRun) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
+	if u.batch, err = startBatch(u.stores, u.logger); err != nil {
+		return err
+	}
 	if u.api, err = startAPI(ctx, u.stores, u.limits, u.cfg.listen, u.cfg.admin, u.logger); err != nil {
 		return err
 	}
 	if err := u.startWorker(ctx); err != nil {
 		return err
 	}
-	if u.batch, err = startBatch(u.stores, u.logger); err != nil {
-		return err
-	}
+	// On a first start the statistics take a moment; a large universe takes longer.
+	waiting, cancel := context.WithTimeout(ctx, time.Second)
+	u.api.universe.Wait(waiting)
+	cancel()
 	base := "http://" + u.api.address
 	rt := config.Runtime{
 		PID: os.Getpid(), BaseURL: base, ClickHouseURL: u.cfg.stores.ClickHouseURL, AnalystURL: u.analystURL, RedisURL: u.cfg.stores.RedisURL,

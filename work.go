@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -26,7 +27,7 @@ func addSourcesFlag(cmd *cobra.Command, sources *string) {
 
 func (c *cli) work() *cobra.Command {
 	var where config.Stores
-	var sources, tiers string
+	var sources, tiers, admin string
 	var concurrency int
 	cmd := &cobra.Command{
 		Use:   "work",
@@ -36,7 +37,7 @@ func (c *cli) work() *cobra.Command {
 			ctx := cmd.Context()
 			limits, err := meter.LoadLimits(tiers)
 			_, unknown := config.ParseSources(sources, knownSources)
-			if err := errors.Join(err, unknown); err != nil {
+			if err := errors.Join(err, unknown, checkAdmin(admin)); err != nil {
 				return &usageError{err}
 			}
 			stores, err := openStores(ctx, where)
@@ -49,13 +50,35 @@ func (c *cli) work() *cobra.Command {
 				return err
 			}
 			scores := clickhouse.NewScores(stores.db, clickhouse.WriterConfig{})
-			w := worker.New([]source.Source{source.Facts{Store: clickhouse.NewFacts(stores.db)}}, scores, c.logger)
+			registry := newRegistry()
+			w := worker.New([]source.Source{source.Facts{Store: clickhouse.NewFacts(stores.db)}}, scores, registry, c.logger)
 			server, err := queue.NewServer(q, queue.ServerConfig{Log: stores.db, Concurrency: concurrency})
 			if err != nil {
 				return &usageError{err}
 			}
+			if admin != "" {
+				failed := make(chan error, 1)
+				operators, err := startAdmin(admin, stores.checks(), registry, failed)
+				if err != nil {
+					return err
+				}
+				defer operators.Close()
+				var stop context.CancelCauseFunc
+				ctx, stop = context.WithCancelCause(ctx)
+				defer stop(nil)
+				go func() {
+					select {
+					case err := <-failed:
+						stop(fmt.Errorf("answer operators: %w", err))
+					case <-ctx.Done():
+					}
+				}()
+			}
 			c.logger.Info("worker ready", "concurrency", concurrency, "sources", sources)
 			err = server.Run(ctx, w.Run)
+			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+				err = errors.Join(err, cause)
+			}
 			closing, cancel := shutdownContext(ctx)
 			defer cancel()
 			if err := errors.Join(err, scores.Close(closing)); err != nil {
@@ -66,6 +89,7 @@ func (c *cli) work() *cobra.Command {
 	}
 	where.Flags(cmd.Flags())
 	addSourcesFlag(cmd, &sources)
+	addAdminFlag(cmd, &admin)
 	addTiersFlag(cmd, &tiers)
 	cmd.Flags().IntVar(&concurrency, "concurrency", 16, "runs to work on at once")
 	return cmd

@@ -7,9 +7,11 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"time"
 
 	"companyscore/internal/redis"
 	"companyscore/internal/testenv"
+	"companyscore/universe"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -19,6 +21,14 @@ type store struct {
 }
 
 func (s store) Compact(ctx context.Context) error { return s.compact(ctx) }
+
+func (store) Groups(context.Context) (universe.Snapshot, error) {
+	return universe.Count(nil, time.Now()), nil
+}
+
+func (store) Movers(_ context.Context, window universe.Window, end time.Time) (universe.Movers, error) {
+	return universe.Movers{Start: end.Add(-window.Length()), End: end}, nil
+}
 
 func runner(t *testing.T, url string, compact func(ctx context.Context) error) *Runner {
 	t.Helper()
@@ -79,7 +89,7 @@ func TestStopEndsTheJobUnderWay(t *testing.T) {
 	})
 	r.Start()
 	done := make(chan struct{})
-	go func() { defer close(done); r.scheduled(r.jobs[0]) }()
+	go func() { defer close(done); r.scheduled(r.jobs[1]) }()
 	<-begun
 	r.Stop()
 	<-done

@@ -16,7 +16,7 @@ import (
 var parameters = map[string]any{
 	"domain": "example.com", "domains": []string{"example.com"}, "version": "v1", "limit": uint32(5),
 	"id": "1", "account_id": "1", "hash": "00", "period": "2026-05-01", "number": uint32(1), "name": "n", "checksum": "c",
-	"now_ms": int64(1), "since_ms": int64(1), "before_ms": int64(1),
+	"now_ms": int64(1), "since_ms": int64(1), "before_ms": int64(1), "start_ms": int64(1), "end_ms": int64(2), "cut_ms": int64(1),
 	"min_days": uint16(20), "best_days": uint16(30), "max_days": uint16(120), "database": "default", "grave": "schema_lock_1",
 }
 

@@ -24,9 +24,9 @@ const (
 	lowLevel     = 2
 )
 
-// confidence returns the band of a completeness percentage, lowered by the
+// BandOf returns the band of a completeness percentage, lowered by the
 // sources that failed during the run.
-func confidence(completenessPct float64, warnings []Warning) Band {
+func BandOf(completenessPct float64, warnings []Warning) Band {
 	level := 0
 	for completenessPct < bandCuts[level].min {
 		level++

@@ -126,7 +126,7 @@ func TestConfidence(t *testing.T) {
 		for _, source := range failed {
 			warnings = append(warnings, Warning{Source: source, Code: "timeout"})
 		}
-		if got := confidence(pct, warnings); got != want {
+		if got := BandOf(pct, warnings); got != want {
 			t.Errorf("%v %% with %v failed is %s, want %s", pct, failed, got, want)
 		}
 	}

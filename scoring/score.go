@@ -55,7 +55,7 @@ func Score(in Input) (Record, error) {
 	rec.Composite = round1(clamp(rec.Base+rec.ScalePremium, 0, 100))
 	rec.Rating = RatingOf(rec.Composite)
 	rec.MomentumIndex = momentumIndex(buckets.MomentumTailwinds, rec.Base, rec.ScoredAt, in.Reference)
-	rec.Confidence = confidence(rec.CompletenessPct, rec.Warnings)
+	rec.Confidence = BandOf(rec.CompletenessPct, rec.Warnings)
 	return rec, nil
 }
 

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
 // Check returns nil when something the server depends on answers.
@@ -14,7 +17,8 @@ type Check func(ctx context.Context) error
 //
 //	/healthz  200 while the process lives
 //	/readyz   200 when every check passes, 503 with the reasons otherwise
-func Admin(checks map[string]Check) http.Handler {
+//	/metrics  counts and times, as Prometheus reads them
+func Admin(checks map[string]Check, metrics prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Write([]byte("ok\n"))
@@ -33,5 +37,6 @@ func Admin(checks map[string]Check) http.Handler {
 		w.WriteHeader(status)
 		json.NewEncoder(w).Encode(reasons)
 	})
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, Timeout: 10 * time.Second}))
 	return mux
 }

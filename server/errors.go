@@ -10,6 +10,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"companyscore/server/account"
+	"companyscore/server/api"
 	"companyscore/server/meter"
 	"companyscore/server/sandbox"
 )
@@ -17,13 +18,13 @@ import (
 // problem is an error as a caller sees it. Code is stable and is what callers
 // branch on; Message helps a person and may change.
 type problem struct {
-	Status  int          `json:"-"`
-	Code    string       `json:"error"`
-	Message string       `json:"message"`
-	Reason  string       `json:"reason,omitempty"`
-	Tier    account.Tier `json:"tier,omitempty"`
+	Status  int
+	Code    string
+	Message string
+	Reason  string
+	Tier    account.Tier
 	// RetryAfter is in seconds; 0 sends no header.
-	RetryAfter int `json:"-"`
+	RetryAfter int
 }
 
 // Error makes a problem an error, so that handlers can return it.
@@ -46,21 +47,29 @@ var (
 		Code:    "sandbox: only ['" + strings.Join(sandbox.Domains, "', '") + "'] supported",
 		Message: "A test key reaches the canned companies only. Use a live key for real domains.",
 	}
-	errTestDomain       = problem{Status: 400, Code: "test domains require a svc_test_ key", Message: "Names under .test belong to the sandbox. Use a test key for them."}
-	errUnauthorized     = problem{Status: 401, Code: "unauthorized", Message: "Send a valid API key in the X-API-Key header."}
-	errFreeTier         = problem{Status: 403, Code: "free_tier_sandbox_only", Message: "The free tier scores sandbox domains only. Upgrade to score real companies.", Tier: account.Free}
-	errForbidden        = problem{Status: 403, Code: "forbidden", Message: "This job belongs to another account."}
-	errNoScore          = problem{Status: 404, Code: "no score available for this domain", Message: "This company was never scored. POST /v1/score starts a run."}
-	errJobNotFound      = problem{Status: 404, Code: "job not found", Message: "There is no such job, or it expired."}
-	errNotFound         = problem{Status: 404, Code: "not found", Message: "There is nothing at this address."}
-	errMethod           = problem{Status: 405, Code: "method not allowed", Message: "This address does not answer that method."}
-	errTooLarge         = problem{Status: 413, Code: "request too large", Message: "The request is larger than this service accepts."}
-	errHeadersTooLarge  = problem{Status: 431, Code: "request too large", Message: "The headers of the request are larger than this service accepts."}
-	errBudgetExhausted  = problem{Status: 429, Code: "cold_budget_exhausted"}
-	errRateLimited      = problem{Status: 429, Code: "rate limited"}
-	errInternal         = problem{Status: 500, Code: "internal error"}
-	errEngine           = problem{Status: 500, Code: "scoring engine unavailable", Message: "The scoring run could not be started and was not charged. Try again in a moment."}
-	errRequestMalformed = problem{Status: 400, Code: "request invalid", Message: "The request could not be read."}
+	errTestDomain        = problem{Status: 400, Code: "test domains require a svc_test_ key", Message: "Names under .test belong to the sandbox. Use a test key for them."}
+	errUnauthorized      = problem{Status: 401, Code: "unauthorized", Message: "Send a valid API key in the X-API-Key header."}
+	errFreeTier          = problem{Status: 403, Code: "free_tier_sandbox_only", Message: "The free tier scores sandbox domains only. Upgrade to score real companies.", Tier: account.Free}
+	errForbidden         = problem{Status: 403, Code: "forbidden", Message: "This job belongs to another account."}
+	errNoScore           = problem{Status: 404, Code: "no score available for this domain", Message: "This company was never scored. POST /v1/score starts a run."}
+	errJobNotFound       = problem{Status: 404, Code: "job not found", Message: "There is no such job, or it expired."}
+	errNotFound          = problem{Status: 404, Code: "not found", Message: "There is nothing at this address."}
+	errMethod            = problem{Status: 405, Code: "method not allowed", Message: "This address does not answer that method."}
+	errTooLarge          = problem{Status: 413, Code: "request too large", Message: "The request is larger than this service accepts."}
+	errHeadersTooLarge   = problem{Status: 431, Code: "request too large", Message: "The headers of the request are larger than this service accepts."}
+	errBudgetExhausted   = problem{Status: 429, Code: "cold_budget_exhausted"}
+	errRateLimited       = problem{Status: 429, Code: "rate limited"}
+	errNoHistory         = problem{Status: 404, Code: "no_history", Message: "This company was never scored. POST /v1/score starts a run."}
+	errInvalidCursor     = problem{Status: 400, Code: "invalid_cursor", Message: "Send next_cursor of the page before as it came, for the same company."}
+	errLimit             = problem{Status: 400, Code: fmt.Sprintf("limit must be between 1 and %d", api.HistoryMax), Message: "The limit is how many records a page holds, a whole number."}
+	errWindow            = problem{Status: 400, Code: "window must be one of ['" + strings.Join(windows, "','") + "']", Message: "Say over which time the change is measured, such as ?window=30d."}
+	errIdempotencyKey    = problem{Status: 400, Code: "idempotency_key invalid", Message: fmt.Sprintf("An Idempotency-Key has at most %d printable ASCII characters.", idempotencyKeyMax)}
+	errIdempotencyReused = problem{Status: 422, Code: "idempotency_key_reused", Message: "This Idempotency-Key came with another request within the last 24 hours. Use a new key for a new request."}
+	errNotCounted        = problem{Status: 503, Code: "universe not counted yet", Message: "The statistics are being made for the first time. Try again in a few seconds.", RetryAfter: 5}
+	errSandboxInvariant  = problem{Status: 500, Code: "sandbox_invariant_violated", Message: "A test key reached live data. Nothing was read or charged; please report it."}
+	errInternal          = problem{Status: 500, Code: "internal error"}
+	errEngine            = problem{Status: 500, Code: "scoring engine unavailable", Message: "The scoring run could not be started and was not charged. Try again in a moment."}
+	errRequestMalformed  = problem{Status: 400, Code: "request invalid", Message: "The request could not be read."}
 )
 
 // rejected turns a limit that was reached into a problem.
@@ -87,7 +96,8 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 	if p.RetryAfter > 0 {
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(p.RetryAfter))
 	}
-	return c.Status(p.Status).JSON(p)
+	c.Set(fiber.HeaderCacheControl, noStore)
+	return c.Status(p.Status).JSON(api.Error{Code: p.Code, Message: p.Message, Reason: p.Reason, Tier: string(p.Tier)})
 }
 
 func (s *Server) problemOf(c *fiber.Ctx, err error) *problem {

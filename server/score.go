@@ -3,63 +3,44 @@ package server
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 
-	"companyscore/internal/domainname"
 	"companyscore/scoring"
 	"companyscore/server/account"
+	"companyscore/server/api"
 	"companyscore/server/job"
 	"companyscore/server/meter"
 	"companyscore/server/sandbox"
 )
 
-// scoreBody is a score as callers see it.
-type scoreBody struct {
-	Mode         string               `json:"mode,omitempty"`
-	Domain       string               `json:"domain"`
-	ScoredAt     timestamp            `json:"scored_at"`
-	Rating       scoring.Rating       `json:"svc_rating"`
-	Composite    float64              `json:"composite_score"`
-	ScalePremium float64              `json:"scale_premium"`
-	Buckets      scoring.BucketScores `json:"buckets"`
-	Caller       callerBody           `json:"x_svc"`
-}
+// scoreAge is how long a score may be used without asking again.
+const scoreAge = 30 * time.Second
 
-type callerBody struct {
-	Tier                 account.Tier `json:"tier"`
-	CacheStatus          string       `json:"cache_status"`
-	FreshnessWindowHours float64      `json:"freshness_window_hours"`
-}
-
-const sandboxMode = "sandbox"
-
-func (s *Server) scoreBody(rec scoring.Record, who account.Caller) scoreBody {
-	body := scoreBody{
-		Domain: rec.Domain, ScoredAt: timestamp(rec.ScoredAt), Rating: rec.Rating,
+func (s *Server) scoreBody(rec scoring.Record, who account.Caller) api.Score {
+	body := api.Score{
+		Domain: rec.Domain, ScoredAt: api.Time(rec.ScoredAt), Rating: rec.Rating,
 		Composite: rec.Composite, ScalePremium: rec.ScalePremium, Buckets: rec.Buckets,
-		Caller: callerBody{
-			Tier: who.Account.Tier, CacheStatus: "cached",
+		Caller: api.Caller{
+			Tier: string(who.Account.Tier), CacheStatus: api.Cached,
 			FreshnessWindowHours: s.Meter.Limits(who.Account.Tier).FreshnessWindow.Hours(),
 		},
 	}
 	if who.Mode == account.Test {
-		body.Mode = sandboxMode
+		rank := sandbox.Rank(rec.Composite)
+		body.Mode, body.Rank = api.Sandbox, &rank
+	} else if t := s.Universe.Tables(); t != nil {
+		percentile, size := t.Rank(rec.Composite)
+		body.Rank = &api.Rank{Percentile: percentile, CohortSize: size}
 	}
 	return body
-}
-
-// acceptedBody is the answer to a call that started a run.
-type acceptedBody struct {
-	JobID   string     `json:"job_id"`
-	Status  job.Status `json:"status"`
-	Domain  string     `json:"domain"`
-	PollURL string     `json:"poll_url"`
 }
 
 // postScore returns a stored score that is fresh enough for the caller, or
@@ -74,32 +55,58 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	c.Set(fiber.HeaderCacheControl, noStore)
 	if who.Mode == account.Test {
-		return s.sandboxScore(c, domain)
+		rec, _ := sandbox.Score(domain, s.now())
+		mark(c, tierSandbox)
+		return c.JSON(s.scoreBody(rec, who))
 	}
 	tier := who.Account.Tier
 	if tier == account.Free {
 		return &errFreeTier
 	}
+	forced := req.forceFresh && tier == account.Enterprise
+	admit := meter.AdmitRequest{Account: who.Account, KeyID: who.KeyID, Domain: domain, Now: s.now()}
+	if admit.IdempotencyKey, err = idempotencyKey(c); err != nil {
+		return err
+	}
+	admit.BodyHash = requestHash(domain, forced)
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
-	if !req.forceFresh || tier != account.Enterprise {
+	earlier, found, err := s.Meter.Replay(ctx, admit)
+	switch {
+	case errors.Is(err, meter.ErrIdempotencyReused):
+		return &errIdempotencyReused
+	case err != nil:
+		return fmt.Errorf("%w: %w", &errEngine, err)
+	case found:
+		s.coldOutcome("replayed")
+		return s.accepted(c, ctx, earlier)
+	}
+	if !forced {
 		rec, err := s.Scores.LatestHead(ctx, domain)
 		switch {
 		case errors.Is(err, scoring.ErrNotFound):
 		case err != nil:
 			return fmt.Errorf("%w: %w", &errEngine, err)
-		case s.now().Sub(rec.ScoredAt) <= s.Meter.Limits(tier).FreshnessWindow:
+		case admit.Now.Sub(rec.ScoredAt) <= s.Meter.Limits(tier).FreshnessWindow:
 			s.Meter.CountCached(who.Account)
+			s.setBudget(c, ctx, who.Account)
+			mark(c, tierClickHouse)
 			return c.JSON(s.scoreBody(rec, who))
 		}
 	}
-	admission, err := s.Meter.Admit(ctx, meter.AdmitRequest{Account: who.Account, KeyID: who.KeyID, Domain: domain, Now: s.now()})
+	admission, err := s.Meter.Admit(ctx, admit)
 	var limit *meter.Rejected
 	switch {
 	case errors.As(err, &limit):
+		s.coldOutcome(string(limit.Reason))
+		s.setRateLimit(c, who.Account.Tier, limit.Remaining)
 		return rejected(limit)
+	case errors.Is(err, meter.ErrIdempotencyReused):
+		return &errIdempotencyReused
 	case err != nil:
+		s.coldOutcome("error")
 		return fmt.Errorf("%w: %w", &errEngine, err)
 	}
 	// The run exists from here on. If no worker can be woken now, the workers'
@@ -109,25 +116,42 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 			s.logger.Warn("run left to the sweep", "request", requestID(c), "run", admission.RunID, "err", err)
 		}
 	}
+	if admission.Replayed {
+		s.coldOutcome("replayed")
+	} else {
+		s.coldOutcome("admitted")
+	}
+	return s.accepted(c, ctx, admission)
+}
+
+// accepted answers with the job of a cold call.
+func (s *Server) accepted(c *fiber.Ctx, ctx context.Context, a meter.Admission) error {
+	if a.Replayed {
+		s.setBudget(c, ctx, callerOf(c).Account)
+	} else {
+		s.setRateLimit(c, callerOf(c).Account.Tier, a.Remaining)
+	}
 	c.Set(fiber.HeaderRetryAfter, retryPoll)
-	return c.Status(fiber.StatusAccepted).JSON(acceptedBody{
-		JobID: admission.JobID, Status: job.Pending, Domain: domain, PollURL: "/v1/jobs/" + admission.JobID,
+	c.Set(fiber.HeaderLocation, "/v1/jobs/"+a.JobID)
+	return c.Status(fiber.StatusAccepted).JSON(api.Accepted{
+		JobID: a.JobID, Status: string(job.Pending), Domain: a.Domain, PollURL: "/v1/jobs/" + a.JobID,
 	})
 }
 
 // getScore returns the newest stored score of a company, however old.
 func (s *Server) getScore(c *fiber.Ctx) error {
-	who := callerOf(c)
-	raw, err := pathDomain(c.Params("*"))
-	if err != nil {
-		return err
+	if c.Params("*") == "" {
+		c.Set(fiber.HeaderAllow, fiber.MethodPost)
+		return &errMethod // scores are posted for here, and read under their domain
 	}
-	domain, err := canonical(who.Mode, raw, errPathDomain)
+	who := callerOf(c)
+	domain, err := pathDomain(who.Mode, c.Params("*"))
 	if err != nil {
 		return err
 	}
 	if who.Mode == account.Test {
-		return s.sandboxScore(c, domain)
+		rec, _ := sandbox.Score(domain, s.now())
+		return s.send(c, s.scoreBody(rec, who), answer{tier: tierSandbox, maxAge: scoreAge})
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
@@ -138,16 +162,13 @@ func (s *Server) getScore(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	s.Meter.CountCached(who.Account)
-	return c.JSON(s.scoreBody(rec, who))
-}
-
-func (s *Server) sandboxScore(c *fiber.Ctx, domain string) error {
-	rec, ok := sandbox.Score(domain, s.now())
-	if !ok {
-		return &errSandboxOnly
+	if err := s.send(c, s.scoreBody(rec, who), answer{tier: tierClickHouse, maxAge: scoreAge}); err != nil {
+		return err
 	}
-	return c.JSON(s.scoreBody(rec, callerOf(c)))
+	if c.Response().StatusCode() == fiber.StatusOK {
+		s.Meter.CountCached(who.Account)
+	}
+	return nil
 }
 
 type scoreRequest struct {
@@ -182,98 +203,23 @@ func parseScoreRequest(body []byte) (scoreRequest, error) {
 	return scoreRequest{domain: domain, forceFresh: fields.ForceFresh != nil && *fields.ForceFresh}, nil
 }
 
-// pathDomain reads the domain out of a path: what a scheme is followed by, or
-// the one segment there is. The result is a copy.
-func pathDomain(rest string) (string, error) {
-	raw, err := url.PathUnescape(rest)
-	if err != nil {
-		return "", errPathDomain.with("The domain in the path is not well escaped.")
+const idempotencyKeyMax = 255
+
+// idempotencyKey returns the caller's own name for the call, empty if it gave none.
+func idempotencyKey(c *fiber.Ctx) (string, error) {
+	key := strings.Clone(c.Get("Idempotency-Key"))
+	if len(key) > idempotencyKeyMax {
+		return "", &errIdempotencyKey
 	}
-	raw = strings.Clone(raw)
-	if !strings.Contains(raw, "://") && strings.Contains(strings.TrimSuffix(raw, "/"), "/") {
-		return "", &errNotFound
+	for _, b := range []byte(key) {
+		if b < ' ' || b > '~' {
+			return "", &errIdempotencyKey
+		}
 	}
-	return raw, nil
+	return key, nil
 }
 
-// canonical returns the spelling of a domain under which it is stored, if a key
-// of that mode may ask for it. invalid is what to answer for a text that is no domain.
-func canonical(mode account.Mode, raw string, invalid problem) (string, error) {
-	domain, err := domainname.Clean(raw)
-	if err != nil {
-		return "", invalid.with("%s", explain(err))
-	}
-	if mode == account.Test {
-		return domain, nil
-	}
-	if domainname.IsTest(domain) {
-		return "", &errTestDomain
-	}
-	if err := domainname.CheckPublic(domain); err != nil {
-		return "", invalid.with("%s", explain(err))
-	}
-	return domain, nil
-}
-
-// explain makes a sentence of what is wrong with a domain.
-func explain(err error) string {
-	return "The domain cannot be scored: " + strings.TrimPrefix(err.Error(), domainname.ErrInvalid.Error()+": ") + "."
-}
-
-// jobBody is a job as callers see it.
-type jobBody struct {
-	JobID         string            `json:"job_id"`
-	Status        job.Status        `json:"status"`
-	Domain        string            `json:"domain"`
-	CreatedAt     timestamp         `json:"created_at"`
-	CompletedAt   *timestamp        `json:"completed_at,omitempty"`
-	Result        *resultBody       `json:"result_ref,omitempty"`
-	ScoreURL      string            `json:"score_url,omitempty"`
-	FailureReason job.FailureReason `json:"failure_reason,omitempty"`
-}
-
-type resultBody struct {
-	Domain   string    `json:"domain"`
-	ScoredAt timestamp `json:"scored_at"`
-}
-
-// retryPoll is how many seconds to wait between two polls.
-const retryPoll = "5"
-
-// getJob returns a job, settling it if its run is over.
-func (s *Server) getJob(c *fiber.Ctx) error {
-	who := callerOf(c)
-	if who.Mode == account.Test {
-		return &errJobNotFound // the sandbox makes no jobs
-	}
-	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
-	defer cancel()
-	j, err := s.Jobs.Get(ctx, strings.Clone(c.Params("job_id")))
-	switch {
-	case errors.Is(err, job.ErrNotFound):
-		return &errJobNotFound
-	case err != nil:
-		return err
-	case j.AccountID != who.Account.ID:
-		return &errForbidden
-	}
-	j, err = s.Jobs.Settle(ctx, j)
-	switch {
-	case errors.Is(err, job.ErrNotFound):
-		return &errJobNotFound
-	case err != nil:
-		return err
-	}
-	body := jobBody{JobID: j.ID, Status: j.Status, Domain: j.Domain, CreatedAt: timestamp(j.CreatedAt), FailureReason: j.FailureReason}
-	if j.Status == job.Pending {
-		c.Set(fiber.HeaderRetryAfter, retryPoll)
-		return c.JSON(body)
-	}
-	completed := timestamp(j.CompletedAt)
-	body.CompletedAt = &completed
-	if j.Status == job.Complete {
-		body.Result = &resultBody{Domain: j.Domain, ScoredAt: timestamp(j.ScoredAt)}
-		body.ScoreURL = "/v1/score/" + j.Domain
-	}
-	return c.JSON(body)
+// requestHash is the same for all bodies that ask for the same.
+func requestHash(domain string, forced bool) [sha256.Size]byte {
+	return sha256.Sum256([]byte(domain + "\x00" + strconv.FormatBool(forced)))
 }

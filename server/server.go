@@ -3,7 +3,6 @@ package server
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,11 +14,14 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/recover"
 	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
 
 	"companyscore/scoring"
 	"companyscore/server/account"
+	"companyscore/server/api"
 	"companyscore/server/job"
 	"companyscore/server/meter"
+	"companyscore/universe"
 )
 
 // Keys tells who calls. See account.Directory.
@@ -29,14 +31,31 @@ type Keys interface {
 
 // Scores reads stored scores. LatestHead returns the newest record of a domain
 // without its signals, or scoring.ErrNotFound.
+//
+// Latest returns that record whole. History returns records older than an
+// instant (all when it is zero), newest first, at most limit.
 type Scores interface {
 	LatestHead(ctx context.Context, domain string) (scoring.Record, error)
+	Latest(ctx context.Context, domain string) (scoring.Record, error)
+	History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error)
+	// Standing returns the newest record and the one that statistics made of what
+	// was written up to cut count, nil if none.
+	Standing(ctx context.Context, domain string, cut time.Time) (latest scoring.Record, counted *scoring.Record, err error)
+}
+
+// Universe knows what is known of all companies together.
+type Universe interface {
+	// Tables returns the newest statistics, nil before the first were made.
+	Tables() *universe.Tables
 }
 
 // Meter admits and counts calls. See meter.Meter.
 type Meter interface {
 	Limits(tier account.Tier) meter.Tier
 	Admit(ctx context.Context, req meter.AdmitRequest) (meter.Admission, error)
+	Replay(ctx context.Context, req meter.AdmitRequest) (a meter.Admission, found bool, err error)
+	Remaining(ctx context.Context, acct account.Account, now time.Time) (*int64, error)
+	Usage(ctx context.Context, acct account.Account, now time.Time) (meter.Usage, error)
 	CountCached(acct account.Account)
 }
 
@@ -53,20 +72,22 @@ type Queue interface {
 
 // Config holds what a server needs. All fields are required.
 type Config struct {
-	Keys   Keys
-	Scores Scores
-	Meter  Meter
-	Jobs   Jobs
-	Queue  Queue
-	Logger *slog.Logger
+	Keys     Keys
+	Scores   Scores
+	Universe Universe
+	Meter    Meter
+	Jobs     Jobs
+	Queue    Queue
+	Metrics  prometheus.Registerer
+	Logger   *slog.Logger
 }
 
 // Validate returns an error that names every field that is not set.
 func (c Config) Validate() error {
 	var faults []error
 	for name, missing := range map[string]bool{
-		"Keys": c.Keys == nil, "Scores": c.Scores == nil, "Meter": c.Meter == nil,
-		"Jobs": c.Jobs == nil, "Queue": c.Queue == nil, "Logger": c.Logger == nil,
+		"Keys": c.Keys == nil, "Scores": c.Scores == nil, "Universe": c.Universe == nil, "Meter": c.Meter == nil,
+		"Jobs": c.Jobs == nil, "Queue": c.Queue == nil, "Metrics": c.Metrics == nil, "Logger": c.Logger == nil,
 	} {
 		if missing {
 			faults = append(faults, fmt.Errorf("server config: %s is not set", name))
@@ -84,9 +105,13 @@ const (
 // Server answers HTTP requests.
 type Server struct {
 	Config
-	logger *slog.Logger
-	app    *fiber.App
-	now    func() time.Time
+	logger       *slog.Logger
+	app          *fiber.App
+	now          func() time.Time
+	metrics      *metrics
+	signals      rendered
+	movers       moversCache
+	distribution distributionCache
 }
 
 // New returns a server that is not listening yet.
@@ -94,7 +119,11 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	s := &Server{Config: cfg, logger: cfg.Logger, now: time.Now}
+	signals, err := render(api.NewSignals())
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{Config: cfg, logger: cfg.Logger, now: time.Now, metrics: newMetrics(cfg.Metrics), signals: signals}
 	s.app = fiber.New(fiber.Config{
 		AppName:               "companyscore",
 		DisableStartupMessage: true,
@@ -106,16 +135,23 @@ func New(cfg Config) (*Server, error) {
 		IdleTimeout:           2 * time.Minute,
 		ErrorHandler:          s.fail,
 	})
-	s.app.Use(s.identify, recover.New(recover.Config{
+	s.app.Use(s.identify, s.observe, recover.New(recover.Config{
 		EnableStackTrace: true,
 		StackTraceHandler: func(c *fiber.Ctx, p any) {
 			s.logger.Error("handler panicked", "request", requestID(c), "panic", p, "stack", string(debug.Stack()))
 		},
-	}))
+	}), compress)
 	v1 := s.app.Group("/v1")
 	v1.Post("/score", s.authenticate, s.postScore)
+	v1.Get("/score/*/history", s.authenticate, s.getHistory)
 	v1.Get("/score/*", s.authenticate, s.getScore)
 	v1.Get("/jobs/:job_id", s.authenticate, s.getJob)
+	v1.Get("/company/*/cohort", s.authenticate, s.getCohort)
+	v1.Get("/company/*/confidence", s.authenticate, s.getConfidence)
+	v1.Get("/movers", s.authenticate, s.getMovers)
+	v1.Get("/usage", s.authenticate, s.getUsage)
+	v1.Get("/distribution", s.authenticate, s.getDistribution)
+	v1.Get("/signals", s.authenticate, s.getSignals)
 	return s, nil
 }
 
@@ -178,10 +214,3 @@ func (s *Server) authenticate(c *fiber.Ctx) error {
 }
 
 func callerOf(c *fiber.Ctx) account.Caller { return c.Locals(callerLocal).(account.Caller) }
-
-// timestamp writes a time as ISO 8601 in UTC with milliseconds.
-type timestamp time.Time
-
-func (t timestamp) MarshalJSON() ([]byte, error) {
-	return json.Marshal(time.Time(t).UTC().Format("2006-01-02T15:04:05.000Z"))
-}

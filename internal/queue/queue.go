@@ -291,6 +291,21 @@ func (q *Queue) Open(ctx context.Context) (int, error) {
 	return int(n), nil
 }
 
+// Oldest returns when the oldest run that has not ended was opened, the zero time
+// when there is none.
+func (q *Queue) Oldest(ctx context.Context) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	first, err := q.redis.ZRangeWithScores(ctx, redis.OpenRuns(), 0, 0).Result()
+	if err != nil {
+		return time.Time{}, fmt.Errorf("find the oldest open run: %w", err)
+	}
+	if len(first) == 0 {
+		return time.Time{}, nil
+	}
+	return time.UnixMilli(int64(first[0].Score)).UTC(), nil
+}
+
 // Abort ends a run that is queued or running; a worker that is at it stops
 // within seconds. The error is [scoring.ErrNotFound] when there is no such run
 // and [ErrFinal] when it has already ended.

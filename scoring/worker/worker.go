@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
 	"companyscore/scoring"
@@ -31,12 +32,13 @@ const sourceMax = 30 * time.Second
 type Worker struct {
 	sources []source.Source
 	history History
+	metrics *metrics
 	logger  *slog.Logger
 }
 
-// New returns a worker that asks the given sources.
-func New(sources []source.Source, history History, logger *slog.Logger) *Worker {
-	return &Worker{sources: sources, history: history, logger: logger}
+// New returns a worker that asks the given sources and counts what it does.
+func New(sources []source.Source, history History, registry prometheus.Registerer, logger *slog.Logger) *Worker {
+	return &Worker{sources: sources, history: history, metrics: newMetrics(registry), logger: logger}
 }
 
 // Run makes the record of a run and returns its ScoredAt, which is the start of
@@ -44,7 +46,13 @@ func New(sources []source.Source, history History, logger *slog.Logger) *Worker 
 // source that fails becomes a warning in the record. A store of our own that
 // fails is asked again until the run's deadline, and only then is an error: a
 // score is never made from less than what we know.
-func (w *Worker) Run(ctx context.Context, run scoring.Run) (time.Time, error) {
+func (w *Worker) Run(ctx context.Context, run scoring.Run) (scoredAt time.Time, err error) {
+	began := time.Now()
+	defer func() { w.metrics.ran(time.Since(began), err) }()
+	return w.run(ctx, run)
+}
+
+func (w *Worker) run(ctx context.Context, run scoring.Run) (time.Time, error) {
 	in := scoring.Input{Domain: run.Domain, RunID: run.ID, Now: run.StartedAt}
 	req := source.Request{Domain: run.Domain, Now: run.StartedAt}
 	answers := make([]answer, len(w.sources))
@@ -112,6 +120,7 @@ type answer struct {
 func (w *Worker) ask(ctx context.Context, src source.Source, req source.Request) (a answer, err error) {
 	began := time.Now()
 	warn := func(code string, cause any) *scoring.Warning {
+		w.metrics.sources.WithLabelValues(src.Name(), code).Inc()
 		w.logger.Warn("source failed", "source", src.Name(), "domain", req.Domain, "code", code, "err", cause)
 		return &scoring.Warning{Source: src.Name(), Code: code, At: req.Now.Add(time.Since(began)).UTC().Truncate(time.Millisecond)}
 	}
@@ -129,6 +138,7 @@ func (w *Worker) ask(ctx context.Context, src source.Source, req source.Request)
 	case err != nil:
 		return answer{warning: warn(source.WarningCode(err), err)}, nil
 	}
+	w.metrics.sources.WithLabelValues(src.Name(), "answered").Inc()
 	return answer{result: result}, nil
 }
 

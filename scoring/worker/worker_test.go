@@ -10,6 +10,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"companyscore/scoring"
 	"companyscore/scoring/source"
 	"companyscore/scoring/worker"
@@ -71,7 +73,7 @@ var run = scoring.Run{ID: "r", Domain: "example.com", StartedAt: time.Date(2026,
 
 func work(t *testing.T, h *history, sources ...source.Source) (scoring.Record, time.Time, error) {
 	t.Helper()
-	scoredAt, err := worker.New(sources, h, slog.New(slog.DiscardHandler)).Run(t.Context(), run)
+	scoredAt, err := worker.New(sources, h, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)).Run(t.Context(), run)
 	if len(h.records) == 0 {
 		return scoring.Record{}, scoredAt, err
 	}
@@ -166,7 +168,7 @@ func TestNoRecordIsMadeWithoutOurStores(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
 		facts := fails("facts", errors.Join(source.ErrUnavailable, errAway))
-		_, err := worker.New([]source.Source{facts}, h, slog.New(slog.DiscardHandler)).Run(ctx, run)
+		_, err := worker.New([]source.Source{facts}, h, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)).Run(ctx, run)
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), errAway.Error()) || len(h.records) != 0 {
 			t.Errorf("Run = %v with %d records; want the deadline, its cause and none", err, len(h.records))
 		}

@@ -122,7 +122,7 @@ func TestUnmeteredTierHasOnlyTheKeyBreaker(t *testing.T) {
 	}
 	w.mustReject(t, AdmitRequest{Account: enterprise}, PerKeyCold1h, time.Hour)
 	w.mustAdmit(t, AdmitRequest{Account: enterprise, KeyID: "second"})
-	if got := w.usage(t, enterprise, noon); got.ColdCalls != 4 || got.TierLimits.ColdCallsIncluded != nil {
+	if got := w.usage(t, enterprise, noon); got.ColdCalls != 4 || got.Limits.ColdCallsIncluded != nil {
 		t.Errorf("usage = %+v, want 4 cold calls of an unmetered budget", got)
 	}
 }

@@ -15,22 +15,15 @@ import (
 
 // Usage is what an account used in the running month, and what it may use.
 type Usage struct {
-	AccountID   string       `json:"user_id"`
-	Period      string       `json:"period"` // YYYY-MM
-	Tier        account.Tier `json:"tier"`
-	TotalCalls  int64        `json:"total_calls"`
-	ColdCalls   int64        `json:"cold_calls"`
-	CachedCalls int64        `json:"cached_calls"`
-	LastReset   time.Time    `json:"last_reset"`
-	NextReset   time.Time    `json:"next_reset"`
-	TierLimits  TierLimits   `json:"tier_limits"`
-}
-
-// TierLimits is a tier as callers see it. A null number means unmetered.
-type TierLimits struct {
-	CachedCallsIncluded  *int64  `json:"cached_calls_included"`
-	ColdCallsIncluded    *int64  `json:"cold_calls_included"`
-	FreshnessWindowHours float64 `json:"freshness_window_hours"`
+	AccountID   string
+	Period      string // YYYY-MM
+	Tier        account.Tier
+	TotalCalls  int64
+	ColdCalls   int64
+	CachedCalls int64
+	LastReset   time.Time
+	NextReset   time.Time
+	Limits      Tier
 }
 
 // Usage returns the counts of the month of now. Every call that this process has
@@ -58,12 +51,11 @@ func (m *Meter) Usage(ctx context.Context, acct account.Account, now time.Time) 
 		cached += t.calls.Load()
 	}
 	m.mu.RUnlock()
-	tier := m.limits.Tiers[acct.Tier]
 	return Usage{
 		AccountID: acct.ID, Period: key.period(), Tier: acct.Tier,
 		TotalCalls: cached + cold, ColdCalls: cold, CachedCalls: cached,
 		LastReset: key.start(), NextReset: key.end(),
-		TierLimits: TierLimits{tier.CachedCallsIncluded, tier.ColdCallsIncluded, tier.FreshnessWindow.Hours()},
+		Limits: m.limits.Tiers[acct.Tier],
 	}, nil
 }
 
@@ -109,4 +101,17 @@ func (m *Meter) read(ctx context.Context, months []month) ([]counts, error) {
 		}
 	}
 	return found, nil
+}
+
+// Remaining returns what is left of the monthly budget of cold calls; nil means
+// unmetered.
+func (m *Meter) Remaining(ctx context.Context, acct account.Account, now time.Time) (*int64, error) {
+	if m.limits.Tiers[acct.Tier].ColdCallsIncluded == nil {
+		return nil, nil
+	}
+	u, err := m.Usage(ctx, acct, now)
+	if err != nil {
+		return nil, err
+	}
+	return m.remaining(acct.Tier, u.ColdCalls), nil
 }

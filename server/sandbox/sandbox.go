@@ -4,6 +4,7 @@
 package sandbox
 
 import (
+	"slices"
 	"time"
 
 	"companyscore/scoring"
@@ -12,40 +13,111 @@ import (
 // Domains are the canned companies, in alphabetical order.
 var Domains = []string{"acme.test", "cohort.test", "struggling.test", "unicorn.test"}
 
+// company is one canned company.
+type company struct {
+	record scoring.Record
+	// silent are the sources that knew nothing of it, failed those that did not answer.
+	silent, failed []string
+	// days is how long its history is, drift by how much its buckets rose each day.
+	days  int
+	drift float64
+}
+
 // The canned records obey the formulas of the scoring package.
-var records = map[string]scoring.Record{
+var companies = map[string]company{
 	"acme.test": {
-		CompanyName: "Acme", Composite: 67.2, Base: 64.8, ScalePremium: 2.4, Rating: scoring.Rating1,
-		Buckets: scoring.BucketScores{TeamStructure: 66.0, MarketPosition: 63.0, MomentumTailwinds: 65.2, FinancialHealth: 65.5},
-		Profile: scoring.ProfileGrowth, MomentumIndex: 65.2, CompletenessPct: 88.4, Confidence: scoring.BandHigh,
+		record: scoring.Record{
+			CompanyName: "Acme", Composite: 67.2, Base: 64.8, ScalePremium: 2.4, Rating: scoring.Rating1,
+			Buckets: scoring.BucketScores{TeamStructure: 66.0, MarketPosition: 63.0, MomentumTailwinds: 65.2, FinancialHealth: 65.5},
+			Profile: scoring.ProfileGrowth,
+		},
+		silent: []string{"gdelt", "gleif"}, days: 12, drift: 0.1,
 	},
 	"unicorn.test": {
-		CompanyName: "Unicorn", Composite: 79.4, Base: 71.6, ScalePremium: 7.8, Rating: scoring.RatingElite,
-		Buckets: scoring.BucketScores{TeamStructure: 74.0, MarketPosition: 75.0, MomentumTailwinds: 70.4, FinancialHealth: 65.0},
-		Profile: scoring.ProfileEstablished, MomentumIndex: 70.4, CompletenessPct: 93.1, Confidence: scoring.BandHigh,
+		record: scoring.Record{
+			CompanyName: "Unicorn", Composite: 79.4, Base: 71.6, ScalePremium: 7.8, Rating: scoring.RatingElite,
+			Buckets: scoring.BucketScores{TeamStructure: 74.0, MarketPosition: 75.0, MomentumTailwinds: 70.4, FinancialHealth: 65.0},
+			Profile: scoring.ProfileEstablished,
+		},
+		silent: []string{"wayback"}, days: 8, drift: 0.3,
 	},
 	"struggling.test": {
-		CompanyName: "Struggling", Composite: 32.1, Base: 32.1, Rating: scoring.Rating4,
-		Buckets: scoring.BucketScores{TeamStructure: 34.0, MarketPosition: 29.0, MomentumTailwinds: 27.6, FinancialHealth: 40.0},
-		Profile: scoring.ProfileUnclassified, MomentumIndex: 27.6, CompletenessPct: 34.6, Confidence: scoring.BandDirectional,
+		record: scoring.Record{
+			CompanyName: "Struggling", Composite: 32.1, Base: 32.1, Rating: scoring.Rating4,
+			Buckets: scoring.BucketScores{TeamStructure: 34.0, MarketPosition: 29.0, MomentumTailwinds: 27.6, FinancialHealth: 40.0},
+			Profile: scoring.ProfileGrowth,
+		},
+		silent: []string{"sec", "hn"}, failed: []string{"web", "jobs"}, days: 4, drift: -0.4,
 	},
 	"cohort.test": {
-		CompanyName: "Cohort", Composite: 45.0, Base: 44.4, ScalePremium: 0.6, Rating: scoring.Rating3,
-		Buckets: scoring.BucketScores{TeamStructure: 46.0, MarketPosition: 44.0, MomentumTailwinds: 42.8, FinancialHealth: 45.0},
-		Profile: scoring.ProfileGrowth, MomentumIndex: 42.8, CompletenessPct: 71.0, Confidence: scoring.BandMedium,
+		record: scoring.Record{
+			CompanyName: "Cohort", Composite: 45.0, Base: 44.4, ScalePremium: 0.6, Rating: scoring.Rating3,
+			Buckets: scoring.BucketScores{TeamStructure: 46.0, MarketPosition: 44.0, MomentumTailwinds: 42.8, FinancialHealth: 45.0},
+			Profile: scoring.ProfileGrowth,
+		},
+		silent: []string{"sec", "wikipedia"}, days: 6, drift: -0.1,
 	},
 }
+
+// Has reports whether a domain is one of the canned companies.
+func Has(domain string) bool { _, ok := companies[domain]; return ok }
 
 // Score returns the record of a canned company as scored on the day of now, at
 // midnight UTC, and false for any other domain.
 func Score(domain string, now time.Time) (scoring.Record, bool) {
-	rec, ok := records[domain]
+	c, ok := companies[domain]
 	if !ok {
 		return scoring.Record{}, false
 	}
-	rec.Domain = domain
-	rec.PipelineVersion = scoring.PipelineVersion
-	rec.ScoredAt = now.UTC().Truncate(24 * time.Hour)
+	rec := c.record
+	rec.Domain, rec.PipelineVersion, rec.ScoredAt = domain, scoring.PipelineVersion, midnight(now)
 	rec.Sector, rec.GeoScope = "software", "north_america"
+	rec.MomentumIndex = rec.Buckets.MomentumTailwinds
+	c.explain(&rec)
 	return rec, true
+}
+
+func midnight(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
+
+// explain fills in what the record rests on. Every known signal of a bucket has
+// the score that, with the neutral ones, makes the score of the bucket.
+func (c company) explain(rec *scoring.Record) {
+	known := make(map[scoring.Bucket]float64)
+	for _, signal := range scoring.Manifest() {
+		score := scoring.SignalScore{ID: signal.ID, State: scoring.StateOK}
+		switch asked := without(signal.Sources, c.silent); {
+		case len(asked) == 0:
+			score.State, score.Reason = scoring.StateMissing, scoring.ReasonNotFound
+		case len(without(asked, c.failed)) == 0:
+			score.State, score.Reason = scoring.StateMissing, scoring.ReasonSourceTimeout
+		default:
+			score.Source = without(asked, c.failed)[0]
+			known[signal.Bucket] += signal.Weight
+		}
+		rec.Signals = append(rec.Signals, score)
+	}
+	for i, signal := range scoring.Manifest() {
+		score := scoring.Neutral
+		if rec.Signals[i].State == scoring.StateOK {
+			score += (rec.Buckets.Get(signal.Bucket) - scoring.Neutral) / known[signal.Bucket]
+		}
+		rec.Signals[i].Score = score
+	}
+	for _, b := range scoring.Buckets() {
+		rec.CompletenessPct += 100 * b.Weight() * known[b]
+	}
+	rec.CompletenessPct = tenths(rec.CompletenessPct)
+	rec.BucketCompleteness = scoring.BucketScores{
+		TeamStructure: tenths(100 * known[scoring.TeamStructure]), MarketPosition: tenths(100 * known[scoring.MarketPosition]),
+		MomentumTailwinds: tenths(100 * known[scoring.MomentumTailwinds]), FinancialHealth: tenths(100 * known[scoring.FinancialHealth]),
+	}
+	for _, source := range c.failed {
+		rec.Warnings = append(rec.Warnings, scoring.Warning{Source: source, Code: "timeout", At: rec.ScoredAt})
+	}
+	rec.Confidence = scoring.BandOf(rec.CompletenessPct, rec.Warnings)
+}
+
+// without returns what of a list is not in another.
+func without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }

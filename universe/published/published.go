@@ -22,6 +22,7 @@ import (
 
 const (
 	pollInterval = time.Second
+	firstPoll    = 50 * time.Millisecond // until there are tables
 	callTimeout  = 10 * time.Second
 )
 
@@ -76,6 +77,7 @@ type Follower struct {
 	rdb    goredis.UniversalClient
 	logger *slog.Logger
 	tables atomic.Pointer[universe.Tables]
+	loaded chan struct{} // closed when there are tables
 	epoch  string
 	stop   context.CancelFunc
 	done   chan struct{}
@@ -84,7 +86,7 @@ type Follower struct {
 // Follow returns a follower that has looked once already. Close it before the
 // Redis client.
 func Follow(ctx context.Context, rdb goredis.UniversalClient, logger *slog.Logger) *Follower {
-	f := &Follower{rdb: rdb, logger: logger, done: make(chan struct{})}
+	f := &Follower{rdb: rdb, logger: logger, loaded: make(chan struct{}), done: make(chan struct{})}
 	if err := f.look(ctx); err != nil {
 		logger.Warn("universe not loaded yet", "err", err)
 	}
@@ -96,6 +98,14 @@ func Follow(ctx context.Context, rdb goredis.UniversalClient, logger *slog.Logge
 // Tables returns the newest tables, nil before the first were published.
 func (f *Follower) Tables() *universe.Tables { return f.tables.Load() }
 
+// Wait returns when there are tables, or when ctx ends.
+func (f *Follower) Wait(ctx context.Context) {
+	select {
+	case <-f.loaded:
+	case <-ctx.Done():
+	}
+}
+
 // Close ends the follower's goroutine.
 func (f *Follower) Close() {
 	f.stop()
@@ -104,14 +114,16 @@ func (f *Follower) Close() {
 
 func (f *Follower) follow(ctx context.Context) {
 	defer close(f.done)
-	tick := time.NewTicker(pollInterval)
-	defer tick.Stop()
 	failing := false
 	for {
+		pause := pollInterval
+		if f.Tables() == nil {
+			pause = firstPoll
+		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(pause):
 		}
 		err := f.look(ctx)
 		if err != nil && !failing && ctx.Err() == nil {
@@ -143,7 +155,9 @@ func (f *Follower) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	f.tables.Store(tables)
+	if f.tables.Swap(tables) == nil {
+		close(f.loaded)
+	}
 	f.epoch = epoch
 	return nil
 }

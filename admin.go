@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/spf13/cobra"
+
+	"companyscore/internal/config"
+	"companyscore/internal/queue"
+	"companyscore/server"
+	"companyscore/universe/published"
+)
+
+func addAdminFlag(cmd *cobra.Command, admin *string) {
+	cmd.Flags().StringVar(admin, "admin-listen", "", "address for /healthz, /readyz and /metrics; empty for none")
+}
+
+func checkAdmin(admin string) error {
+	if admin == "" {
+		return nil
+	}
+	return config.CheckAddress("--admin-listen", admin)
+}
+
+// newRegistry returns a registry that knows the process.
+func newRegistry() *prometheus.Registry {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return registry
+}
+
+// checks are what a role with these stores needs to be ready.
+func (s *stores) checks() map[string]server.Check {
+	return map[string]server.Check{
+		"clickhouse": s.db.Ping,
+		"redis":      func(ctx context.Context) error { return s.redis.Ping(ctx).Err() },
+	}
+}
+
+// startAdmin answers operators on an address until the returned server is shut
+// down. What ends it otherwise goes to failed.
+func startAdmin(address string, checks map[string]server.Check, registry *prometheus.Registry, failed chan<- error) (*http.Server, error) {
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, fmt.Errorf("answer operators: %w", err)
+	}
+	admin := &http.Server{Handler: server.Admin(checks, registry), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 15 * time.Second}
+	go func() {
+		if err := admin.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
+			failed <- err
+		}
+	}()
+	return admin, nil
+}
+
+// scrapeTimeout bounds what is read from a store when metrics are asked for.
+const scrapeTimeout = 2 * time.Second
+
+// collectQueue has the length of the queue and the age of its oldest run read
+// when metrics are asked for; -1 while Redis does not answer.
+func collectQueue(registry *prometheus.Registry, q *queue.Queue) {
+	gauge(registry, "companyscore_queue_open_runs", "Runs that have not ended.", func(ctx context.Context) (float64, error) {
+		n, err := q.Open(ctx)
+		return float64(n), err
+	})
+	gauge(registry, "companyscore_queue_oldest_seconds", "Age of the oldest run that has not ended.", func(ctx context.Context) (float64, error) {
+		oldest, err := q.Oldest(ctx)
+		if oldest.IsZero() {
+			return 0, err
+		}
+		return time.Since(oldest).Seconds(), err
+	})
+}
+
+// collectUniverse has the age and size of the statistics at hand read; -1 before
+// the first are there.
+func collectUniverse(registry *prometheus.Registry, follower *published.Follower) {
+	gauge(registry, "companyscore_universe_age_seconds", "Age of the statistics of the universe.", func(context.Context) (float64, error) {
+		t := follower.Tables()
+		if t == nil {
+			return -1, nil
+		}
+		return time.Since(t.Cut()).Seconds(), nil
+	})
+	gauge(registry, "companyscore_universe_companies", "Companies in the statistics of the universe.", func(context.Context) (float64, error) {
+		t := follower.Tables()
+		if t == nil {
+			return -1, nil
+		}
+		return float64(t.Distribution().Count), nil
+	})
+}
+
+func gauge(registry *prometheus.Registry, name, help string, read func(ctx context.Context) (float64, error)) {
+	registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
+		ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+		defer cancel()
+		value, err := read(ctx)
+		if err != nil {
+			return -1
+		}
+		return value
+	}))
+}

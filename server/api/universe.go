@@ -1,0 +1,80 @@
+package api
+
+import (
+	"fmt"
+
+	"companyscore/scoring"
+	"companyscore/universe"
+)
+
+// NewCohort returns the comparison of a record with its cohort.
+func NewCohort(rec scoring.Record, c universe.Comparison) Cohort {
+	body := Cohort{
+		Target: CohortTarget{
+			Member: Member{
+				Domain: rec.Domain, CompanyName: rec.CompanyName, Composite: rec.Composite, Rating: rec.Rating, Profile: rec.Profile,
+			},
+			Context: CohortContext{Sector: rec.Sector, GeoScope: rec.GeoScope},
+		},
+		Cohort: CohortStats{
+			Count: c.Count, Mean: c.Mean, P50: c.P50, P90: c.P90, Stddev: c.Stddev, Min: c.Min, Max: c.Max,
+			Rank: c.Rank, Percentile: c.Percentile,
+		},
+		BucketMeans: make(map[scoring.Bucket]BucketComparison),
+		Members:     []Member{},
+	}
+	for _, b := range scoring.Buckets() {
+		target, mean := rec.Buckets.Get(b), c.BucketMeans.Get(b)
+		comparison := BucketComparison{Target: target, Cohort: mean}
+		if c.Count > 0 {
+			comparison.Delta = target - mean
+		}
+		body.BucketMeans[b] = comparison
+	}
+	for _, m := range c.Members {
+		body.Members = append(body.Members, Member{
+			Domain: m.Domain, CompanyName: m.CompanyName, Composite: m.Composite, Rating: m.Rating, Profile: rec.Profile,
+		})
+	}
+	return body
+}
+
+// NewDistribution returns the distribution of all companies in the tables.
+func NewDistribution(t *universe.Tables) Distribution {
+	d := t.Distribution()
+	return Distribution{
+		PipelineVersion: t.PipelineVersion(),
+		Universe: Universe{
+			Count: d.Count, Mean: d.Mean, P50: d.P50, P90: d.P90, Stddev: d.Stddev, Min: d.Min, Max: d.Max,
+			CompositeHist: bins(d.CompositeHist[:], 100/universe.CompositeBins), PremiumHist: bins(d.PremiumHist[:], 1),
+			Ratings: d.Ratings, Profiles: d.Profiles,
+		},
+	}
+}
+
+func bins(counts []int64, width int) []Bin {
+	list := make([]Bin, len(counts))
+	for i, n := range counts {
+		list[i] = Bin{Range: fmt.Sprintf("%d-%d", i*width, (i+1)*width), Count: n}
+	}
+	return list
+}
+
+// NewMovers returns the movers of a window.
+func NewMovers(window universe.Window, m universe.Movers) Movers {
+	return Movers{
+		Window: string(window), WindowStart: Time(m.Start), WindowEnd: Time(m.End),
+		Gainers: movers(m.Gainers), Decliners: movers(m.Decliners),
+	}
+}
+
+func movers(list []universe.Mover) []Mover {
+	body := make([]Mover, len(list))
+	for i, m := range list {
+		body[i] = Mover{
+			Domain: m.Domain, CompanyName: m.CompanyName, CompositeNow: m.Now, CompositeThen: m.Then, Delta: m.Delta(),
+			RatingNow: m.RatingNow, RatingThen: m.RatingThen,
+		}
+	}
+	return body
+}

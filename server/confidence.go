@@ -1,0 +1,49 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"companyscore/scoring"
+	"companyscore/server/account"
+	"companyscore/server/api"
+	"companyscore/server/sandbox"
+)
+
+const (
+	confidenceAge = 30 * time.Second
+	signalsAge    = time.Hour
+)
+
+// getConfidence says how far the newest score of a company rests on data.
+func (s *Server) getConfidence(c *fiber.Ctx) error {
+	who := callerOf(c)
+	domain, err := pathDomain(who.Mode, c.Params("*"))
+	if err != nil {
+		return err
+	}
+	if who.Mode == account.Test {
+		rec, _ := sandbox.Score(domain, s.now())
+		body := api.NewConfidence(rec)
+		body.Mode = api.Sandbox
+		return s.send(c, body, answer{tier: tierSandbox, maxAge: confidenceAge})
+	}
+	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
+	defer cancel()
+	rec, err := s.Scores.Latest(ctx, domain)
+	switch {
+	case errors.Is(err, scoring.ErrNotFound):
+		return &errNoHistory
+	case err != nil:
+		return err
+	}
+	return s.send(c, api.NewConfidence(rec), answer{tier: tierClickHouse, maxAge: confidenceAge})
+}
+
+// getSignals returns the manifest, the same to everyone.
+func (s *Server) getSignals(c *fiber.Ctx) error {
+	return s.sendRendered(c, s.signals, answer{tier: tierTable, maxAge: signalsAge})
+}

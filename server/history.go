@@ -1,0 +1,75 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"companyscore/scoring"
+	"companyscore/server/account"
+	"companyscore/server/api"
+	"companyscore/server/sandbox"
+)
+
+// historyAge is how long a page of history may be used without asking again.
+const historyAge = 30 * time.Second
+
+// getHistory returns one page of a company's records, newest first.
+func (s *Server) getHistory(c *fiber.Ctx) error {
+	who := callerOf(c)
+	domain, err := pathDomain(who.Mode, c.Params("*"))
+	if err != nil {
+		return err
+	}
+	page, err := historyPage(c, domain)
+	if err != nil {
+		return err
+	}
+	if who.Mode == account.Test {
+		records, _ := sandbox.History(domain, page, s.now())
+		body := api.NewHistory(domain, page, records)
+		body.Mode = api.Sandbox
+		return s.send(c, body, answer{tier: tierSandbox, maxAge: historyAge})
+	}
+	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
+	defer cancel()
+	records, err := s.Scores.History(ctx, domain, page.Before, page.Limit+1)
+	if err != nil {
+		return err
+	}
+	if len(records) == 0 {
+		// Past the end of a history is an empty page; without any history there is none.
+		_, err := s.Scores.LatestHead(ctx, domain)
+		switch {
+		case errors.Is(err, scoring.ErrNotFound):
+			return &errNoHistory
+		case err != nil:
+			return err
+		}
+	}
+	return s.send(c, api.NewHistory(domain, page, records), answer{tier: tierClickHouse, maxAge: historyAge})
+}
+
+// historyPage reads which page is asked for.
+func historyPage(c *fiber.Ctx, domain string) (api.Page, error) {
+	page := api.Page{Limit: api.HistoryDefault}
+	args := c.Request().URI().QueryArgs()
+	if args.Has("limit") {
+		limit, err := strconv.Atoi(string(args.Peek("limit")))
+		if err != nil || limit < 1 || limit > api.HistoryMax {
+			return page, &errLimit
+		}
+		page.Limit = limit
+	}
+	if args.Has("cursor") {
+		before, err := api.DecodeCursor(domain, string(args.Peek("cursor")))
+		if err != nil {
+			return page, &errInvalidCursor
+		}
+		page.Before = before
+	}
+	return page, nil
+}

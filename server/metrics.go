@@ -1,0 +1,54 @@
+package server
+
+import (
+	"strconv"
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics counts what the server answers. It may be used concurrently.
+type metrics struct {
+	requests *prometheus.CounterVec   // by route, status and tier of the answer
+	latency  *prometheus.HistogramVec // by route
+	cold     *prometheus.CounterVec   // by outcome
+}
+
+// latencyBuckets reach from a hit in memory to a store that hardly answers.
+var latencyBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
+
+func newMetrics(registry prometheus.Registerer) *metrics {
+	m := &metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "companyscore_http_requests_total", Help: "Requests answered, by route, status and what answered.",
+		}, []string{"route", "status", "tier"}),
+		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "companyscore_http_request_seconds", Help: "Time from the request to its answer, by route.", Buckets: latencyBuckets,
+		}, []string{"route"}),
+		cold: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "companyscore_cold_calls_total", Help: "Calls that would start a run, by outcome: admitted, replayed, the limit that was reached, or error.",
+		}, []string{"outcome"}),
+	}
+	registry.MustRegister(m.requests, m.latency, m.cold)
+	return m
+}
+
+func (s *Server) coldOutcome(outcome string) { s.metrics.cold.WithLabelValues(outcome).Inc() }
+
+// observe counts a request when it is answered, whatever the answer.
+func (s *Server) observe(c *fiber.Ctx) error {
+	began := time.Now()
+	if err := c.Next(); err != nil {
+		if err := s.fail(c, err); err != nil {
+			return err
+		}
+	}
+	route := c.Route().Path
+	if c.Route().Method == "USE" || route == "/" {
+		route = "none" // no handler answered, and a path of the caller's is no label
+	}
+	s.metrics.requests.WithLabelValues(route, strconv.Itoa(c.Response().StatusCode()), string(tierOf(c))).Inc()
+	s.metrics.latency.WithLabelValues(route).Observe(time.Since(began).Seconds())
+	return nil
+}

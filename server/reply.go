@@ -1,0 +1,135 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/gofiber/fiber/v2"
+	"github.com/valyala/fasthttp"
+)
+
+// noStore keeps what must always be asked for anew out of caches.
+const noStore = "no-store"
+
+// tier says what answered a request. It is sent as Server-Timing, and requests
+// are counted by it.
+type tier string
+
+const (
+	tierNone       tier = "none"
+	tierSandbox    tier = "sandbox"    // canned data
+	tierTable      tier = "table"      // held in memory for all callers
+	tierRedis      tier = "redis"      // read from Redis
+	tierClickHouse tier = "clickhouse" // read from ClickHouse
+)
+
+const tierLocal = "tier"
+
+// mark notes what answered the request.
+func mark(c *fiber.Ctx, t tier) {
+	c.Locals(tierLocal, t)
+	c.Set("Server-Timing", string(t))
+}
+
+func tierOf(c *fiber.Ctx) tier {
+	if t, ok := c.Locals(tierLocal).(tier); ok {
+		return t
+	}
+	return tierNone
+}
+
+// answer says how a body that callers may keep is sent.
+type answer struct {
+	tier   tier
+	maxAge time.Duration
+}
+
+// rendered is a body that is sent many times.
+type rendered struct {
+	body []byte
+	tag  string
+}
+
+func render(body any) (rendered, error) {
+	b, err := json.Marshal(body)
+	if err != nil {
+		return rendered{}, fmt.Errorf("write body: %w", err)
+	}
+	return rendered{body: b, tag: entityTag(b)}, nil
+}
+
+// send answers with a body, or with 304 when the caller has it already.
+func (s *Server) send(c *fiber.Ctx, body any, a answer) error {
+	r, err := render(body)
+	if err != nil {
+		return err
+	}
+	return s.sendRendered(c, r, a)
+}
+
+func (s *Server) sendRendered(c *fiber.Ctx, r rendered, a answer) error {
+	mark(c, a.tier)
+	c.Set(fiber.HeaderCacheControl, "private, max-age="+strconv.Itoa(int(a.maxAge/time.Second)))
+	c.Set(fiber.HeaderETag, r.tag)
+	if matches(c.Get(fiber.HeaderIfNoneMatch), r.tag) {
+		c.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
+		return c.Status(fiber.StatusNotModified).Send(nil)
+	}
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Send(r.body)
+}
+
+// entityTag is a strong tag: other bytes, other tag.
+func entityTag(body []byte) string {
+	return fmt.Sprintf(`"%016x"`, xxhash.Sum64(body))
+}
+
+// matches reports whether an If-None-Match header names the tag, in whatever
+// encoding its body was sent.
+func matches(header, tag string) bool {
+	for named := range strings.SplitSeq(header, ",") {
+		named = strings.TrimPrefix(strings.TrimSpace(named), "W/")
+		if named == "*" || named == tag {
+			return true
+		}
+		for _, suffix := range encodingSuffixes {
+			if named == withSuffix(tag, suffix) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// compressMin is the size from which compressing a body is worth its time.
+const compressMin = 1024
+
+var (
+	encodingSuffixes = map[string]string{"gzip": "-gzip", "br": "-br", "deflate": "-deflate", "zstd": "-zstd"}
+	compressor       = fasthttp.CompressHandlerBrotliLevel(func(*fasthttp.RequestCtx) {}, fasthttp.CompressBrotliBestSpeed, fasthttp.CompressBestSpeed)
+)
+
+// compress encodes large bodies for callers that ask for it. Other bytes need
+// another entity tag, so the tag then names the encoding.
+func compress(c *fiber.Ctx) error {
+	if err := c.Next(); err != nil {
+		return err
+	}
+	if len(c.Response().Body()) < compressMin {
+		return nil
+	}
+	c.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
+	compressor(c.Context())
+	if suffix := encodingSuffixes[string(c.Response().Header.ContentEncoding())]; suffix != "" {
+		if tag := c.GetRespHeader(fiber.HeaderETag); tag != "" {
+			c.Set(fiber.HeaderETag, withSuffix(tag, suffix))
+		}
+	}
+	return nil
+}
+
+func withSuffix(tag, suffix string) string { return strings.TrimSuffix(tag, `"`) + suffix + `"` }

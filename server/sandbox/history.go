@@ -1,0 +1,60 @@
+package sandbox
+
+import (
+	"math"
+	"time"
+
+	"companyscore/scoring"
+	"companyscore/server/api"
+)
+
+// History returns the daily records of a canned company that a page asks for,
+// newest first, one more than the page holds if there are more. It returns false
+// for any other domain.
+func History(domain string, page api.Page, now time.Time) ([]scoring.Record, bool) {
+	newest, ok := Score(domain, now)
+	if !ok {
+		return nil, false
+	}
+	var records []scoring.Record
+	for day := range companies[domain].days {
+		rec := companies[domain].daysAgo(newest, day)
+		if (page.Before.IsZero() || rec.ScoredAt.Before(page.Before)) && len(records) <= page.Limit {
+			records = append(records, rec)
+		}
+	}
+	return records, true
+}
+
+// daysAgo returns the record as it was some days before. The buckets drift, with
+// a small swing of their own each day.
+func (c company) daysAgo(rec scoring.Record, days int) scoring.Record {
+	if days == 0 {
+		return rec
+	}
+	rec.ScoredAt = rec.ScoredAt.AddDate(0, 0, -days)
+	swing := func(score float64, bucket int) float64 {
+		return tenths(score - c.drift*float64(days) + float64((7*days+3*bucket)%5-2)/10)
+	}
+	b := rec.Buckets
+	rec.Buckets = scoring.BucketScores{
+		TeamStructure: swing(b.TeamStructure, 0), MarketPosition: swing(b.MarketPosition, 1),
+		MomentumTailwinds: swing(b.MomentumTailwinds, 2), FinancialHealth: swing(b.FinancialHealth, 3),
+	}
+	rec.MomentumIndex = rec.Buckets.MomentumTailwinds
+	rec.Base = base(rec.Buckets)
+	rec.Composite = tenths(rec.Base + rec.ScalePremium)
+	rec.Rating = scoring.RatingOf(rec.Composite)
+	return rec
+}
+
+// base is the weighted sum of the buckets, in tenths.
+func base(buckets scoring.BucketScores) float64 {
+	var sum float64
+	for _, b := range scoring.Buckets() {
+		sum += b.Weight() * buckets.Get(b)
+	}
+	return tenths(sum)
+}
+
+func tenths(x float64) float64 { return math.Round(x*10) / 10 }

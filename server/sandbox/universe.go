@@ -1,0 +1,134 @@
+package sandbox
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"companyscore/scoring"
+	"companyscore/server/api"
+	"companyscore/universe"
+)
+
+// others are the companies that fill the sandbox's universe up to twelve.
+var others = []struct {
+	name               string
+	composite, premium float64
+	profile            scoring.Profile
+}{
+	{"harbor", 24.6, 0, scoring.ProfileUnclassified},
+	{"lantern", 38.0, 0, scoring.ProfileUnclassified},
+	{"juniper", 41.3, 0, scoring.ProfileGrowth},
+	{"meadow", 47.7, 1.2, scoring.ProfileGrowth},
+	{"quarry", 52.5, 0, scoring.ProfileUnclassified},
+	{"saddle", 55.1, 3.1, scoring.ProfileEstablished},
+	{"tundra", 59.8, 4.4, scoring.ProfileEstablished},
+	{"walnut", 70.4, 9.9, scoring.ProfileEstablished},
+}
+
+// changes are how far companies of the universe moved, in every window. The rest
+// stayed where they were.
+var changes = map[string]float64{
+	"unicorn.test": 6.3, "walnut.test": 4.8, "acme.test": 3.9, "saddle.test": 2.2, "meadow.test": 1.1,
+	"struggling.test": -7.4, "harbor.test": -5.0, "cohort.test": -2.6, "lantern.test": -1.7, "quarry.test": -0.4,
+}
+
+// invent returns a record that obeys the formulas: its buckets lie close to its
+// base and average out to it.
+func invent(domain, name string, composite, premium float64, profile scoring.Profile, at time.Time) scoring.Record {
+	base := tenths(composite - premium)
+	return scoring.Record{
+		Domain: domain, CompanyName: name, PipelineVersion: scoring.PipelineVersion, ScoredAt: midnight(at),
+		Composite: composite, Base: base, ScalePremium: premium, Rating: scoring.RatingOf(composite), Profile: profile,
+		Buckets: scoring.BucketScores{
+			TeamStructure: tenths(base + 0.6), MarketPosition: tenths(base - 1), MomentumTailwinds: tenths(base + 0.6), FinancialHealth: base,
+		},
+		Sector: "software", GeoScope: "north_america",
+	}
+}
+
+// everyone returns the twelve companies there are.
+func everyone(now time.Time) []scoring.Record {
+	var records []scoring.Record
+	for _, domain := range Domains {
+		rec, _ := Score(domain, now)
+		records = append(records, rec)
+	}
+	for _, o := range others {
+		records = append(records, invent(o.name+".test", title(o.name), o.composite, o.premium, o.profile, now))
+	}
+	return records
+}
+
+func title(name string) string { return string(name[0]-'a'+'A') + name[1:] }
+
+// tables are those of the twelve companies. They hold no dates that are shown.
+var tables = sync.OnceValue(func() *universe.Tables { return tablesOf(everyone(time.Unix(0, 0))) })
+
+// tablesOf counts canned records, which always add up.
+func tablesOf(records []scoring.Record) *universe.Tables {
+	t, err := universe.New(universe.Count(records, time.Unix(0, 0)))
+	if err != nil {
+		panic("sandbox: " + err.Error())
+	}
+	return t
+}
+
+// Rank returns the place of a composite among the twelve companies.
+func Rank(composite float64) api.Rank {
+	percentile, size := tables().Rank(composite)
+	return api.Rank{Percentile: percentile, CohortSize: size}
+}
+
+// Distribution describes the twelve companies.
+func Distribution() api.Distribution {
+	body := api.NewDistribution(tables())
+	body.Mode = api.Sandbox
+	return body
+}
+
+// offsets are how far the peers of a canned company are from it.
+var offsets = [12]float64{12.4, 9.1, 6.8, 4.5, 2.7, 0.9, -0.8, -2.3, -4.6, -6.2, -8.9, -11.5}
+
+// Cohort compares a canned company with twelve peers around it, and returns false
+// for any other domain.
+func Cohort(domain string, now time.Time) (api.Cohort, bool) {
+	rec, ok := Score(domain, now)
+	if !ok {
+		return api.Cohort{}, false
+	}
+	peers := make([]scoring.Record, len(offsets))
+	for i, offset := range offsets {
+		peers[i] = invent(fmt.Sprintf("cohort-%02d.test", i+1), fmt.Sprintf("Cohort %02d", i+1), tenths(rec.Composite+offset), 0, rec.Profile, now)
+	}
+	key := universe.GroupKey{Sector: rec.Sector, GeoScope: rec.GeoScope, Profile: rec.Profile}
+	target := universe.Target{Domain: rec.Domain, Composite: rec.Composite, Buckets: rec.Buckets}
+	body := api.NewCohort(rec, tablesOf(peers).Compare(key, target, nil))
+	body.Mode = api.Sandbox
+	return body, true
+}
+
+// Movers lists the five companies that rose most and the five that fell most,
+// the same in every window.
+func Movers(window universe.Window, now time.Time) api.Movers {
+	m := universe.Movers{Start: midnight(now).Add(-window.Length()), End: midnight(now)}
+	for _, rec := range everyone(now) {
+		if change := changes[rec.Domain]; change != 0 {
+			then := tenths(rec.Composite - change)
+			mover := universe.Mover{Domain: rec.Domain, CompanyName: rec.CompanyName,
+				Now: rec.Composite, Then: then, RatingNow: rec.Rating, RatingThen: scoring.RatingOf(then)}
+			if change > 0 {
+				m.Gainers = append(m.Gainers, mover)
+			} else {
+				m.Decliners = append(m.Decliners, mover)
+			}
+		}
+	}
+	slices.SortFunc(m.Gainers, func(a, b universe.Mover) int { return cmp.Compare(b.Delta(), a.Delta()) })
+	slices.SortFunc(m.Decliners, func(a, b universe.Mover) int { return cmp.Compare(a.Delta(), b.Delta()) })
+	body := api.NewMovers(window, m)
+	body.Mode = api.Sandbox
+	return body
+}

@@ -1,0 +1,34 @@
+package sandbox
+
+import (
+	"time"
+
+	"companyscore/server/api"
+)
+
+// What an unmetered account has used in the sandbox, and the shares of what is
+// included that a metered one has.
+const (
+	unmeteredCached, unmeteredCold = 48_210, 1_935
+	cachedSharePct, coldSharePct   = 42, 38
+)
+
+// Usage returns canned counts for a tier, at a healthy place in the middle of the month.
+func Usage(accountID, tier string, limits api.TierLimits, now time.Time) api.Usage {
+	year, month, _ := now.UTC().Date()
+	start := time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
+	share := func(included *int64, pct, unmetered int64) int64 {
+		if included == nil {
+			return unmetered
+		}
+		return *included * pct / 100
+	}
+	u := api.Usage{
+		Mode: api.Sandbox, UserID: accountID, Period: start.Format("2006-01"), Tier: tier,
+		CachedCalls: share(limits.CachedCallsIncluded, cachedSharePct, unmeteredCached),
+		ColdCalls:   share(limits.ColdCallsIncluded, coldSharePct, unmeteredCold),
+		LastReset:   api.Time(start), NextReset: api.Time(start.AddDate(0, 1, 0)), TierLimits: limits,
+	}
+	u.TotalCalls = u.CachedCalls + u.ColdCalls
+	return u
+}

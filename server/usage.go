@@ -1,0 +1,38 @@
+package server
+
+import (
+	"context"
+
+	"github.com/gofiber/fiber/v2"
+
+	"companyscore/server/account"
+	"companyscore/server/api"
+	"companyscore/server/sandbox"
+)
+
+// getUsage returns what the account used this month. It counts nothing.
+func (s *Server) getUsage(c *fiber.Ctx) error {
+	who := callerOf(c)
+	c.Set(fiber.HeaderCacheControl, noStore)
+	tier := s.Meter.Limits(who.Account.Tier)
+	limits := api.TierLimits{
+		CachedCallsIncluded: tier.CachedCallsIncluded, ColdCallsIncluded: tier.ColdCallsIncluded,
+		FreshnessWindowHours: tier.FreshnessWindow.Hours(),
+	}
+	if who.Mode == account.Test {
+		mark(c, tierSandbox)
+		return c.JSON(sandbox.Usage(who.Account.ID, string(who.Account.Tier), limits, s.now()))
+	}
+	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
+	defer cancel()
+	u, err := s.Meter.Usage(ctx, who.Account, s.now())
+	if err != nil {
+		return err
+	}
+	mark(c, tierRedis)
+	return c.JSON(api.Usage{
+		UserID: u.AccountID, Period: u.Period, Tier: string(u.Tier),
+		TotalCalls: u.TotalCalls, ColdCalls: u.ColdCalls, CachedCalls: u.CachedCalls,
+		LastReset: api.Time(u.LastReset), NextReset: api.Time(u.NextReset), TierLimits: limits,
+	})
+}
