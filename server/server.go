@@ -152,6 +152,7 @@ func New(cfg Config) (*Server, error) {
 	v1.Get("/usage", s.authenticate, s.getUsage)
 	v1.Get("/distribution", s.authenticate, s.getDistribution)
 	v1.Get("/signals", s.authenticate, s.getSignals)
+	s.addDocs()
 	return s, nil
 }
 

@@ -1,0 +1,37 @@
+package server
+
+import (
+	"time"
+
+	"github.com/gofiber/fiber/v2"
+
+	"companyscore/server/openapi"
+)
+
+// docsAge is how long the description and its page may be kept.
+const docsAge = time.Hour
+
+// addDocs serves the description of the interface and the page that shows it, to
+// anyone.
+func (s *Server) addDocs() {
+	document := rendered{body: openapi.Document, tag: entityTag(openapi.Document)}
+	s.app.Get("/openapi.json", func(c *fiber.Ctx) error {
+		return s.sendRendered(c, document, answer{tier: tierTable, maxAge: docsAge})
+	})
+	for name, file := range openapi.Page {
+		path := "/docs"
+		if name != "" {
+			path += "/" + name
+		}
+		body := rendered{body: file.Body, tag: entityTag(file.Body)}
+		s.app.Get(path, func(c *fiber.Ctx) error {
+			c.Set(fiber.HeaderContentSecurityPolicy, openapi.ContentSecurityPolicy)
+			c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
+			if err := s.sendRendered(c, body, answer{tier: tierTable, maxAge: docsAge}); err != nil {
+				return err
+			}
+			c.Set(fiber.HeaderContentType, file.Type)
+			return nil
+		})
+	}
+}
