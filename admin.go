@@ -45,19 +45,20 @@ func (s *stores) checks() map[string]server.Check {
 }
 
 // startAdmin answers operators on an address until the returned server is shut
-// down. What ends it otherwise goes to failed.
-func startAdmin(address string, checks map[string]server.Check, registry *prometheus.Registry, failed chan<- error) (*http.Server, error) {
+// down. bound is the address with the port it got. What ends it otherwise goes to
+// failed.
+func startAdmin(address string, checks map[string]server.Check, registry *prometheus.Registry, failed chan<- error) (admin *http.Server, bound string, err error) {
 	ln, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, fmt.Errorf("answer operators: %w", err)
+		return nil, "", fmt.Errorf("answer operators: %w", err)
 	}
-	admin := &http.Server{Handler: server.Admin(checks, registry), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 15 * time.Second}
+	admin = &http.Server{Handler: server.Admin(checks, registry), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 15 * time.Second}
 	go func() {
 		if err := admin.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 			failed <- err
 		}
 	}()
-	return admin, nil
+	return admin, ln.Addr().String(), nil
 }
 
 // scrapeTimeout bounds what is read from a store when metrics are asked for.

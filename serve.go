@@ -72,6 +72,7 @@ func checkServe(listen, admin, tiers string) (meter.Limits, error) {
 // api is a running HTTP interface.
 type api struct {
 	address   string
+	adminURL  string // empty without --admin-listen
 	server    *server.Server
 	admin     *http.Server
 	meter     *meter.Meter
@@ -112,9 +113,11 @@ func startAPI(ctx context.Context, stores *stores, limits meter.Limits, listen, 
 	}
 	go func() { a.failed <- a.server.Serve(ln) }()
 	if admin != "" {
-		if a.admin, err = startAdmin(admin, stores.checks(), registry, a.failed); err != nil {
+		bound := ""
+		if a.admin, bound, err = startAdmin(admin, stores.checks(), registry, a.failed); err != nil {
 			return nil, errors.Join(err, a.stop(ctx))
 		}
+		a.adminURL = "http://" + bound
 	}
 	return a, nil
 }

@@ -139,7 +139,7 @@ func (u *upRun) start(ctx context.Context) (err error) {
 	cancel()
 	base := "http://" + u.api.address
 	rt := config.Runtime{
-		PID: os.Getpid(), BaseURL: base, ClickHouseURL: u.cfg.stores.ClickHouseURL, AnalystURL: u.analystURL, RedisURL: u.cfg.stores.RedisURL,
+		PID: os.Getpid(), BaseURL: base, AdminURL: u.api.adminURL, ClickHouseURL: u.cfg.stores.ClickHouseURL, AnalystURL: u.analystURL, RedisURL: u.cfg.stores.RedisURL,
 		Processes: map[string]int{"worker": u.worker.PID()},
 	}
 	if u.redis != nil {

@@ -58,7 +58,7 @@ func (c *cli) work() *cobra.Command {
 			}
 			if admin != "" {
 				failed := make(chan error, 1)
-				operators, err := startAdmin(admin, stores.checks(), registry, failed)
+				operators, _, err := startAdmin(admin, stores.checks(), registry, failed)
 				if err != nil {
 					return err
 				}

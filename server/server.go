@@ -174,13 +174,15 @@ const (
 func (s *Server) identify(c *fiber.Ctx) error {
 	id := c.Get(fiber.HeaderXRequestID)
 	if !saneRequestID(id) {
-		id = uuid.Must(uuid.NewV7()).String()
+		id = newRequestID()
 	}
 	id = strings.Clone(id)
 	c.Locals(requestLocal, id)
 	c.Set(fiber.HeaderXRequestID, id)
 	return c.Next()
 }
+
+func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }
 
 func saneRequestID(id string) bool {
 	if len(id) < 8 || len(id) > 128 {

@@ -14,6 +14,7 @@ import (
 type Runtime struct {
 	PID           int    `json:"pid"`
 	BaseURL       string `json:"base_url"`
+	AdminURL      string `json:"admin_url,omitempty"` // empty without --admin-listen
 	ClickHouseURL string `json:"clickhouse_url"`
 	AnalystURL    string `json:"analyst_url"`
 	RedisURL      string `json:"redis_url"`

@@ -76,6 +76,7 @@ type Admission struct {
 	Remaining *int64
 
 	idempotencyKey string
+	tier           account.Tier
 }
 
 // Admit charges a cold call, makes its job and, unless one is under way for the
@@ -87,7 +88,7 @@ func (m *Meter) Admit(ctx context.Context, req AdmitRequest) (Admission, error) 
 	a := Admission{
 		// A version 7 id says when it was made.
 		JobID: uuid.Must(uuid.NewV7()).String(), AccountID: req.Account.ID, KeyID: req.KeyID, Domain: req.Domain,
-		CreatedAt: now, idempotencyKey: req.IdempotencyKey,
+		CreatedAt: now, idempotencyKey: req.IdempotencyKey, tier: req.Account.Tier,
 	}
 	newRun := queue.NewRunID()
 	reply, err := m.runAdmit(ctx, req, a, newRun)
@@ -145,7 +146,7 @@ func (m *Meter) Replay(ctx context.Context, req AdmitRequest) (a Admission, foun
 	}
 	return Admission{
 		JobID: fields["job"], RunID: fields["run"], AccountID: req.Account.ID, KeyID: req.KeyID, Domain: req.Domain,
-		CreatedAt: time.UnixMilli(at).UTC(), Replayed: true, idempotencyKey: req.IdempotencyKey,
+		CreatedAt: time.UnixMilli(at).UTC(), Replayed: true, idempotencyKey: req.IdempotencyKey, tier: req.Account.Tier,
 	}, true, nil
 }
 
@@ -163,7 +164,7 @@ func (m *Meter) Refund(ctx context.Context, a Admission) error {
 		return fmt.Errorf("refund job %s: %w", a.JobID, err)
 	}
 	if n == 1 {
-		m.markDirty(monthOf(a.AccountID, a.CreatedAt), "")
+		m.markDirty(monthOf(a.AccountID, a.CreatedAt), a.tier)
 	}
 	return nil
 }

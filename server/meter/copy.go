@@ -14,14 +14,11 @@ import (
 	"companyscore/server/account"
 )
 
-// markDirty has the counts of a month copied to the ledger. An empty tier keeps
-// the one known.
+// markDirty has the counts of a month copied to the ledger.
 func (m *Meter) markDirty(key month, tier account.Tier) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if _, known := m.dirty[key]; !known || tier != "" {
-		m.dirty[key] = tier
-	}
+	m.dirty[key] = tier
 }
 
 // copy brings the ledger up to date: the cold calls that wait in Redis, of all

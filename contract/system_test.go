@@ -1,0 +1,359 @@
+package contract
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/openapi3filter"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+
+	"companyscore/internal/config"
+	"companyscore/server/openapi"
+)
+
+// binary is the program under test, built once.
+var binary = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "companyscore-contract-")
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "companyscore")
+	cmd := exec.Command("go", "build", "-o", path, "companyscore")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return path, nil
+})
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if path, err := binary(); err == nil {
+		os.RemoveAll(filepath.Dir(path))
+	}
+	os.Exit(code)
+}
+
+// system is a running `up` of its own.
+type system struct {
+	binary, data, base, admin string
+	runtime                   *config.Runtime
+	log                       *bytes.Buffer
+}
+
+// startLimit bounds how long an `up` may take until it serves.
+const startLimit = time.Minute
+
+// start starts an `up` with a file of limits, and ends it with the test.
+func start(t *testing.T, tiers string) *system {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Paths of unix sockets are short, so the directory is not the test's own.
+	dir, err := os.MkdirTemp("", "cs-contract-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &system{binary: path, data: filepath.Join(dir, "data"), log: new(bytes.Buffer)}
+	args := []string{"up", "--data", s.data, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--sources", "facts"}
+	if tiers != "" {
+		file := filepath.Join(dir, "tiers.yaml")
+		if err := os.WriteFile(file, []byte(tiers), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--tiers", file)
+	}
+	cmd := exec.Command(path, args...)
+	stderr, err := os.Create(filepath.Join(dir, "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = stderr
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		watchdog := time.AfterFunc(startLimit, func() { _ = cmd.Process.Kill() })
+		defer watchdog.Stop()
+		if err := cmd.Wait(); err != nil && !t.Failed() {
+			t.Errorf("up ended with %v", err)
+		}
+		stderr.Close()
+		if t.Failed() {
+			text, _ := os.ReadFile(stderr.Name())
+			t.Logf("log of up:\n%s", tail(text, 4000))
+		}
+		os.RemoveAll(dir)
+	})
+	watchdog := time.AfterFunc(startLimit, func() { _ = cmd.Process.Kill() })
+	defer watchdog.Stop()
+	lines := bufio.NewScanner(stdout)
+	for lines.Scan() {
+		if strings.HasPrefix(lines.Text(), "ready ") {
+			break
+		}
+	}
+	go io.Copy(io.Discard, stdout) // the rest of its greeting
+	if s.runtime, err = config.ReadRuntime(s.data); err != nil {
+		text, _ := os.ReadFile(stderr.Name())
+		t.Fatalf("up does not serve: %v\n%s", err, text)
+	}
+	s.base, s.admin = s.runtime.BaseURL, s.runtime.AdminURL
+	return s
+}
+
+func tail(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
+
+// cli runs a command of the program and returns what it printed.
+func (s *system) cli(t *testing.T, args ...string) string {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, s.binary, append(args, "--data", s.data)...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("companyscore %s: %v\n%s", strings.Join(args, " "), err, stderr.Bytes())
+	}
+	return string(out)
+}
+
+// signal sends a signal to a child of the `up`.
+func (s *system) signal(t *testing.T, child string, sig syscall.Signal) {
+	t.Helper()
+	if err := syscall.Kill(s.runtime.Processes[child], sig); err != nil {
+		t.Fatalf("signal %s: %v", child, err)
+	}
+}
+
+// pause stops a child for the rest of the test.
+func (s *system) pause(t *testing.T, child string) {
+	t.Helper()
+	s.signal(t, child, syscall.SIGSTOP)
+	t.Cleanup(func() { s.signal(t, child, syscall.SIGCONT) })
+}
+
+// customer is an account with a key of each mode.
+type customer struct{ account, live, liveID, test string }
+
+// customer makes an account of a tier.
+func (s *system) customer(t *testing.T, tier string) customer {
+	t.Helper()
+	var account struct {
+		ID string `json:"account_id"`
+	}
+	decode(t, s.cli(t, "account", "create", "--name", t.Name(), "--tier", tier, "--json"), &account)
+	c := customer{account: account.ID}
+	c.live, c.liveID = s.key(t, account.ID, "live")
+	c.test, _ = s.key(t, account.ID, "test")
+	return c
+}
+
+func (s *system) key(t *testing.T, account, mode string) (raw, id string) {
+	t.Helper()
+	var key struct {
+		ID  string `json:"key_id"`
+		Raw string `json:"api_key"`
+	}
+	decode(t, s.cli(t, "key", "create", "--account", account, "--mode", mode, "--json"), &key)
+	return key.Raw, key.ID
+}
+
+func decode(t *testing.T, text string, into any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), into); err != nil {
+		t.Fatalf("read %q: %v", text, err)
+	}
+}
+
+// reply is an answer of the interface.
+type reply struct {
+	status int
+	header http.Header
+	raw    string
+	body   map[string]any
+}
+
+// at returns what lies at a path of keys, such as "universe.count"; nil if nothing does.
+func (r reply) at(path string) any {
+	var v any = r.body
+	for key := range strings.SplitSeq(path, ".") {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[key]
+	}
+	return v
+}
+
+func (r reply) text(path string) string    { s, _ := r.at(path).(string); return s }
+func (r reply) number(path string) float64 { n, _ := r.at(path).(float64); return n }
+func (r reply) list(path string) []any     { l, _ := r.at(path).([]any); return l }
+
+var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 600, DisableCompression: true}}
+
+// call makes a request and holds the answer against the OpenAPI document. Headers
+// are pairs of name and value; the body may be empty.
+func (s *system) call(t *testing.T, method, path, key, body string, headers ...string) reply {
+	t.Helper()
+	var reader io.Reader
+	if body != "" {
+		reader = strings.NewReader(body)
+	}
+	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key != "" {
+		req.Header.Set("X-API-Key", key)
+	}
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i+1 < len(headers); i += 2 {
+		req.Header.Set(headers[i], headers[i+1])
+	}
+	res, err := client.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := reply{status: res.StatusCode, header: res.Header, raw: string(raw)}
+	if len(raw) > 0 && strings.HasPrefix(res.Header.Get("Content-Type"), "application/json") && res.Header.Get("Content-Encoding") == "" {
+		if err := json.Unmarshal(raw, &r.body); err != nil {
+			t.Errorf("%s %s: body is no JSON: %q", method, path, raw)
+		}
+		checkDocument(t, req, res, raw)
+	}
+	if r.header.Get("X-Request-Id") == "" {
+		t.Errorf("%s %s: no X-Request-Id", method, path)
+	}
+	if r.status >= 400 && (r.text("error") == "" || r.text("message") == "") {
+		t.Errorf("%s %s: error %d without error and message: %q", method, path, r.status, raw)
+	}
+	return r
+}
+
+func (s *system) get(t *testing.T, path, key string, headers ...string) reply {
+	t.Helper()
+	return s.call(t, http.MethodGet, path, key, "", headers...)
+}
+
+func (s *system) post(t *testing.T, key, body string, headers ...string) reply {
+	t.Helper()
+	return s.call(t, http.MethodPost, "/v1/score", key, body, headers...)
+}
+
+func (s *system) score(t *testing.T, key, domain string, headers ...string) reply {
+	t.Helper()
+	return s.post(t, key, `{"domain":"`+domain+`"}`, headers...)
+}
+
+// wants fails the test unless the answer has the status and, for errors, the code.
+func (r reply) wants(t *testing.T, status int, code string) reply {
+	t.Helper()
+	if r.status != status || status >= 400 && r.text("error") != code {
+		t.Fatalf("answered %d %s, want %d %s", r.status, r.raw, status, code)
+	}
+	return r
+}
+
+// poll polls a job until it is settled.
+func (s *system) poll(t *testing.T, key, job string) reply {
+	t.Helper()
+	var r reply
+	eventually(t, "the job is settled", func() bool {
+		r = s.get(t, "/v1/jobs/"+job, key).wants(t, 200, "")
+		return r.text("status") != "pending"
+	})
+	return r
+}
+
+// scored has a company scored and returns the settled job.
+func (s *system) scored(t *testing.T, key, domain string) reply {
+	t.Helper()
+	r := s.score(t, key, domain).wants(t, 202, "")
+	r = s.poll(t, key, r.text("job_id"))
+	if r.text("status") != "complete" {
+		t.Fatalf("the run of %s: %s", domain, r.raw)
+	}
+	return r
+}
+
+// eventually waits until something is so.
+func eventually(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	deadline := time.After(time.Minute)
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatalf("it never came that %s", what)
+		}
+	}
+}
+
+// document is the OpenAPI document with the routes in it.
+var document = sync.OnceValues(func() (routers.Router, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(openapi.Document)
+	if err != nil {
+		return nil, err
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		return nil, err
+	}
+	return gorillamux.NewRouter(doc)
+})
+
+// checkDocument holds an answer against the OpenAPI document. Addresses that are
+// not in it are none of its business.
+func checkDocument(t *testing.T, req *http.Request, res *http.Response, body []byte) {
+	t.Helper()
+	router, err := document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	route, params, err := router.FindRoute(req)
+	if err != nil {
+		return
+	}
+	input := &openapi3filter.ResponseValidationInput{
+		RequestValidationInput: &openapi3filter.RequestValidationInput{Request: req, PathParams: params, Route: route},
+		Status:                 res.StatusCode, Header: res.Header,
+		Options: &openapi3filter.Options{IncludeResponseStatus: true, AuthenticationFunc: openapi3filter.NoopAuthenticationFunc},
+	}
+	input.SetBodyBytes(body)
+	if err := openapi3filter.ValidateResponse(t.Context(), input); err != nil {
+		t.Errorf("%s %s: the answer %d is not as described: %v", req.Method, req.URL.Path, res.StatusCode, err)
+	}
+}
