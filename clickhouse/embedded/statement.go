@@ -105,7 +105,7 @@ func parseInsert(src string, st statement, lex *lexer) (statement, error) {
 			return st, newException(codeSyntaxError, "Syntax error (Multi-statements are not allowed): failed at position %d", tok.pos+1)
 		case tok.isMark(';'):
 			end = min(end, tok.pos)
-		case tok.is("INFILE"):
+		case tok.is("FROM") && lex.peek().is("INFILE"):
 			return st, newException(codeNotImplemented, "INSERT FROM INFILE is not allowed: send the data with the request")
 		case depth > 0:
 		case tok.is("SETTINGS"):
