@@ -47,6 +47,9 @@ func openEngine(library, path string) (*engine, error) {
 		}
 		return nil, fmt.Errorf("lock data directory: %w", err)
 	}
+	if err := removeDropped(path); err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
 	e := &engine{lib: lib, path: path, lock: lock}
 	if e.control, err = e.open(session{}, "", ""); err == nil {
 		var out []byte

@@ -1,9 +1,12 @@
 package testenv_test
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
+	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -72,6 +75,27 @@ func TestCrashesAmongInsertsLoseNothingAcknowledged(t *testing.T) {
 			t.Fatalf("crash %d: %d rows of %d acknowledged and %d sent (%v)", round, rows, acknowledged.Load(), next.Load(), err)
 		}
 	}
+}
+
+// The library removes no files of dropped tables; the next start does, and
+// touches no others.
+func TestFilesOfDroppedTablesAreRemovedAtTheNextStart(t *testing.T) {
+	t.Parallel()
+	s := testenv.StartClickHouse(t)
+	for _, name := range []string{"kept", "dropped"} {
+		mustQuery(t, s, "CREATE TABLE "+name+" (a UInt64, b String) ENGINE = MergeTree ORDER BY a")
+		mustQuery(t, s, "INSERT INTO "+name+" SELECT number, randomString(100) FROM numbers(50000)")
+	}
+	path := mustQuery(t, s, "SELECT data_paths[1] FROM system.tables WHERE name = 'dropped'")
+	mustQuery(t, s, "DROP TABLE dropped SYNC")
+	s.Restart(t)
+	if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("files of the dropped table are still in %s (%v)", path, err)
+	}
+	if got := mustQuery(t, s, "SELECT count() FROM kept"); got != "50000" {
+		t.Errorf("the other table has %s rows", got)
+	}
+	mustQuery(t, s, "CREATE TABLE dropped (a UInt64) ENGINE = MergeTree ORDER BY a")
 }
 
 func mustQuery(t *testing.T, s *testenv.ClickHouseServer, q string) string {
