@@ -15,6 +15,7 @@ import (
 	"companyscore/internal/config"
 	"companyscore/internal/queue"
 	"companyscore/server"
+	"companyscore/server/cache"
 	"companyscore/universe/published"
 )
 
@@ -77,6 +78,24 @@ func collectQueue(registry *prometheus.Registry, q *queue.Queue) {
 			return 0, err
 		}
 		return time.Since(oldest).Seconds(), err
+	})
+}
+
+// collectCache has hits by tier and the size of the scores in memory read.
+func collectCache(registry *prometheus.Registry, c *cache.Cache) {
+	for tier, name := range map[cache.Tier]string{cache.Memory: "memory", cache.Redis: "redis", cache.ClickHouse: "clickhouse"} {
+		registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "companyscore_cache_answers_total", Help: "Lookups of scores by the tier that answered. Answers from memory that needed nothing else are requests of tier l1.",
+			ConstLabels: prometheus.Labels{"tier": name},
+		}, func() float64 { return float64(c.Hits(tier)) }))
+	}
+	gauge(registry, "companyscore_cache_entries", "Scores in memory.", func(context.Context) (float64, error) {
+		entries, _ := c.Size()
+		return float64(entries), nil
+	})
+	gauge(registry, "companyscore_cache_bytes", "Bytes that scores in memory take.", func(context.Context) (float64, error) {
+		_, bytes := c.Size()
+		return float64(bytes), nil
 	})
 }
 

@@ -17,6 +17,7 @@ import (
 	"companyscore/internal/redis"
 	"companyscore/server"
 	"companyscore/server/account"
+	"companyscore/server/cache"
 	"companyscore/server/job"
 	"companyscore/server/meter"
 	"companyscore/universe/published"
@@ -25,6 +26,7 @@ import (
 var (
 	_ server.Keys     = (*account.Directory)(nil)
 	_ server.Scores   = (*clickhouse.Scores)(nil)
+	_ cache.Store     = (*clickhouse.Scores)(nil)
 	_ server.Meter    = (*meter.Meter)(nil)
 	_ server.Jobs     = (*job.Jobs)(nil)
 	_ server.Universe = (*published.Follower)(nil)
@@ -72,6 +74,9 @@ func checkServe(listen, admin, tiers string) (meter.Limits, error) {
 	return limits, errors.Join(append(faults, err)...)
 }
 
+// cacheBytes bounds the scores held in memory: some 1.5 million.
+const cacheBytes = 512 << 20
+
 // api is a running HTTP interface.
 type api struct {
 	address   string
@@ -82,6 +87,7 @@ type api struct {
 	directory *account.Directory
 	scores    *clickhouse.Scores
 	universe  *published.Follower
+	cache     *cache.Cache
 	unheard   context.CancelFunc // ends listening to events
 	listening sync.WaitGroup
 	failed    chan error
@@ -106,11 +112,13 @@ func startAPI(ctx context.Context, stores *stores, limits meter.Limits, listen, 
 		universe:  published.Follow(ctx, stores.redis, logger),
 		failed:    make(chan error, 2),
 	}
+	a.cache = cache.New(cacheBytes, stores.redis, a.scores, logger)
 	registry := newRegistry()
+	collectCache(registry, a.cache)
 	collectQueue(registry, queue)
 	collectUniverse(registry, a.universe)
 	a.server, err = server.New(server.Config{
-		Keys: a.directory, Scores: a.scores, Universe: a.universe, Meter: a.meter,
+		Keys: a.directory, Scores: a.scores, Cache: a.cache, Universe: a.universe, Meter: a.meter,
 		Jobs: job.New(stores.redis, queue, job.WithHistory(a.scores)), Queue: queue, Metrics: registry, Logger: logger,
 	})
 	if err != nil {
@@ -118,7 +126,7 @@ func startAPI(ctx context.Context, stores *stores, limits meter.Limits, listen, 
 	}
 	hearing, unheard := context.WithCancel(context.WithoutCancel(ctx))
 	a.unheard = unheard
-	a.listening.Go(func() { redis.Subscribe(hearing, stores.redis, a.heard, a.directory.Doubt) })
+	a.listening.Go(func() { redis.Subscribe(hearing, stores.redis, a.heard, a.missed) })
 	go func() { a.failed <- a.server.Serve(ln) }()
 	if admin != "" {
 		bound := ""
@@ -140,7 +148,15 @@ func (a *api) heard(e redis.Event) {
 		}
 	case redis.AccountChanged:
 		a.directory.ForgetAccount(e.Name)
+	case redis.ScoreStored:
+		a.cache.Drop(e.Name)
 	}
+}
+
+// missed doubts everything remembered, since news of it may have been lost.
+func (a *api) missed() {
+	a.directory.Doubt()
+	a.cache.DropAll()
 }
 
 // wait returns when ctx ends and everything under way is done, or when serving fails.

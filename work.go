@@ -5,18 +5,34 @@ import (
 	"errors"
 	"fmt"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"companyscore/clickhouse"
 	"companyscore/internal/config"
+	"companyscore/internal/latest"
 	"companyscore/internal/queue"
+	"companyscore/internal/redis"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
 	"companyscore/scoring/worker"
 	"companyscore/server/meter"
 )
 
-var _ worker.History = (*clickhouse.Scores)(nil)
+// records are where a worker's scores go: ClickHouse, which keeps all, and then
+// Redis, from where servers read the newest.
+type records struct {
+	*clickhouse.Scores
+	redis goredis.UniversalClient
+}
+
+// Publish keeps the record for readers and tells them of it.
+func (r records) Publish(ctx context.Context, rec scoring.Record) error {
+	if err := latest.Put(ctx, r.redis, rec); err != nil {
+		return err
+	}
+	return redis.Announce(ctx, r.redis, redis.Event{Kind: redis.ScoreStored, Name: rec.Domain})
+}
 
 // knownSources are the data sources there are, by name.
 var knownSources = []string{scoring.FactsSource}
@@ -51,7 +67,7 @@ func (c *cli) work() *cobra.Command {
 			}
 			scores := clickhouse.NewScores(stores.db, clickhouse.WriterConfig{})
 			registry := newRegistry()
-			w := worker.New([]source.Source{source.Facts{Store: clickhouse.NewFacts(stores.db)}}, scores, registry, c.logger)
+			w := worker.New([]source.Source{source.Facts{Store: clickhouse.NewFacts(stores.db)}}, records{scores, stores.redis}, registry, c.logger)
 			server, err := queue.NewServer(q, queue.ServerConfig{Log: stores.db, Concurrency: concurrency})
 			if err != nil {
 				return &usageError{err}

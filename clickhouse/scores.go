@@ -14,6 +14,7 @@ import (
 var (
 	scoreInsert    = sql.Query("score_insert")
 	scoreHead      = sql.Query("score_head")
+	scoreHeads     = sql.Query("score_heads")
 	scoreRecord    = sql.Query("score_record")
 	scoreReference = sql.Query("score_reference")
 	scoreFresh     = sql.Query("score_fresh")
@@ -157,6 +158,20 @@ func (s *Scores) LatestHead(ctx context.Context, domain string) (scoring.Record,
 		return scoring.Record{}, fmt.Errorf("latest score of %s: %w", domain, err)
 	}
 	return row.record(), nil
+}
+
+// LatestHeads is LatestHead for several companies, in one query; those never
+// scored are left out. The text of all domains must fit into a request: a thousand do.
+func (s *Scores) LatestHeads(ctx context.Context, domains []string) (map[string]scoring.Record, error) {
+	var rows []headRow
+	if err := s.db.list(ctx, &rows, scoreHeads, ch.Named("domains", domains)); err != nil {
+		return nil, fmt.Errorf("latest scores of %d companies: %w", len(domains), err)
+	}
+	records := make(map[string]scoring.Record, len(rows))
+	for i := range rows {
+		records[rows[i].Domain] = rows[i].record()
+	}
+	return records, nil
 }
 
 // Latest returns the newest record of a company, whole, or scoring.ErrNotFound.

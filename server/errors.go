@@ -98,7 +98,7 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 	}
 	c.Set(fiber.HeaderCacheControl, noStore)
 	if requestID(c) == "" { // refused before any handler saw it
-		c.Set(fiber.HeaderXRequestID, newRequestID())
+		c.Set(fiber.HeaderXRequestID, string(appendRequestID(nil, s.now())))
 	}
 	return c.Status(p.Status).JSON(api.Error{Code: p.Code, Message: p.Message, Reason: p.Reason, Tier: string(p.Tier)})
 }

@@ -2,13 +2,11 @@ package server
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 
-	"companyscore/scoring"
 	"companyscore/server/account"
 	"companyscore/server/api"
 	"companyscore/server/sandbox"
@@ -42,12 +40,12 @@ func (s *Server) getHistory(c *fiber.Ctx) error {
 	}
 	if len(records) == 0 {
 		// Past the end of a history is an empty page; without any history there is none.
-		_, err := s.Scores.LatestHead(ctx, domain)
-		switch {
-		case errors.Is(err, scoring.ErrNotFound):
-			return &errNoHistory
-		case err != nil:
+		entry, err := s.Cache.Fresh(ctx, domain)
+		if err != nil {
 			return err
+		}
+		if !entry.Found() {
+			return &errNoHistory
 		}
 	}
 	return s.send(c, api.NewHistory(domain, page, records), answer{tier: tierClickHouse, maxAge: historyAge})

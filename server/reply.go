@@ -7,9 +7,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp"
+
+	"companyscore/server/cache"
 )
 
 // noStore keeps what must always be asked for anew out of caches.
@@ -22,6 +23,7 @@ type tier string
 const (
 	tierNone       tier = "none"
 	tierSandbox    tier = "sandbox"    // canned data
+	tierMemory     tier = "l1"         // held in memory for this company
 	tierTable      tier = "table"      // held in memory for all callers
 	tierRedis      tier = "redis"      // read from Redis
 	tierClickHouse tier = "clickhouse" // read from ClickHouse
@@ -29,10 +31,15 @@ const (
 
 const tierLocal = "tier"
 
+const headerServerTiming = "Server-Timing"
+
+// tierOfCache names the tiers of the cache as they are sent.
+var tierOfCache = map[cache.Tier]tier{cache.Memory: tierMemory, cache.Redis: tierRedis, cache.ClickHouse: tierClickHouse}
+
 // mark notes what answered the request.
 func mark(c *fiber.Ctx, t tier) {
 	c.Locals(tierLocal, t)
-	c.Set("Server-Timing", string(t))
+	c.Set(headerServerTiming, string(t))
 }
 
 func tierOf(c *fiber.Ctx) tier {
@@ -73,7 +80,7 @@ func (s *Server) send(c *fiber.Ctx, body any, a answer) error {
 
 func (s *Server) sendRendered(c *fiber.Ctx, r rendered, a answer) error {
 	mark(c, a.tier)
-	c.Set(fiber.HeaderCacheControl, "private, max-age="+strconv.Itoa(int(a.maxAge/time.Second)))
+	c.Set(fiber.HeaderCacheControl, cacheControl(a.maxAge))
 	c.Set(fiber.HeaderETag, r.tag)
 	if matches(c.Get(fiber.HeaderIfNoneMatch), r.tag) {
 		c.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
@@ -83,9 +90,13 @@ func (s *Server) sendRendered(c *fiber.Ctx, r rendered, a answer) error {
 	return c.Send(r.body)
 }
 
+func cacheControl(maxAge time.Duration) string {
+	return "private, max-age=" + strconv.Itoa(int(maxAge/time.Second))
+}
+
 // entityTag is a strong tag: other bytes, other tag.
 func entityTag(body []byte) string {
-	return fmt.Sprintf(`"%016x"`, xxhash.Sum64(body))
+	return string(appendTag(nil, body))
 }
 
 // matches reports whether an If-None-Match header names the tag, in whatever

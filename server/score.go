@@ -13,9 +13,9 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"companyscore/scoring"
 	"companyscore/server/account"
 	"companyscore/server/api"
+	"companyscore/server/cache"
 	"companyscore/server/job"
 	"companyscore/server/meter"
 	"companyscore/server/sandbox"
@@ -24,23 +24,29 @@ import (
 // scoreAge is how long a score may be used without asking again.
 const scoreAge = 30 * time.Second
 
-func (s *Server) scoreBody(rec scoring.Record, who account.Caller) api.Score {
-	body := api.Score{
-		Domain: rec.Domain, ScoredAt: api.Time(rec.ScoredAt), Rating: rec.Rating,
-		Composite: rec.Composite, ScalePremium: rec.ScalePremium, Buckets: rec.Buckets,
-		Caller: api.Caller{
-			Tier: string(who.Account.Tier), CacheStatus: api.Cached,
-			FreshnessWindowHours: s.Meter.Limits(who.Account.Tier).FreshnessWindow.Hours(),
-		},
+var scoreCacheControl = cacheControl(scoreAge)
+
+// scoreBody returns the body of a live score.
+func (s *Server) scoreBody(e cache.Entry, tier account.Tier) rendered {
+	var rank *api.Rank
+	if t := s.Universe.Tables(); t != nil {
+		percentile, size := t.Rank(e.Composite)
+		rank = &api.Rank{Percentile: percentile, CohortSize: size}
 	}
-	if who.Mode == account.Test {
-		rank := sandbox.Rank(rec.Composite)
-		body.Mode, body.Rank = api.Sandbox, &rank
-	} else if t := s.Universe.Tables(); t != nil {
-		percentile, size := t.Rank(rec.Composite)
-		body.Rank = &api.Rank{Percentile: percentile, CohortSize: size}
-	}
-	return body
+	body := api.AppendScore(nil, "", e.Head, rank, s.tails[tier])
+	return rendered{body: body, tag: entityTag(body)}
+}
+
+// cannedBody returns the body of a score of the sandbox.
+func (s *Server) cannedBody(domain string, tier account.Tier) rendered {
+	rec, _ := sandbox.Score(domain, s.now())
+	rank := sandbox.Rank(rec.Composite)
+	body := api.AppendScore(nil, api.Sandbox, api.ScoreHead(rec), &rank, s.tails[tier])
+	return rendered{body: body, tag: entityTag(body)}
+}
+
+func (s *Server) callerBody(tier account.Tier) api.Caller {
+	return api.Caller{Tier: string(tier), CacheStatus: api.Cached, FreshnessWindowHours: s.Meter.Limits(tier).FreshnessWindow.Hours()}
 }
 
 // postScore returns a stored score that is fresh enough for the caller, or
@@ -57,9 +63,7 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 	}
 	c.Set(fiber.HeaderCacheControl, noStore)
 	if who.Mode == account.Test {
-		rec, _ := sandbox.Score(domain, s.now())
-		mark(c, tierSandbox)
-		return c.JSON(s.scoreBody(rec, who))
+		return s.sendInline(c, s.cannedBody(domain, who.Account.Tier), tierSandbox)
 	}
 	tier := who.Account.Tier
 	if tier == account.Free {
@@ -84,16 +88,20 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 		return s.accepted(c, ctx, earlier)
 	}
 	if !forced {
-		rec, err := s.Scores.LatestHead(ctx, domain)
-		switch {
-		case errors.Is(err, scoring.ErrNotFound):
-		case err != nil:
+		oldest := admit.Now.Add(-s.Meter.Limits(tier).FreshnessWindow)
+		entry, from, err := s.Cache.Get(ctx, domain)
+		if err == nil && from != cache.ClickHouse && (!entry.Found() || entry.ScoredAt.Before(oldest)) {
+			// Nobody is charged for what was only remembered.
+			from = cache.ClickHouse
+			entry, err = s.Cache.Fresh(ctx, domain)
+		}
+		if err != nil {
 			return fmt.Errorf("%w: %w", &errEngine, err)
-		case admit.Now.Sub(rec.ScoredAt) <= s.Meter.Limits(tier).FreshnessWindow:
+		}
+		if entry.Found() && !entry.ScoredAt.Before(oldest) {
 			s.Meter.CountCached(who.Account)
 			s.setBudget(c, ctx, who.Account)
-			mark(c, tierClickHouse)
-			return c.JSON(s.scoreBody(rec, who))
+			return s.sendInline(c, s.scoreBody(entry, tier), tierOfCache[from])
 		}
 	}
 	admission, err := s.Meter.Admit(ctx, admit)
@@ -150,25 +158,31 @@ func (s *Server) getScore(c *fiber.Ctx) error {
 		return err
 	}
 	if who.Mode == account.Test {
-		rec, _ := sandbox.Score(domain, s.now())
-		return s.send(c, s.scoreBody(rec, who), answer{tier: tierSandbox, maxAge: scoreAge})
+		return s.sendRendered(c, s.cannedBody(domain, who.Account.Tier), answer{tier: tierSandbox, maxAge: scoreAge})
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
-	rec, err := s.Scores.LatestHead(ctx, domain)
-	if errors.Is(err, scoring.ErrNotFound) {
-		return &errNoScore
-	}
+	entry, from, err := s.Cache.Get(ctx, domain)
 	if err != nil {
 		return err
 	}
-	if err := s.send(c, s.scoreBody(rec, who), answer{tier: tierClickHouse, maxAge: scoreAge}); err != nil {
+	if !entry.Found() {
+		return &errNoScore
+	}
+	if err := s.sendRendered(c, s.scoreBody(entry, who.Account.Tier), answer{tier: tierOfCache[from], maxAge: scoreAge}); err != nil {
 		return err
 	}
 	if c.Response().StatusCode() == fiber.StatusOK {
 		s.Meter.CountCached(who.Account)
 	}
 	return nil
+}
+
+// sendInline answers a POST with a score.
+func (s *Server) sendInline(c *fiber.Ctx, r rendered, from tier) error {
+	mark(c, from)
+	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	return c.Send(r.body)
 }
 
 type scoreRequest struct {

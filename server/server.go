@@ -14,13 +14,13 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/recover"
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
 	"companyscore/scoring"
 	"companyscore/server/account"
 	"companyscore/server/api"
+	"companyscore/server/cache"
 	"companyscore/server/job"
 	"companyscore/server/meter"
 	"companyscore/universe"
@@ -29,15 +29,14 @@ import (
 // Keys tells who calls. See account.Directory.
 type Keys interface {
 	Verify(ctx context.Context, raw string) (account.Caller, error)
+	// Peek returns the caller behind a key if that is known without asking anyone.
+	Peek(raw []byte, now time.Time) *account.Caller
 }
 
-// Scores reads stored scores. LatestHead returns the newest record of a domain
-// without its signals, or scoring.ErrNotFound.
-//
-// Latest returns that record whole. History returns records older than an
+// Scores reads stored records. Latest returns the newest of a domain with its
+// signals, or scoring.ErrNotFound. History returns records older than an
 // instant (all when it is zero), newest first, at most limit.
 type Scores interface {
-	LatestHead(ctx context.Context, domain string) (scoring.Record, error)
 	Latest(ctx context.Context, domain string) (scoring.Record, error)
 	History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error)
 	// Standing returns the newest record and the one that statistics made of what
@@ -76,6 +75,7 @@ type Queue interface {
 type Config struct {
 	Keys     Keys
 	Scores   Scores
+	Cache    *cache.Cache
 	Universe Universe
 	Meter    Meter
 	Jobs     Jobs
@@ -88,7 +88,7 @@ type Config struct {
 func (c Config) Validate() error {
 	var faults []error
 	for name, missing := range map[string]bool{
-		"Keys": c.Keys == nil, "Scores": c.Scores == nil, "Universe": c.Universe == nil, "Meter": c.Meter == nil,
+		"Keys": c.Keys == nil, "Scores": c.Scores == nil, "Cache": c.Cache == nil, "Universe": c.Universe == nil, "Meter": c.Meter == nil,
 		"Jobs": c.Jobs == nil, "Queue": c.Queue == nil, "Metrics": c.Metrics == nil, "Logger": c.Logger == nil,
 	} {
 		if missing {
@@ -111,6 +111,8 @@ type Server struct {
 	app          *fiber.App
 	now          func() time.Time
 	metrics      *metrics
+	hotMetrics   hotMetrics
+	tails        map[account.Tier][]byte // of score bodies
 	signals      rendered
 	movers       moversCache
 	distribution distributionCache
@@ -121,11 +123,15 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	m := newMetrics(cfg.Metrics)
 	signals, err := render(api.NewSignals())
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Config: cfg, logger: cfg.Logger, now: time.Now, metrics: newMetrics(cfg.Metrics), signals: signals}
+	s := &Server{Config: cfg, logger: cfg.Logger, now: time.Now, metrics: m, hotMetrics: newHotMetrics(m), signals: signals, tails: make(map[account.Tier][]byte)}
+	for _, tier := range account.Tiers {
+		s.tails[tier] = api.ScoreTail(s.callerBody(tier))
+	}
 	s.app = fiber.New(fiber.Config{
 		AppName:               "companyscore",
 		DisableStartupMessage: true,
@@ -157,11 +163,13 @@ func New(cfg Config) (*Server, error) {
 	s.addDocs()
 	known := s.app.Server().Handler
 	s.app.Server().Handler = func(c *fasthttp.RequestCtx) {
-		if slices.Contains(fiber.DefaultMethods, string(c.Method())) {
+		switch {
+		case s.hot(c):
+		case slices.Contains(fiber.DefaultMethods, string(c.Method())):
 			known(c)
-			return
+		default:
+			s.refuseMethod(c) // Fiber would answer with a text of its own
 		}
-		s.refuseMethod(c) // Fiber would answer with a text of its own
 	}
 	return s, nil
 }
@@ -193,26 +201,12 @@ const (
 func (s *Server) identify(c *fiber.Ctx) error {
 	id := c.Get(fiber.HeaderXRequestID)
 	if !saneRequestID(id) {
-		id = newRequestID()
+		id = string(appendRequestID(nil, s.now()))
 	}
 	id = strings.Clone(id)
 	c.Locals(requestLocal, id)
 	c.Set(fiber.HeaderXRequestID, id)
 	return c.Next()
-}
-
-func newRequestID() string { return uuid.Must(uuid.NewV7()).String() }
-
-func saneRequestID(id string) bool {
-	if len(id) < 8 || len(id) > 128 {
-		return false
-	}
-	for _, b := range []byte(id) {
-		if !('a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '-' || b == '_' || b == '.') {
-			return false
-		}
-	}
-	return true
 }
 
 func requestID(c *fiber.Ctx) string {

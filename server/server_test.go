@@ -9,12 +9,15 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"companyscore/server/account"
 	"companyscore/server/api"
+	"companyscore/server/cache"
 	"companyscore/server/job"
+	"companyscore/server/meter"
 	"companyscore/universe"
 )
 
@@ -25,19 +28,31 @@ type panicking struct{}
 
 func (panicking) Verify(context.Context, string) (account.Caller, error) { panic("boom") }
 
+func (panicking) Peek([]byte, time.Time) *account.Caller { return nil }
+
 // as is a directory that knows one caller.
 type as account.Caller
 
-func (a as) Verify(context.Context, string) (account.Caller, error) { return account.Caller(a), nil }
+func (a *as) Verify(context.Context, string) (account.Caller, error) {
+	return account.Caller(*a), nil
+}
+
+func (a *as) Peek([]byte, time.Time) *account.Caller { return (*account.Caller)(a) }
 
 type noTables struct{}
 
 func (noTables) Tables() *universe.Tables { return nil }
 
+// unlimited is a meter without limits.
+type unlimited struct{ Meter }
+
+func (unlimited) Limits(account.Tier) meter.Tier { return meter.Tier{FreshnessWindow: time.Hour} }
+func (unlimited) CountCached(account.Account)    {}
+
 func newServer(t *testing.T, keys Keys, log *bytes.Buffer) *Server {
 	t.Helper()
 	s, err := New(Config{
-		Keys: keys, Scores: struct{ Scores }{}, Universe: noTables{}, Meter: struct{ Meter }{}, Jobs: (*job.Jobs)(nil),
+		Keys: keys, Scores: struct{ Scores }{}, Cache: cache.New(1<<20, nil, nil, slog.New(slog.DiscardHandler)), Universe: noTables{}, Meter: unlimited{}, Jobs: (*job.Jobs)(nil),
 		Queue: struct{ Queue }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil {
@@ -85,7 +100,7 @@ func TestTestKeysNeverReachLiveTables(t *testing.T) {
 
 func TestUniverseThatIsNotCountedYet(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, as{Mode: account.Live, Account: account.Account{Tier: account.Starter}}, new(bytes.Buffer))
+	s := newServer(t, &as{Mode: account.Live, Account: account.Account{Tier: account.Starter}}, new(bytes.Buffer))
 	res, e := get(t, s, "/v1/distribution")
 	if res.StatusCode != 503 || e.Code != "universe not counted yet" || res.Header.Get("Retry-After") != "5" {
 		t.Errorf("answered %d %+v", res.StatusCode, e)
@@ -95,7 +110,7 @@ func TestUniverseThatIsNotCountedYet(t *testing.T) {
 func TestConfigNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	_, err := New(Config{})
-	for _, field := range []string{"Keys", "Scores", "Universe", "Meter", "Jobs", "Queue", "Metrics", "Logger"} {
+	for _, field := range []string{"Keys", "Scores", "Cache", "Universe", "Meter", "Jobs", "Queue", "Metrics", "Logger"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("New of nothing = %v, want %s named", err, field)
 		}

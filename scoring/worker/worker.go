@@ -21,6 +21,8 @@ import (
 type History interface {
 	// Write returns only when the record is durable. Writing it again replaces it.
 	Write(ctx context.Context, rec scoring.Record) error
+	// Publish gives a written record to those who read scores from memory.
+	Publish(ctx context.Context, rec scoring.Record) error
 	// Reference returns the record the momentum index compares with, nil if none.
 	Reference(ctx context.Context, domain string, now time.Time) (*scoring.Reference, error)
 }
@@ -88,6 +90,9 @@ func (w *Worker) run(ctx context.Context, run scoring.Run) (time.Time, error) {
 	}
 	if err := w.history.Write(ctx, rec); err != nil {
 		return time.Time{}, fmt.Errorf("store score of %s: %w", run.Domain, err)
+	}
+	if err := untilAnswered(ctx, func() error { return w.history.Publish(ctx, rec) }); err != nil {
+		return time.Time{}, fmt.Errorf("publish score of %s: %w", run.Domain, err)
 	}
 	w.logger.Debug("scored", "domain", rec.Domain, "run", run.ID, "composite", rec.Composite, "completeness", rec.CompletenessPct)
 	return rec.ScoredAt, nil

@@ -38,6 +38,19 @@ func (h *history) Write(_ context.Context, rec scoring.Record) error {
 	return nil
 }
 
+func (h *history) Publish(_ context.Context, rec scoring.Record) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.fails > 0 {
+		h.fails--
+		return errAway
+	}
+	if len(h.records) == 0 || h.records[len(h.records)-1].Domain != rec.Domain {
+		return errors.New("published before it was written")
+	}
+	return nil
+}
+
 func (h *history) Reference(context.Context, string, time.Time) (*scoring.Reference, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -2,10 +2,12 @@ package account
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -47,13 +49,12 @@ type Directory struct {
 	flight singleflight.Group
 
 	mu       sync.RWMutex
-	verdicts map[[32]byte]verdict
+	verdicts map[[32]byte]*verdict
 	// changes counts what was heard of, so that a lookup that began before is not
 	// remembered after.
 	changes uint64
-
-	usedMu sync.Mutex
-	used   map[string]time.Time
+	// unwritten are last uses of keys whose verdicts are gone.
+	unwritten map[string]time.Time
 
 	stop chan struct{}
 	done chan struct{}
@@ -65,6 +66,22 @@ type verdict struct {
 	at     time.Time
 	// doubted has it looked up again before its time.
 	doubted bool
+	// usedAt is when the key was last used, in unix milliseconds; 0 when that is
+	// written already.
+	usedAt atomic.Int64
+}
+
+// life is for how long the verdict is used without asking again.
+func (v *verdict) life() time.Duration {
+	if v.err != nil {
+		return unknownFor
+	}
+	return freshFor
+}
+
+// good reports whether a verdict of that age lets the key pass without another look.
+func (v *verdict) good(now time.Time) bool {
+	return v.err == nil && !v.doubted && now.Sub(v.at) <= freshFor
 }
 
 // NewDirectory returns a directory over a store. Close it to have the last uses
@@ -72,7 +89,7 @@ type verdict struct {
 func NewDirectory(store Store, logger *slog.Logger) *Directory {
 	d := &Directory{
 		store: store, logger: logger, now: time.Now,
-		verdicts: make(map[[32]byte]verdict), used: make(map[string]time.Time),
+		verdicts: make(map[[32]byte]*verdict), unwritten: make(map[string]time.Time),
 		stop: make(chan struct{}), done: make(chan struct{}),
 	}
 	go d.writeUses()
@@ -89,18 +106,15 @@ func (d *Directory) Verify(ctx context.Context, raw string) (Caller, error) {
 	}
 	now := d.now()
 	d.mu.RLock()
-	v, known := d.verdicts[hash]
+	v := d.verdicts[hash]
+	fresh := v != nil && !v.doubted && now.Sub(v.at) <= v.life()
 	d.mu.RUnlock()
-	life := freshFor
-	if v.err != nil {
-		life = unknownFor
-	}
-	if age := now.Sub(v.at); !known || age > life || v.doubted {
+	if !fresh {
 		asked, err := d.ask(ctx, hash, now)
 		switch {
 		case err == nil:
 			v = asked
-		case !known || age > staleFor:
+		case v == nil || now.Sub(v.at) > staleFor:
 			return Caller{}, err
 		}
 	}
@@ -110,15 +124,31 @@ func (d *Directory) Verify(ctx context.Context, raw string) (Caller, error) {
 	if v.caller.Mode != mode {
 		return Caller{}, ErrNotFound
 	}
-	d.usedMu.Lock()
-	d.used[v.caller.KeyID] = now
-	d.usedMu.Unlock()
+	v.usedAt.Store(now.UnixMilli())
 	return v.caller, nil
+}
+
+// Peek is Verify for a key whose verdict is at hand and good. It asks nobody and
+// allocates nothing; when it returns nil ask Verify. The caller must not be changed.
+func (d *Directory) Peek(raw []byte, now time.Time) *Caller {
+	if len(raw) != keyLen {
+		return nil
+	}
+	hash := sha256.Sum256(raw)
+	d.mu.RLock()
+	v := d.verdicts[hash]
+	good := v != nil && v.good(now)
+	d.mu.RUnlock()
+	if !good {
+		return nil
+	}
+	v.usedAt.Store(now.UnixMilli())
+	return &v.caller
 }
 
 // ask looks a key up and remembers the verdict. One lookup serves all who wait
 // for the same key; it does not end when the first of them goes away.
-func (d *Directory) ask(ctx context.Context, hash [32]byte, now time.Time) (verdict, error) {
+func (d *Directory) ask(ctx context.Context, hash [32]byte, now time.Time) (*verdict, error) {
 	ch := d.flight.DoChan(string(hash[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeWait)
 		defer cancel()
@@ -127,7 +157,7 @@ func (d *Directory) ask(ctx context.Context, hash [32]byte, now time.Time) (verd
 		d.mu.RUnlock()
 		v, err := d.lookUp(ctx, hash)
 		if err != nil {
-			return verdict{}, fmt.Errorf("look up API key: %w", err)
+			return nil, fmt.Errorf("look up API key: %w", err)
 		}
 		v.at = now
 		d.remember(hash, v, before)
@@ -135,28 +165,29 @@ func (d *Directory) ask(ctx context.Context, hash [32]byte, now time.Time) (verd
 	})
 	select {
 	case r := <-ch:
-		return r.Val.(verdict), r.Err
+		v, _ := r.Val.(*verdict)
+		return v, r.Err
 	case <-ctx.Done():
-		return verdict{}, ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 
-func (d *Directory) lookUp(ctx context.Context, hash [32]byte) (verdict, error) {
+func (d *Directory) lookUp(ctx context.Context, hash [32]byte) (*verdict, error) {
 	key, err := d.store.KeyByHash(ctx, hash)
 	if errors.Is(err, ErrNotFound) {
-		return verdict{err: ErrNotFound}, nil
+		return &verdict{err: ErrNotFound}, nil
 	}
 	if err != nil {
-		return verdict{}, err
+		return nil, err
 	}
 	if !key.RevokedAt.IsZero() {
-		return verdict{err: ErrRevoked}, nil
+		return &verdict{err: ErrRevoked}, nil
 	}
 	acct, err := d.store.Account(ctx, key.AccountID)
 	if err != nil {
-		return verdict{}, err
+		return nil, err
 	}
-	return verdict{caller: Caller{Account: acct, KeyID: key.ID, Mode: key.Mode}}, nil
+	return &verdict{caller: Caller{Account: acct, KeyID: key.ID, Mode: key.Mode}}, nil
 }
 
 // Forget has a key looked up again, given by the SHA-256 of it.
@@ -164,7 +195,7 @@ func (d *Directory) Forget(hash [32]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.changes++
-	delete(d.verdicts, hash)
+	d.drop(hash)
 }
 
 // ForgetAccount has all keys of an account looked up again.
@@ -174,7 +205,7 @@ func (d *Directory) ForgetAccount(id string) {
 	d.changes++
 	for hash, v := range d.verdicts {
 		if v.caller.Account.ID == id {
-			delete(d.verdicts, hash)
+			d.drop(hash)
 		}
 	}
 }
@@ -185,14 +216,13 @@ func (d *Directory) Doubt() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.changes++
-	for hash, v := range d.verdicts {
+	for _, v := range d.verdicts {
 		v.doubted = true
-		d.verdicts[hash] = v
 	}
 }
 
 // remember keeps a verdict unless something was changed since it was asked for.
-func (d *Directory) remember(hash [32]byte, v verdict, changes uint64) {
+func (d *Directory) remember(hash [32]byte, v *verdict, changes uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.changes != changes {
@@ -201,11 +231,20 @@ func (d *Directory) remember(hash [32]byte, v verdict, changes uint64) {
 	if len(d.verdicts) >= verdictMax {
 		// Map order is random: this drops some entry, which costs one lookup.
 		for h := range d.verdicts {
-			delete(d.verdicts, h)
+			d.drop(h)
 			break
 		}
 	}
+	d.drop(hash)
 	d.verdicts[hash] = v
+}
+
+// drop forgets a verdict but not when its key was used. The lock must be held.
+func (d *Directory) drop(hash [32]byte) {
+	if v := d.verdicts[hash]; v != nil && v.usedAt.Load() != 0 {
+		d.unwritten[v.caller.KeyID] = time.UnixMilli(v.usedAt.Load())
+	}
+	delete(d.verdicts, hash)
 }
 
 func (d *Directory) writeUses() {
@@ -224,10 +263,15 @@ func (d *Directory) writeUses() {
 }
 
 func (d *Directory) flushUses() {
-	d.usedMu.Lock()
-	used := d.used
-	d.used = make(map[string]time.Time)
-	d.usedMu.Unlock()
+	d.mu.Lock()
+	used := d.unwritten
+	d.unwritten = make(map[string]time.Time)
+	for _, v := range d.verdicts {
+		if at := v.usedAt.Swap(0); at != 0 {
+			used[v.caller.KeyID] = time.UnixMilli(at)
+		}
+	}
+	d.mu.Unlock()
 	if len(used) == 0 {
 		return
 	}

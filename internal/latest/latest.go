@@ -1,0 +1,118 @@
+// Package latest keeps the newest score of each company in Redis, between the
+// workers that make scores and the servers that read them. ClickHouse is the
+// record; what is here can be lost at any time.
+package latest
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"companyscore/internal/redis"
+	"companyscore/scoring"
+)
+
+const (
+	// ttl bounds how long a score is served that was replaced in ClickHouse by
+	// other means than a run.
+	ttl         = time.Hour
+	callTimeout = time.Second
+	stampLen    = 16
+)
+
+//go:embed put.lua
+var putLua string
+
+var putScript = goredis.NewScript(putLua)
+
+// head is what is kept of a record: what readers of scores see.
+type head struct {
+	Domain    string               `json:"d"`
+	Name      string               `json:"n"`
+	Version   string               `json:"v"`
+	Composite float64              `json:"c"`
+	Premium   float64              `json:"p"`
+	Rating    scoring.Rating       `json:"r"`
+	Buckets   scoring.BucketScores `json:"b"`
+}
+
+// Put keeps the record unless a newer one is kept.
+func Put(ctx context.Context, rdb goredis.UniversalClient, rec scoring.Record) error {
+	body, err := json.Marshal(head{rec.Domain, rec.CompanyName, rec.PipelineVersion, rec.Composite, rec.ScalePremium, rec.Rating, rec.Buckets})
+	if err != nil {
+		return fmt.Errorf("keep score of %s: %w", rec.Domain, err)
+	}
+	at := rec.ScoredAt.UnixMilli()
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	err = putScript.Run(ctx, rdb, []string{redis.Score(rec.Domain)}, at, fmt.Sprintf("%0*d%s", stampLen, at, body), ttl.Milliseconds()).Err()
+	if err != nil {
+		return fmt.Errorf("keep score of %s: %w", rec.Domain, err)
+	}
+	return nil
+}
+
+// Get returns the kept part of the newest record: domain, name, version, time,
+// composite, premium, rating and buckets. The error is scoring.ErrNotFound when
+// none is kept, which does not mean that there is none.
+func Get(ctx context.Context, rdb goredis.UniversalClient, domain string) (scoring.Record, error) {
+	records, err := GetMany(ctx, rdb, domain)
+	if err != nil {
+		return scoring.Record{}, err
+	}
+	rec, ok := records[domain]
+	if !ok {
+		return scoring.Record{}, scoring.ErrNotFound
+	}
+	return rec, nil
+}
+
+// GetMany is Get for several companies; those not kept are left out.
+func GetMany(ctx context.Context, rdb goredis.UniversalClient, domains ...string) (map[string]scoring.Record, error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	// Not MGET: in a cluster the keys lie in different slots.
+	pipe := rdb.Pipeline()
+	replies := make([]*goredis.StringCmd, len(domains))
+	for i, domain := range domains {
+		replies[i] = pipe.Get(ctx, redis.Score(domain))
+	}
+	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
+		return nil, fmt.Errorf("read kept scores: %w", err)
+	}
+	records := make(map[string]scoring.Record, len(domains))
+	for i, domain := range domains {
+		value, err := replies[i].Result()
+		if err != nil {
+			continue
+		}
+		if rec, ok := decode(value); ok && rec.Domain == domain {
+			records[domain] = rec
+		}
+	}
+	return records, nil
+}
+
+func decode(value string) (scoring.Record, bool) {
+	if len(value) < stampLen {
+		return scoring.Record{}, false
+	}
+	at, err := strconv.ParseInt(value[:stampLen], 10, 64)
+	if err != nil {
+		return scoring.Record{}, false
+	}
+	var h head
+	if err := json.Unmarshal([]byte(value[stampLen:]), &h); err != nil {
+		return scoring.Record{}, false
+	}
+	return scoring.Record{
+		Domain: h.Domain, CompanyName: h.Name, PipelineVersion: h.Version, ScoredAt: time.UnixMilli(at).UTC(),
+		Composite: h.Composite, ScalePremium: h.Premium, Rating: h.Rating, Buckets: h.Buckets,
+	}, true
+}

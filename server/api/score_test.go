@@ -1,0 +1,39 @@
+package api
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"companyscore/scoring"
+)
+
+func TestPartsMakeTheBodyOfAScore(t *testing.T) {
+	t.Parallel()
+	rng := rand.New(rand.NewPCG(1, 2))
+	tenth := func() float64 { return float64(rng.IntN(1001)) / 10 }
+	for i := range 500 {
+		rec := scoring.Record{
+			Domain: "a<>&é.com", ScoredAt: time.UnixMilli(rng.Int64N(4e12)), Rating: scoring.RatingElite, Composite: tenth(), ScalePremium: tenth() / 10,
+			Buckets: scoring.BucketScores{TeamStructure: tenth(), MarketPosition: tenth(), MomentumTailwinds: tenth(), FinancialHealth: tenth()},
+		}
+		body := Score{
+			Domain: rec.Domain, ScoredAt: Time(rec.ScoredAt), Rating: rec.Rating, Composite: rec.Composite, ScalePremium: rec.ScalePremium, Buckets: rec.Buckets,
+			Caller: Caller{Tier: "starter", CacheStatus: Cached, FreshnessWindowHours: 0.25},
+		}
+		if i%2 == 0 {
+			body.Mode = Sandbox
+		}
+		if i%3 > 0 {
+			body.Rank = &Rank{Percentile: rng.IntN(101), CohortSize: rng.Int64N(1e9)}
+		}
+		want, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := AppendScore(nil, body.Mode, ScoreHead(rec), body.Rank, ScoreTail(body.Caller)); string(got) != string(want) {
+			t.Fatalf("got  %s\nwant %s", got, want)
+		}
+	}
+}

@@ -1,0 +1,260 @@
+// Package cache answers which score is the newest of a company, from memory if it
+// can, else from Redis, else from ClickHouse, one lookup at a time for each
+// company.
+//
+// What is in memory counts for half a minute at most, and no longer than until
+// this process hears that the company was scored again, or that it may have missed
+// such news.
+package cache
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"sync/atomic"
+	"time"
+
+	"github.com/VictoriaMetrics/fastcache"
+	"github.com/cespare/xxhash/v2"
+	goredis "github.com/redis/go-redis/v9"
+	"golang.org/x/sync/singleflight"
+
+	"companyscore/internal/latest"
+	"companyscore/scoring"
+	"companyscore/server/api"
+)
+
+const (
+	// freshFor bounds how long an entry counts without news of its company.
+	freshFor = 30 * time.Second
+	// absentFor is the same for a company that was never scored.
+	absentFor = 2 * time.Second
+	// lookupMax bounds one lookup, which others may be waiting for.
+	lookupMax = 5 * time.Second
+	// stripes is over how many generations companies are spread.
+	stripes = 1 << 14
+)
+
+// Store is where all records are.
+type Store interface {
+	// LatestHeads returns the newest records of companies, without their signals, by
+	// domain. Those never scored are left out.
+	LatestHeads(ctx context.Context, domains []string) (map[string]scoring.Record, error)
+}
+
+// Tier says where an answer came from.
+type Tier int
+
+// The tiers, nearest first.
+const (
+	Memory Tier = iota
+	Redis
+	ClickHouse
+)
+
+// Entry is what is kept of a company's newest score.
+type Entry struct {
+	ScoredAt  time.Time
+	Composite float64
+	// Head is the part of the body that depends on the record alone; empty for a
+	// company that was never scored.
+	Head []byte
+}
+
+// Found reports whether the company was ever scored.
+func (e Entry) Found() bool { return len(e.Head) > 0 }
+
+// Cache is safe for concurrent use.
+type Cache struct {
+	memory  *fastcache.Cache
+	redis   goredis.UniversalClient
+	misses  gatherer
+	logger  *slog.Logger
+	now     func() time.Time
+	flights singleflight.Group
+	// generations are raised by news of a company. An entry of an earlier
+	// generation does not count, so that a lookup that began before the news
+	// cannot be kept after it.
+	generations [stripes]atomic.Uint64
+	hits        [3]atomic.Int64
+}
+
+// New returns an empty cache that holds so many bytes, at least 32 MB.
+func New(bytes int, rdb goredis.UniversalClient, store Store, logger *slog.Logger) *Cache {
+	return &Cache{memory: fastcache.New(bytes), redis: rdb, logger: logger, now: time.Now,
+		misses: gatherer{store: store, timeout: lookupMax, waiting: make(map[string]*lookup)}}
+}
+
+// An entry in memory is its generation, deadline and time in unix milliseconds,
+// composite as IEEE 754, and the head.
+const entryHeader = 32
+
+// Lookup returns what is in memory of a company. It appends the entry to buf,
+// which the head of the entry then points into, and allocates nothing if buf has
+// room. domain must be canonical.
+func (c *Cache) Lookup(buf, domain []byte, now time.Time) (e Entry, grown []byte, ok bool) {
+	start := len(buf)
+	buf = c.memory.Get(buf, domain)
+	b := buf[start:]
+	if len(b) < entryHeader || binary.LittleEndian.Uint64(b) != c.generation(xxhash.Sum64(domain)).Load() ||
+		int64(binary.LittleEndian.Uint64(b[8:])) <= now.UnixMilli() {
+		return Entry{}, buf, false
+	}
+	return Entry{
+		ScoredAt:  time.UnixMilli(int64(binary.LittleEndian.Uint64(b[16:]))),
+		Composite: math.Float64frombits(binary.LittleEndian.Uint64(b[24:])),
+		Head:      b[entryHeader:],
+	}, buf, true
+}
+
+// Get returns the newest score of a company as far as this process can know, and
+// where it was found. An entry that is not Found is no error.
+func (c *Cache) Get(ctx context.Context, domain string) (Entry, Tier, error) {
+	if e, _, ok := c.Lookup(nil, []byte(domain), c.now()); ok {
+		c.hits[Memory].Add(1)
+		return e, Memory, nil
+	}
+	type found struct {
+		entry Entry
+		tier  Tier
+	}
+	ch := c.flights.DoChan(domain, func() (any, error) {
+		// Others wait for it too, so it does not end with the first who goes away.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupMax)
+		defer cancel()
+		e, tier, err := c.load(ctx, domain)
+		return found{e, tier}, err
+	})
+	select {
+	case r := <-ch:
+		if r.Err != nil {
+			return Entry{}, 0, r.Err
+		}
+		f := r.Val.(found)
+		c.hits[f.tier].Add(1)
+		return f.entry, f.tier, nil
+	case <-ctx.Done():
+		return Entry{}, 0, ctx.Err()
+	}
+}
+
+// Fresh returns the newest score as the store has it, for when an older answer
+// would cost the caller something.
+func (c *Cache) Fresh(ctx context.Context, domain string) (Entry, error) {
+	generation := c.generation(xxhash.Sum64String(domain)).Load()
+	rec, err := c.misses.head(ctx, domain)
+	if errors.Is(err, scoring.ErrNotFound) {
+		return c.keep(domain, Entry{}, generation, absentFor), nil
+	}
+	if err != nil {
+		return Entry{}, fmt.Errorf("newest score of %s: %w", domain, err)
+	}
+	if err := latest.Put(ctx, c.redis, rec); err != nil {
+		c.logger.Debug("score not kept in Redis", "domain", domain, "err", err)
+	}
+	return c.keep(domain, entryOf(rec), generation, freshFor), nil
+}
+
+// load looks a company up in Redis and then in the store.
+func (c *Cache) load(ctx context.Context, domain string) (Entry, Tier, error) {
+	generation := c.generation(xxhash.Sum64String(domain)).Load()
+	rec, err := latest.Get(ctx, c.redis, domain)
+	if err == nil {
+		return c.keep(domain, entryOf(rec), generation, freshFor), Redis, nil
+	}
+	if !errors.Is(err, scoring.ErrNotFound) {
+		c.logger.Debug("score not read from Redis", "domain", domain, "err", err)
+	}
+	e, err := c.Fresh(ctx, domain)
+	return e, ClickHouse, err
+}
+
+// Many returns the newest scores of companies, those never scored included, and
+// the farthest tier that was asked. The misses cost one exchange with Redis, and
+// one query for what is not there.
+func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, Tier, error) {
+	entries, tier := make(map[string]Entry, len(domains)), Memory
+	now := c.now()
+	var missing []string
+	generations := make(map[string]uint64)
+	for _, domain := range domains {
+		if e, _, ok := c.Lookup(nil, []byte(domain), now); ok {
+			entries[domain] = e
+			continue
+		}
+		missing = append(missing, domain)
+		generations[domain] = c.generation(xxhash.Sum64String(domain)).Load()
+	}
+	if len(missing) == 0 {
+		return entries, tier, nil
+	}
+	tier = Redis
+	kept, err := latest.GetMany(ctx, c.redis, missing...)
+	if err != nil {
+		c.logger.Debug("scores not read from Redis", "domains", len(missing), "err", err)
+	}
+	var unknown []string
+	for _, domain := range missing {
+		if rec, ok := kept[domain]; ok {
+			entries[domain] = c.keep(domain, entryOf(rec), generations[domain], freshFor)
+		} else {
+			unknown = append(unknown, domain)
+		}
+	}
+	if len(unknown) == 0 {
+		return entries, tier, nil
+	}
+	tier = ClickHouse
+	records, err := c.misses.store.LatestHeads(ctx, unknown)
+	if err != nil {
+		return nil, tier, err
+	}
+	for _, domain := range unknown {
+		if rec, ok := records[domain]; ok {
+			entries[domain] = c.keep(domain, entryOf(rec), generations[domain], freshFor)
+		} else {
+			entries[domain] = c.keep(domain, Entry{}, generations[domain], absentFor)
+		}
+	}
+	return entries, tier, nil
+}
+
+func entryOf(rec scoring.Record) Entry {
+	return Entry{ScoredAt: rec.ScoredAt, Composite: rec.Composite, Head: api.ScoreHead(rec)}
+}
+
+// keep puts an entry into memory, under the generation from before it was looked up.
+func (c *Cache) keep(domain string, e Entry, generation uint64, life time.Duration) Entry {
+	b := make([]byte, 0, entryHeader+len(e.Head))
+	b = binary.LittleEndian.AppendUint64(b, generation)
+	b = binary.LittleEndian.AppendUint64(b, uint64(c.now().Add(life).UnixMilli()))
+	b = binary.LittleEndian.AppendUint64(b, uint64(e.ScoredAt.UnixMilli()))
+	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(e.Composite))
+	c.memory.Set([]byte(domain), append(b, e.Head...))
+	return e
+}
+
+// Drop has a company looked up anew, because it was scored.
+func (c *Cache) Drop(domain string) { c.generation(xxhash.Sum64String(domain)).Add(1) }
+
+// DropAll has every company looked up anew, because news may have been missed.
+func (c *Cache) DropAll() {
+	for i := range c.generations {
+		c.generations[i].Add(1)
+	}
+}
+
+func (c *Cache) generation(hash uint64) *atomic.Uint64 { return &c.generations[hash%stripes] }
+
+// Hits returns how many lookups of Get were answered by a tier.
+func (c *Cache) Hits(t Tier) int64 { return c.hits[t].Load() }
+
+// Size returns the number of entries in memory and the bytes they take.
+func (c *Cache) Size() (entries, bytes uint64) {
+	var s fastcache.Stats
+	c.memory.UpdateStats(&s)
+	return s.EntriesCount, s.BytesSize
+}

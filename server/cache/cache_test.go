@@ -1,0 +1,242 @@
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"companyscore/internal/latest"
+	"companyscore/internal/redis"
+	"companyscore/internal/testenv"
+	"companyscore/scoring"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// records is a store in a map. Queries wait at the gate while there is one.
+type records struct {
+	mu      sync.Mutex
+	scored  map[string]scoring.Record
+	queries int
+	asked   int // companies
+	gate    chan struct{}
+	err     error
+}
+
+func (r *records) LatestHeads(_ context.Context, domains []string) (map[string]scoring.Record, error) {
+	r.mu.Lock()
+	gate := r.gate
+	r.queries++
+	r.asked += len(domains)
+	found := make(map[string]scoring.Record)
+	for _, domain := range domains {
+		if rec, ok := r.scored[domain]; ok {
+			found[domain] = rec
+		}
+	}
+	err := r.err
+	r.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
+	return found, err
+}
+
+func (r *records) put(domain string, composite float64, at time.Time) scoring.Record {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	rec := scoring.Record{Domain: domain, Composite: composite, ScoredAt: at, Rating: scoring.RatingOf(composite)}
+	r.scored[domain] = rec
+	return rec
+}
+
+var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// world is a cache over a store and a Redis, with a clock of its own.
+type world struct {
+	*Cache
+	*records
+	server *testenv.RedisServer
+	clock  time.Time
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	server := testenv.Redis(t)
+	client, err := redis.Open(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	w := &world{records: &records{scored: make(map[string]scoring.Record)}, server: server, clock: noon}
+	w.Cache = New(1<<20, client, w.records, slog.New(slog.DiscardHandler))
+	w.now = func() time.Time { return w.clock }
+	return w
+}
+
+func (w *world) wants(t *testing.T, domain string, composite float64, tier Tier) {
+	t.Helper()
+	e, got, err := w.Get(t.Context(), domain)
+	if err != nil || got != tier || e.Composite != composite || e.Found() != (composite > 0) {
+		t.Fatalf("%s: %v of tier %d (%v), want %v of tier %d", domain, e.Composite, got, err, composite, tier)
+	}
+}
+
+func TestEachTierFillsTheOneBefore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put("a.com", 50, noon)
+	w.wants(t, "a.com", 50, ClickHouse)
+	w.wants(t, "a.com", 50, Memory)
+	w.DropAll()
+	w.wants(t, "a.com", 50, Redis)
+	w.wants(t, "a.com", 50, Memory)
+	w.clock = w.clock.Add(freshFor)
+	w.wants(t, "a.com", 50, Redis)
+	if w.queries != 1 {
+		t.Errorf("%d queries, want 1", w.queries)
+	}
+}
+
+func TestNewsOfACompanyEndsItsEntry(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put("a.com", 50, noon)
+	w.wants(t, "a.com", 50, ClickHouse)
+	if err := latest.Put(t.Context(), w.redis, w.put("a.com", 60, noon.Add(time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	w.wants(t, "a.com", 50, Memory)
+	w.Drop("a.com")
+	w.wants(t, "a.com", 60, Redis)
+}
+
+func TestNeverScoredIsRememberedForAMomentAndNoLongerThanTheFirstScore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.wants(t, "a.com", 0, ClickHouse)
+	w.wants(t, "a.com", 0, Memory)
+	w.clock = w.clock.Add(absentFor)
+	w.wants(t, "a.com", 0, ClickHouse)
+	w.put("a.com", 50, noon)
+	w.wants(t, "a.com", 0, Memory)
+	w.Drop("a.com")
+	w.wants(t, "a.com", 50, ClickHouse)
+}
+
+// A lookup that began before a company was scored again must not be kept after
+// the news of it.
+func TestLookupOvertakenByNewsIsNotKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put("a.com", 50, noon)
+	w.gate = make(chan struct{})
+	began := make(chan error)
+	go func() {
+		_, _, err := w.Get(t.Context(), "a.com")
+		began <- err
+	}()
+	for asked := 0; asked == 0; {
+		w.mu.Lock()
+		asked = w.queries
+		w.mu.Unlock()
+	}
+	w.put("a.com", 60, noon.Add(time.Hour))
+	w.Drop("a.com")
+	close(w.gate)
+	if err := <-began; err != nil {
+		t.Fatal(err)
+	}
+	if err := latest.Put(t.Context(), w.redis, w.put("a.com", 60, noon.Add(time.Hour))); err != nil {
+		t.Fatal(err)
+	}
+	w.wants(t, "a.com", 60, Redis)
+}
+
+func TestStormOfMissesIsAFewQueries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const companies = 1000
+	w.gate = make(chan struct{})
+	var asking sync.WaitGroup
+	for i := range companies {
+		w.put(fmt.Sprintf("c%d.com", i), 50, noon)
+		for range 2 {
+			asking.Go(func() {
+				if e, err := w.Fresh(t.Context(), fmt.Sprintf("c%d.com", i)); err != nil || !e.Found() {
+					t.Errorf("company %d: %v, %v", i, e, err)
+				}
+			})
+		}
+	}
+	for known := 0; known < companies; {
+		w.misses.mu.Lock()
+		w.mu.Lock()
+		known = len(w.misses.waiting) + w.asked
+		w.mu.Unlock()
+		w.misses.mu.Unlock()
+	}
+	close(w.gate)
+	asking.Wait()
+	if w.queries > companies/10 {
+		t.Errorf("%d queries for %d companies", w.queries, companies)
+	}
+}
+
+func TestManyAsksForWhatIsMissingOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, domain := range []string{"a.com", "b.com", "c.com"} {
+		w.put(domain, 50, noon)
+	}
+	w.wants(t, "a.com", 50, ClickHouse)
+	before := w.queries
+	entries, tier, err := w.Many(t.Context(), []string{"a.com", "b.com", "c.com", "none.com"})
+	if err != nil || tier != ClickHouse || len(entries) != 4 || !entries["b.com"].Found() || entries["none.com"].Found() || w.queries != before+1 {
+		t.Errorf("%v of tier %d (%v), %d queries", entries, tier, err, w.queries-before)
+	}
+	if entries, tier, err = w.Many(t.Context(), []string{"a.com", "b.com", "none.com"}); err != nil || tier != Memory || len(entries) != 3 {
+		t.Errorf("again: %v of tier %d (%v)", entries, tier, err)
+	}
+}
+
+func TestWithoutRedisTheStoreAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put("a.com", 50, noon)
+	if err := w.redis.Close(); err != nil {
+		t.Fatal(err)
+	}
+	w.wants(t, "a.com", 50, ClickHouse)
+	w.wants(t, "a.com", 50, Memory)
+}
+
+func TestFailureOfTheStoreIsToldAndNotKept(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.err = errors.New("away")
+	if _, _, err := w.Get(t.Context(), "a.com"); !errors.Is(err, w.err) {
+		t.Errorf("got %v", err)
+	}
+	w.err = nil
+	w.put("a.com", 50, noon)
+	w.wants(t, "a.com", 50, ClickHouse)
+}
+
+func TestLookupInMemoryAllocatesNothing(t *testing.T) {
+	w := newWorld(t)
+	w.put("a.com", 50, noon)
+	w.wants(t, "a.com", 50, ClickHouse)
+	buf, domain := make([]byte, 0, 2048), []byte("a.com")
+	if n := testing.AllocsPerRun(1000, func() {
+		if e, _, ok := w.Lookup(buf, domain, noon); !ok || !e.Found() {
+			t.Fatal("not in memory")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}

@@ -1,0 +1,39 @@
+package server
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"math/rand/v2"
+	"time"
+)
+
+// appendRequestID appends a UUID of version 7 (RFC 9562): the time, then random
+// bits. It is no secret, so the bits need not come from the system.
+func appendRequestID(dst []byte, now time.Time) []byte {
+	var id [16]byte
+	binary.BigEndian.PutUint64(id[:], uint64(now.UnixMilli())<<16|rand.Uint64()&0xffff)
+	binary.BigEndian.PutUint64(id[8:], rand.Uint64())
+	id[6] = 0x70 | id[6]&0x0f
+	id[8] = 0x80 | id[8]&0x3f
+	for i, part := range [...][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
+		if i > 0 {
+			dst = append(dst, '-')
+		}
+		dst = hex.AppendEncode(dst, part)
+	}
+	return dst
+}
+
+// saneRequestID reports whether a caller's own id may go into logs as it is.
+func saneRequestID[T ~string | ~[]byte](id T) bool {
+	if len(id) < 8 || len(id) > 128 {
+		return false
+	}
+	for i := range len(id) {
+		b := id[i]
+		if !('a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '-' || b == '_' || b == '.') {
+			return false
+		}
+	}
+	return true
+}
