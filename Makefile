@@ -18,6 +18,7 @@ run: deps build ## Start everything here: Redis, ClickHouse, API, worker (DATA=.
 
 test: deps ## Run the whole test suite with the race detector
 	CI=$${CI:-} $(GO) test -race -count=1 -timeout 12m ./...
+	$(GO) test -count=1 -run Allocates ./server
 
 ##@ Work on it
 deps: ## Fetch what is missing: the ClickHouse engine and redis-server

@@ -15,7 +15,7 @@ import (
 )
 
 // Nearly all requests read a score that is in memory, with a key that is known.
-// Those are answered here, before Fiber's routes, without a allocation of ours.
+// Those are answered here, before Fiber's routes, without an allocation of ours.
 // Whatever is the least bit unusual goes the ordinary way, and so do all errors;
 // both ways give the same answers, and a test holds them to it.
 

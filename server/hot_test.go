@@ -168,19 +168,6 @@ func TestUnusualRequestsGoTheOrdinaryWay(t *testing.T) {
 	}
 }
 
-func TestHotAnswerAllocatesNothing(t *testing.T) {
-	s, _ := hotServer(t)
-	ctx := request("/v1/score/example.com")
-	if n := testing.AllocsPerRun(2000, func() {
-		ctx.Response.Reset()
-		if !s.hot(ctx) {
-			t.Fatal("not answered")
-		}
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
-
 func TestRequestIDsAreUUIDs(t *testing.T) {
 	t.Parallel()
 	now := time.UnixMilli(0x0123456789ab)
