@@ -165,7 +165,7 @@ func (s *Server) getScore(c *fiber.Ctx) error {
 	if err := s.send(c, s.scoreBody(rec, who), answer{tier: tierClickHouse, maxAge: scoreAge}); err != nil {
 		return err
 	}
-	if c.Response().StatusCode() == fiber.StatusOK {
+	if c.Response().StatusCode() == fiber.StatusOK && c.Method() == fiber.MethodGet {
 		s.Meter.CountCached(who.Account)
 	}
 	return nil
