@@ -668,4 +668,11 @@ func (s suite) slidingWindows() {
 			t.Errorf("got %s", r.raw)
 		}
 	})
+	s.rule("7", "a compressed body is refused before it is unpacked", func(t *testing.T) {
+		c := s.customer(t, "free")
+		for _, encoding := range []string{"br", "gzip", "deflate", "zstd", "gzip, br", "unheard-of"} {
+			s.call(t, "POST", "/v1/score", c.test, `{"domain":"acme.test"}`, "Content-Encoding", encoding).wants(t, 415, "content encoding not supported")
+		}
+		s.call(t, "POST", "/v1/score", c.test, `{"domain":"acme.test"}`, "Content-Encoding", "identity").wants(t, 200, "")
+	})
 }

@@ -47,7 +47,12 @@ func (s *Server) scoreBody(rec scoring.Record, who account.Caller) api.Score {
 // starts a run and returns the job to poll.
 func (s *Server) postScore(c *fiber.Ctx) error {
 	who := callerOf(c)
-	req, err := parseScoreRequest(c.Body())
+	// Fiber would unpack a compressed body without any bound: a few kilobytes can
+	// hold gigabytes.
+	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return &errEncoding
+	}
+	req, err := parseScoreRequest(c.BodyRaw())
 	if err != nil {
 		return err
 	}
