@@ -35,6 +35,9 @@ lint: ## Check format, vet and staticcheck
 contract: deps ## Hold a live server against the specification, one line for each rule
 	@scripts/contract.sh
 
+fuzz-http: deps ## Send a live server whatever comes to mind for a minute
+	$(GO) test ./contract -run='^$$' -fuzz='^FuzzRequest$$' -fuzztime=$${FUZZTIME:-60s}
+
 fuzz: deps ## Run every fuzz target for a while (FUZZTIME=10s)
 	@for target in $$(grep -rhoE '^func Fuzz[A-Za-z]+' --include='*_test.go' . | cut -c6-); do \
 		dir=$$(grep -rlE "^func $$target\(" --include='*_test.go' . | head -n 1 | xargs dirname); \
@@ -56,4 +59,4 @@ compose-check: ## Read and resolve docker-compose.yml, without starting anything
 clean: ## Remove what was built; data and fetched libraries stay
 	rm -rf bin
 
-.PHONY: help run test deps build lint contract fuzz bench demo demo-crash compose-check clean
+.PHONY: help run test deps build lint contract fuzz-http fuzz bench demo demo-crash compose-check clean

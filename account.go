@@ -2,16 +2,19 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
 	"companyscore/clickhouse"
 	"companyscore/internal/config"
+	"companyscore/internal/redis"
 	"companyscore/server/account"
 )
 
@@ -25,6 +28,23 @@ func withAccounts(cmd *cobra.Command, where config.Stores, do func(ctx context.C
 	}
 	defer db.Close()
 	return do(ctx, clickhouse.NewAccounts(db))
+}
+
+// announce tells running servers what changed, and returns how soon they know.
+func (c *cli) announce(ctx context.Context, where config.Stores, event redis.Event) string {
+	_, err := where.Resolve()
+	if err == nil {
+		var client goredis.UniversalClient
+		if client, err = redis.Open(ctx, where.RedisURL); err == nil {
+			defer client.Close()
+			err = redis.Announce(ctx, client, event)
+		}
+	}
+	if err != nil {
+		c.logger.Warn("servers were not told", "err", err)
+		return "within a minute, and within five if ClickHouse is away"
+	}
+	return "within a second"
 }
 
 func printJSON(cmd *cobra.Command, v any) error { return json.NewEncoder(cmd.OutOrStdout()).Encode(v) }
@@ -112,7 +132,8 @@ func (c *cli) account() *cobra.Command {
 				if err := accounts.Put(ctx, acct); err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "account %s is %s now; servers know within a minute\n", acct.ID, acct.Tier)
+				fmt.Fprintf(cmd.OutOrStdout(), "account %s is %s now; servers know %s\n", acct.ID, acct.Tier,
+					c.announce(ctx, where, redis.Event{Kind: redis.AccountChanged, Name: acct.ID}))
 				return nil
 			})
 		},
@@ -212,7 +233,8 @@ func (c *cli) key() *cobra.Command {
 						return err
 					}
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "key %s is revoked; servers refuse it within a minute, and within five if ClickHouse is away\n", key.ID)
+				fmt.Fprintf(cmd.OutOrStdout(), "key %s is revoked; servers refuse it %s\n", key.ID,
+					c.announce(ctx, where, redis.Event{Kind: redis.KeyChanged, Name: hex.EncodeToString(key.Hash[:])}))
 				return nil
 			})
 		},

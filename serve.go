@@ -2,16 +2,19 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
+	"sync"
 
 	"github.com/spf13/cobra"
 
 	"companyscore/clickhouse"
 	"companyscore/internal/config"
+	"companyscore/internal/redis"
 	"companyscore/server"
 	"companyscore/server/account"
 	"companyscore/server/job"
@@ -79,6 +82,8 @@ type api struct {
 	directory *account.Directory
 	scores    *clickhouse.Scores
 	universe  *published.Follower
+	unheard   context.CancelFunc // ends listening to events
+	listening sync.WaitGroup
 	failed    chan error
 }
 
@@ -111,6 +116,9 @@ func startAPI(ctx context.Context, stores *stores, limits meter.Limits, listen, 
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
 	}
+	hearing, unheard := context.WithCancel(context.WithoutCancel(ctx))
+	a.unheard = unheard
+	a.listening.Go(func() { redis.Subscribe(hearing, stores.redis, a.heard, a.directory.Doubt) })
 	go func() { a.failed <- a.server.Serve(ln) }()
 	if admin != "" {
 		bound := ""
@@ -120,6 +128,19 @@ func startAPI(ctx context.Context, stores *stores, limits meter.Limits, listen, 
 		a.adminURL = "http://" + bound
 	}
 	return a, nil
+}
+
+// heard drops what another process has changed.
+func (a *api) heard(e redis.Event) {
+	switch e.Kind {
+	case redis.KeyChanged:
+		var hash [32]byte
+		if n, err := hex.Decode(hash[:], []byte(e.Name)); err == nil && n == len(hash) {
+			a.directory.Forget(hash)
+		}
+	case redis.AccountChanged:
+		a.directory.ForgetAccount(e.Name)
+	}
 }
 
 // wait returns when ctx ends and everything under way is done, or when serving fails.
@@ -141,6 +162,8 @@ func (a *api) stop(ctx context.Context) error {
 		faults = append(faults, a.admin.Shutdown(ctx))
 	}
 	faults = append(faults, a.server.Shutdown(ctx))
+	a.unheard()
+	a.listening.Wait()
 	a.meter.Close()
 	a.directory.Close()
 	a.universe.Close()

@@ -60,7 +60,7 @@ type system struct {
 const startLimit = time.Minute
 
 // start starts an `up` with a file of limits, and ends it with the test.
-func start(t *testing.T, tiers string) *system {
+func start(t testing.TB, tiers string) *system {
 	t.Helper()
 	path, err := binary()
 	if err != nil {
@@ -127,7 +127,7 @@ func start(t *testing.T, tiers string) *system {
 func tail(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
 
 // cli runs a command of the program and returns what it printed.
-func (s *system) cli(t *testing.T, args ...string) string {
+func (s *system) cli(t testing.TB, args ...string) string {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
 	defer cancel()
@@ -160,7 +160,7 @@ func (s *system) pause(t *testing.T, child string) {
 type customer struct{ account, live, liveID, test string }
 
 // customer makes an account of a tier.
-func (s *system) customer(t *testing.T, tier string) customer {
+func (s *system) customer(t testing.TB, tier string) customer {
 	t.Helper()
 	var account struct {
 		ID string `json:"account_id"`
@@ -172,7 +172,7 @@ func (s *system) customer(t *testing.T, tier string) customer {
 	return c
 }
 
-func (s *system) key(t *testing.T, account, mode string) (raw, id string) {
+func (s *system) key(t testing.TB, account, mode string) (raw, id string) {
 	t.Helper()
 	var key struct {
 		ID  string `json:"key_id"`
@@ -182,7 +182,7 @@ func (s *system) key(t *testing.T, account, mode string) (raw, id string) {
 	return key.Raw, key.ID
 }
 
-func decode(t *testing.T, text string, into any) {
+func decode(t testing.TB, text string, into any) {
 	t.Helper()
 	if err := json.Unmarshal([]byte(text), into); err != nil {
 		t.Fatalf("read %q: %v", text, err)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/gofiber/fiber/v2/middleware/recover"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
 
 	"companyscore/scoring"
 	"companyscore/server/account"
@@ -153,6 +155,14 @@ func New(cfg Config) (*Server, error) {
 	v1.Get("/distribution", s.authenticate, s.getDistribution)
 	v1.Get("/signals", s.authenticate, s.getSignals)
 	s.addDocs()
+	known := s.app.Server().Handler
+	s.app.Server().Handler = func(c *fasthttp.RequestCtx) {
+		if slices.Contains(fiber.DefaultMethods, string(c.Method())) {
+			known(c)
+			return
+		}
+		s.refuseMethod(c) // Fiber would answer with a text of its own
+	}
 	return s, nil
 }
 
@@ -161,6 +171,15 @@ func (s *Server) Serve(ln net.Listener) error { return s.app.Listener(ln) }
 
 // Shutdown stops listening and waits for the requests under way until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }
+
+// refuseMethod answers a method that HTTP does not know.
+func (s *Server) refuseMethod(ctx *fasthttp.RequestCtx) {
+	c := s.app.AcquireCtx(ctx)
+	defer s.app.ReleaseCtx(c)
+	if err := s.fail(c, &errMethod); err != nil {
+		s.logger.Error("answer not written", "err", err)
+	}
+}
 
 // App is the Fiber application, for tests that call it without a network.
 func (s *Server) App() *fiber.App { return s.app }

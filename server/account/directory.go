@@ -38,7 +38,8 @@ const (
 
 // Directory answers who a key belongs to. Verdicts are remembered for a minute,
 // and for up to five while the store does not answer, so a revoked key stops
-// within that time. It is safe for concurrent use.
+// within that time, and at once when Forget is told of it. It is safe for
+// concurrent use.
 type Directory struct {
 	store  Store
 	logger *slog.Logger
@@ -47,6 +48,9 @@ type Directory struct {
 
 	mu       sync.RWMutex
 	verdicts map[[32]byte]verdict
+	// changes counts what was heard of, so that a lookup that began before is not
+	// remembered after.
+	changes uint64
 
 	usedMu sync.Mutex
 	used   map[string]time.Time
@@ -59,6 +63,8 @@ type verdict struct {
 	caller Caller
 	err    error // nil, ErrNotFound or ErrRevoked
 	at     time.Time
+	// doubted has it looked up again before its time.
+	doubted bool
 }
 
 // NewDirectory returns a directory over a store. Close it to have the last uses
@@ -89,7 +95,7 @@ func (d *Directory) Verify(ctx context.Context, raw string) (Caller, error) {
 	if v.err != nil {
 		life = unknownFor
 	}
-	if age := now.Sub(v.at); !known || age > life {
+	if age := now.Sub(v.at); !known || age > life || v.doubted {
 		asked, err := d.ask(ctx, hash, now)
 		switch {
 		case err == nil:
@@ -116,12 +122,15 @@ func (d *Directory) ask(ctx context.Context, hash [32]byte, now time.Time) (verd
 	ch := d.flight.DoChan(string(hash[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeWait)
 		defer cancel()
+		d.mu.RLock()
+		before := d.changes
+		d.mu.RUnlock()
 		v, err := d.lookUp(ctx, hash)
 		if err != nil {
 			return verdict{}, fmt.Errorf("look up API key: %w", err)
 		}
 		v.at = now
-		d.remember(hash, v)
+		d.remember(hash, v, before)
 		return v, nil
 	})
 	select {
@@ -150,9 +159,45 @@ func (d *Directory) lookUp(ctx context.Context, hash [32]byte) (verdict, error) 
 	return verdict{caller: Caller{Account: acct, KeyID: key.ID, Mode: key.Mode}}, nil
 }
 
-func (d *Directory) remember(hash [32]byte, v verdict) {
+// Forget has a key looked up again, given by the SHA-256 of it.
+func (d *Directory) Forget(hash [32]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.changes++
+	delete(d.verdicts, hash)
+}
+
+// ForgetAccount has all keys of an account looked up again.
+func (d *Directory) ForgetAccount(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.changes++
+	for hash, v := range d.verdicts {
+		if v.caller.Account.ID == id {
+			delete(d.verdicts, hash)
+		}
+	}
+}
+
+// Doubt has every key looked up again that is used, while verdicts at hand serve
+// if the store does not answer.
+func (d *Directory) Doubt() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.changes++
+	for hash, v := range d.verdicts {
+		v.doubted = true
+		d.verdicts[hash] = v
+	}
+}
+
+// remember keeps a verdict unless something was changed since it was asked for.
+func (d *Directory) remember(hash [32]byte, v verdict, changes uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.changes != changes {
+		return
+	}
 	if len(d.verdicts) >= verdictMax {
 		// Map order is random: this drops some entry, which costs one lookup.
 		for h := range d.verdicts {

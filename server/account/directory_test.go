@@ -81,3 +81,39 @@ func TestDirectoryLifeOfAVerdict(t *testing.T) {
 		t.Error("the last use of the key was not written")
 	}
 }
+
+func TestWhatChangedIsLookedUpAgain(t *testing.T) {
+	t.Parallel()
+	key, raw := NewKey("account", "", Live, time.Now())
+	store := &memory{keys: map[[32]byte]Key{key.Hash: key}}
+	d := NewDirectory(store, slog.New(slog.DiscardHandler))
+	defer d.Close()
+	verify := func() error { _, err := d.Verify(t.Context(), raw); return err }
+	if err := errors.Join(verify(), verify()); err != nil || store.asked != 1 {
+		t.Fatalf("asked %d times, %v", store.asked, err)
+	}
+	d.ForgetAccount("another")
+	if err := verify(); err != nil || store.asked != 1 {
+		t.Errorf("another account's change: asked %d times, %v", store.asked, err)
+	}
+	d.ForgetAccount("account")
+	if err := verify(); err != nil || store.asked != 2 {
+		t.Errorf("its account's change: asked %d times, %v", store.asked, err)
+	}
+	d.Doubt()
+	if err := errors.Join(verify(), verify()); err != nil || store.asked != 3 {
+		t.Errorf("doubt: asked %d times, %v", store.asked, err)
+	}
+	d.Doubt()
+	store.down = true
+	if err := verify(); err != nil {
+		t.Errorf("doubt while the store is away: %v", err)
+	}
+	store.down = false
+	key.RevokedAt = time.Now()
+	store.keys[key.Hash] = key
+	d.Forget(key.Hash)
+	if err := verify(); !errors.Is(err, ErrRevoked) {
+		t.Errorf("revoked: %v", err)
+	}
+}

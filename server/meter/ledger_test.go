@@ -161,3 +161,16 @@ func TestManyCallsAreCopied(t *testing.T) {
 		t.Errorf("cold calls from the ledger = %d, want 2500", got)
 	}
 }
+
+// A refund can be all that happens to an account between two copies.
+func TestRefundKeepsTheTier(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(3, 2, 1))
+	a := w.mustAdmit(t, AdmitRequest{})
+	must(t, w.copy(t.Context()))
+	must(t, w.Refund(t.Context(), a))
+	must(t, w.copy(t.Context()))
+	if row := w.ledger.row(starter.ID, "2026-05"); row.Tier != string(account.Starter) || row.ColdCalls != 0 {
+		t.Errorf("ledger after a refund = %+v, want tier starter and no calls", row)
+	}
+}

@@ -1,0 +1,61 @@
+package redis_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"companyscore/internal/redis"
+	"companyscore/internal/testenv"
+)
+
+func TestSubscribersHearEventsAndLearnOfBreaks(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	client, err := redis.Open(t.Context(), server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	heard, missed, done := make(chan redis.Event, 100), make(chan struct{}, 100), make(chan struct{})
+	go func() {
+		defer close(done)
+		redis.Subscribe(ctx, client, func(e redis.Event) { heard <- e }, func() { missed <- struct{}{} })
+	}()
+	wait := func(what string, on <-chan struct{}) {
+		t.Helper()
+		select {
+		case <-on:
+		case <-time.After(30 * time.Second):
+			t.Fatalf("it never came that %s", what)
+		}
+	}
+	wait("the subscription begins", missed)
+	want := []redis.Event{{Kind: redis.KeyChanged, Name: "ab"}, {Kind: redis.ScoreStored, Name: "example.com"}}
+	if err := redis.Announce(t.Context(), client, want...); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range want {
+		select {
+		case got := <-heard:
+			if got != e {
+				t.Errorf("heard %v, want %v", got, e)
+			}
+		case <-time.After(30 * time.Second):
+			t.Fatalf("%v was not heard", e)
+		}
+	}
+	server.Kill(t)
+	wait("the break is noticed", missed)
+	if err := redis.Announce(t.Context(), client, want[0]); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-heard:
+	case <-time.After(30 * time.Second):
+		t.Fatal("nothing is heard after the break")
+	}
+	stop()
+	wait("the subscription ends", done)
+}

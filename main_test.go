@@ -1,0 +1,115 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// command runs a command line in this process.
+func command(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(args, strings.NewReader(stdin), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestExitCodes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	bad := filepath.Join(dir, "tiers.yaml")
+	if err := os.WriteFile(bad, []byte("tiers:\n  gold: {}\nbreakers: {cold_per_key: {limit: -1}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nowhere := []string{"--data", filepath.Join(dir, "none")}
+	for name, c := range map[string]struct {
+		args []string
+		code int
+		says []string
+	}{
+		"help":            {[]string{"--help"}, exitDone, []string{"up", "serve", "facts", "score"}},
+		"unknown command": {[]string{"dance"}, exitUsage, []string{"dance", "--help"}},
+		"unknown flag":    {[]string{"up", "--dance"}, exitUsage, []string{"dance"}},
+		"missing domain":  {[]string{"score"}, exitUsage, []string{"at least 1"}},
+		"all faults":      {[]string{"up", "--listen", "nonsense", "--tiers", bad, "--sources", "crystal-ball"}, exitUsage, []string{"--listen", "gold", "limit", "crystal-ball"}},
+		"unknown tier":    {append([]string{"account", "create", "--name", "x", "--tier", "gold"}, nowhere...), exitUsage, []string{"gold", "starter"}},
+		"unknown mode":    {append([]string{"key", "create", "--account", "x", "--mode", "both"}, nowhere...), exitUsage, []string{"both", "live"}},
+		"no key":          {append([]string{"score", "example.com"}, nowhere...), exitUsage, []string{"--key", "COMPANYSCORE_KEY"}},
+		"nothing runs":    {append([]string{"run", "list"}, nowhere...), exitFailed, []string{"CLICKHOUSE_URL"}},
+		"no such file":    {append([]string{"facts", "import", filepath.Join(dir, "none.csv")}, nowhere...), exitFailed, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			code, stdout, stderr := command(t, "", c.args...)
+			if code != c.code {
+				t.Errorf("exit %d, want %d: %s%s", code, c.code, stdout, stderr)
+			}
+			for _, text := range c.says {
+				if !strings.Contains(stdout+stderr, text) {
+					t.Errorf("%q is not said: %s%s", text, stdout, stderr)
+				}
+			}
+		})
+	}
+}
+
+func TestHelpShowsTheVariableOfEveryFlag(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"up"}, {"serve"}, {"work"}, {"batch"}, {"clickhouse"}, {"run", "start"}, {"score"}, {"sql"}} {
+		_, stdout, _ := command(t, "", append(args, "--help")...)
+		for line := range strings.Lines(stdout) {
+			if strings.Contains(line, "--") && strings.HasPrefix(strings.TrimSpace(line), "--") && !strings.Contains(line, "--help") &&
+				!strings.Contains(line, "COMPANYSCORE_") && !strings.Contains(line, "_URL") {
+				t.Errorf("%v: no variable for %s", args, line)
+			}
+		}
+	}
+}
+
+func TestEnvironmentSetsFlags(t *testing.T) {
+	t.Setenv("COMPANYSCORE_LISTEN", "nonsense")
+	if code, _, stderr := command(t, "", "serve"); code != exitUsage || !strings.Contains(stderr, "nonsense") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+func TestDomainsAreReadFromListsAndTables(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for name, c := range map[string]struct {
+		path, stdin string
+		want        []string
+		fails       bool
+	}{
+		"list":      {path: write("a.txt", "# companies\n\nb.com  the second\r\na.com\n"), want: []string{"b.com", "a.com"}},
+		"stdin":     {path: "-", stdin: "a.com\nb.com", want: []string{"a.com", "b.com"}},
+		"table":     {path: write("a.csv", "name,domain\n\"A, Inc\",a.com\nB,\nC,c.com\n"), want: []string{"a.com", "c.com"}},
+		"no column": {path: write("b.csv", "name,site\nA,a.com\n"), fails: true},
+		"empty":     {path: write("c.csv", ""), fails: true},
+		"ragged":    {path: write("d.csv", "name,domain\nA\n"), fails: true},
+		"long line": {path: write("b.txt", strings.Repeat("a", lineMaxBytes+1)), fails: true},
+		"none":      {path: filepath.Join(dir, "none"), fails: true},
+	} {
+		got, err := readDomains(c.path, strings.NewReader(c.stdin))
+		if (err != nil) != c.fails || !slices.Equal(got, c.want) {
+			t.Errorf("%s: %v, %v", name, got, err)
+		}
+	}
+	got, err := canonicalDomains([]string{"https://www.A.com/x", "a.com", "b.com"})
+	if err != nil || !slices.Equal(got, []string{"a.com", "b.com"}) {
+		t.Errorf("canonical: %v, %v", got, err)
+	}
+	if _, err := canonicalDomains([]string{"localhost", "a.com", "1.2.3.4"}); err == nil || !strings.Contains(err.Error(), "localhost") || !strings.Contains(err.Error(), "1.2.3.4") {
+		t.Errorf("every fault is named: %v", err)
+	}
+}

@@ -1,0 +1,115 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"companyscore/server/account"
+	"companyscore/server/api"
+	"companyscore/server/job"
+	"companyscore/universe"
+)
+
+// The contract tests hold this room against live stores. Here is what no live
+// store does.
+
+type panicking struct{}
+
+func (panicking) Verify(context.Context, string) (account.Caller, error) { panic("boom") }
+
+// as is a directory that knows one caller.
+type as account.Caller
+
+func (a as) Verify(context.Context, string) (account.Caller, error) { return account.Caller(a), nil }
+
+type noTables struct{}
+
+func (noTables) Tables() *universe.Tables { return nil }
+
+func newServer(t *testing.T, keys Keys, log *bytes.Buffer) *Server {
+	t.Helper()
+	s, err := New(Config{
+		Keys: keys, Scores: struct{ Scores }{}, Universe: noTables{}, Meter: struct{ Meter }{}, Jobs: (*job.Jobs)(nil),
+		Queue: struct{ Queue }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil)),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func get(t *testing.T, s *Server, path string) (*http.Response, api.Error) {
+	t.Helper()
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
+	req.Header.Set("X-API-Key", "any")
+	res, err := s.App().Test(req, -1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var e api.Error
+	if err := json.NewDecoder(res.Body).Decode(&e); err != nil {
+		t.Fatal(err)
+	}
+	return res, e
+}
+
+func TestPanicIsAnInternalErrorWithTheRequestID(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	res, e := get(t, newServer(t, panicking{}, &log), "/v1/usage")
+	id := res.Header.Get("X-Request-Id")
+	if res.StatusCode != 500 || e.Code != "internal error" || id == "" || !strings.Contains(e.Message, id) {
+		t.Errorf("answered %d %+v", res.StatusCode, e)
+	}
+	if strings.Contains(e.Message, "boom") || !strings.Contains(log.String(), "boom") || !strings.Contains(log.String(), "server_test.go") || !strings.Contains(log.String(), id) {
+		t.Errorf("the cause and its stack belong in the log only: %s", log.String())
+	}
+}
+
+func TestTestKeysNeverReachLiveTables(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, panicking{}, new(bytes.Buffer))
+	if _, err := s.live(account.Caller{Mode: account.Test}); err != error(&errSandboxInvariant) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestUniverseThatIsNotCountedYet(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, as{Mode: account.Live, Account: account.Account{Tier: account.Starter}}, new(bytes.Buffer))
+	res, e := get(t, s, "/v1/distribution")
+	if res.StatusCode != 503 || e.Code != "universe not counted yet" || res.Header.Get("Retry-After") != "5" {
+		t.Errorf("answered %d %+v", res.StatusCode, e)
+	}
+}
+
+func TestConfigNamesWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	_, err := New(Config{})
+	for _, field := range []string{"Keys", "Scores", "Universe", "Meter", "Jobs", "Queue", "Metrics", "Logger"} {
+		if err == nil || !strings.Contains(err.Error(), field) {
+			t.Errorf("New of nothing = %v, want %s named", err, field)
+		}
+	}
+}
+
+func TestMatches(t *testing.T) {
+	t.Parallel()
+	for header, want := range map[string]bool{
+		`"a"`: true, `W/"a"`: true, `"b", "a"`: true, `"b",W/"a-gzip"`: true, "*": true, `"a-br"`: true,
+		"": false, "a": false, `"b"`: false, `"a`: false, ",,": false, `"a-x"`: false,
+	} {
+		if got := matches(header, `"a"`); got != want {
+			t.Errorf("matches(%q) = %v", header, got)
+		}
+	}
+}
