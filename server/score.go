@@ -182,14 +182,21 @@ type scoreRequest struct {
 }
 
 // parseScoreRequest reads the body of POST /v1/score. Fields it does not know
-// are passed over, so that newer clients can talk to it.
+// are passed over, so that newer clients can talk to it, and so is wait, which
+// older ones send: no run ever keeps a call waiting.
 func parseScoreRequest(body []byte) (scoreRequest, error) {
 	var fields struct {
 		Domain     json.RawMessage `json:"domain"`
 		ForceFresh *bool           `json:"force_fresh"`
-		Wait       *bool           `json:"wait"` // accepted and without effect
 	}
-	if err := json.Unmarshal(body, &fields); err != nil {
+	err := json.Unmarshal(body, &fields)
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &mistyped) && mistyped.Field == "force_fresh":
+		return scoreRequest{}, errBodyInvalid.with("force_fresh must be true or false.")
+	case errors.As(err, &mistyped):
+		return scoreRequest{}, &errBodyInvalid
+	case err != nil:
 		return scoreRequest{}, errBodyInvalid.with("The body must be a JSON object such as {\"domain\": \"example.com\"}: %v.", err)
 	}
 	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 || trimmed[0] != '{' {
