@@ -1,9 +1,13 @@
 package testenv_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"companyscore/internal/testenv"
@@ -33,6 +37,40 @@ func TestKilledServerComesBackWithItsData(t *testing.T) {
 	s.Restart(t)
 	if got := mustQuery(t, s, "SELECT sum(a) FROM t"); got != "3" {
 		t.Errorf("sum after restart: got %q, want 3", got)
+	}
+}
+
+// Whatever was acknowledged before a crash in the middle of inserts is there after it.
+func TestCrashesAmongInsertsLoseNothingAcknowledged(t *testing.T) {
+	t.Parallel()
+	s := testenv.StartClickHouse(t)
+	mustQuery(t, s, "CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a SETTINGS fsync_after_insert = 1")
+	const writers, rounds, enough = 6, 5, 60
+	var next, acknowledged atomic.Int64
+	for round := range rounds {
+		var inserting sync.WaitGroup
+		crashed := make(chan struct{})
+		goal := acknowledged.Load() + enough
+		for range writers {
+			inserting.Go(func() {
+				for {
+					if got, err := query(s, fmt.Sprintf("INSERT INTO t VALUES (%d)", next.Add(1))); err != nil || got != "" {
+						return // the server is gone
+					}
+					if acknowledged.Add(1) == goal {
+						close(crashed)
+					}
+				}
+			})
+		}
+		<-crashed
+		s.Kill()
+		inserting.Wait()
+		s.Restart(t)
+		rows, err := strconv.ParseInt(mustQuery(t, s, "SELECT count() FROM t"), 10, 64)
+		if err != nil || rows < acknowledged.Load() || rows > acknowledged.Load()+int64(writers*(round+1)) {
+			t.Fatalf("crash %d: %d rows of %d acknowledged and %d sent (%v)", round, rows, acknowledged.Load(), next.Load(), err)
+		}
 	}
 }
 
