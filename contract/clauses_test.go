@@ -87,12 +87,20 @@ func (s suite) bodies(c customer) {
 		}
 	})
 	s.rule("7", "a method that is not answered is told which are", func(t *testing.T) {
-		for path, want := range map[string]string{"/v1/score": "POST", "/v1/usage": "GET, HEAD", "/v1/score/stored-company.com": "GET, HEAD", "/v1/jobs/x": "GET, HEAD"} {
+		for path, want := range map[string]string{"/v1/usage": "GET, HEAD", "/v1/score/stored-company.com": "GET, HEAD", "/v1/jobs/x": "GET, HEAD"} {
 			r := s.call(t, "DELETE", path, c.live, "").wants(t, 405, "method not allowed")
 			if got := r.header.Get("Allow"); got != want {
 				t.Errorf("%s allows %q, want %q", path, got, want)
 			}
 		}
+	})
+	s.rule("4", "an address in a path may be escaped whole, and what follows its host is taken off", func(t *testing.T) {
+		for _, path := range []string{"stored-company.com%2Fabout", "https%3A%2F%2Fwww.stored-company.com%2Fabout%3Fx", "stored-company.com%3A443"} {
+			if r := s.get(t, "/v1/score/"+path, c.live).wants(t, 200, ""); r.text("domain") != "stored-company.com" {
+				t.Errorf("%s is read as %s", path, r.text("domain"))
+			}
+		}
+		s.get(t, "/v1/score/stored-company.com/about", c.live).wants(t, 404, "not found")
 	})
 	s.rule("decided: ETag", "what changes with every call may not be kept: jobs, usage, errors and answers to POST", func(t *testing.T) {
 		cold := s.score(t, c.live, "kept-by-nobody.com").wants(t, 202, "")

@@ -56,9 +56,15 @@ type system struct {
 // startLimit bounds how long an `up` may take until it serves.
 const startLimit = time.Minute
 
+// slots bounds how many systems run at once: each is five processes, and a crowd
+// of them would test the patience of the machine and not the service.
+var slots = make(chan bool, 2)
+
 // start starts an `up` with a file of limits, and ends it with the test.
 func start(t testing.TB, tiers string) *system {
 	t.Helper()
+	slots <- true
+	t.Cleanup(func() { <-slots })
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
