@@ -50,7 +50,6 @@ func TestMain(m *testing.M) {
 type system struct {
 	binary, data, base, admin string
 	runtime                   *config.Runtime
-	log                       *bytes.Buffer
 }
 
 // startLimit bounds how long an `up` may take until it serves.
@@ -74,7 +73,7 @@ func start(t testing.TB, tiers string) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &system{binary: path, data: filepath.Join(dir, "data"), log: new(bytes.Buffer)}
+	s := &system{binary: path, data: filepath.Join(dir, "data")}
 	args := []string{"up", "--data", s.data, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--sources", "facts"}
 	if tiers != "" {
 		file := filepath.Join(dir, "tiers.yaml")
@@ -104,8 +103,11 @@ func start(t testing.TB, tiers string) *system {
 			t.Errorf("up ended with %v", err)
 		}
 		stderr.Close()
+		text, _ := os.ReadFile(stderr.Name())
+		if bytes.Contains(text, []byte("panic")) {
+			t.Errorf("something panicked")
+		}
 		if t.Failed() {
-			text, _ := os.ReadFile(stderr.Name())
 			t.Logf("log of up:\n%s", tail(text, 4000))
 		}
 		os.RemoveAll(dir)
