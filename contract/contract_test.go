@@ -35,7 +35,8 @@ type suite struct {
 
 // rule is one rule of the specification, by its section and number.
 func (s suite) rule(section, says string, check func(t *testing.T)) {
-	s.Run(section+": "+says, check)
+	s.Helper()
+	rule(s.T, section, says, check)
 }
 
 func TestContract(t *testing.T) {
@@ -251,7 +252,7 @@ func (s suite) jobs(starter, enterprise customer) {
 				t.Errorf("got %s, Retry-After %q", r.raw, r.header.Get("Retry-After"))
 			}
 		})
-		s.rule("4 of issue: coalescing", "calls for one domain share a run; each has its own job and is charged", func(t *testing.T) {
+		s.rule("decided: coalescing", "calls for one domain share a run; each has its own job and is charged", func(t *testing.T) {
 			before := s.get(t, "/v1/usage", starter.live).number("cold_calls")
 			a := s.score(t, starter.live, "shared-company.com").wants(t, 202, "")
 			b := s.score(t, starter.live, "shared-company.com").wants(t, 202, "")
@@ -827,7 +828,7 @@ func (s suite) errors(starter customer) {
 
 func (s suite) headers(starter customer) {
 	cacheable := []string{"/v1/score/" + first, "/v1/score/" + first + "/history", "/v1/company/apple.com/cohort", "/v1/movers?window=7d", "/v1/distribution", "/v1/signals"}
-	s.rule("6 of issue: ETag", "an unchanged answer is 304, and free", func(t *testing.T) {
+	s.rule("decided: ETag", "an unchanged answer is 304, and free", func(t *testing.T) {
 		for _, path := range cacheable {
 			r := s.get(t, path, starter.live).wants(t, 200, "")
 			tag := r.header.Get("ETag")
@@ -852,7 +853,7 @@ func (s suite) headers(starter customer) {
 			}
 		}
 	})
-	s.rule("6 of issue: compression", "large bodies are compressed when asked for, under a tag of their own", func(t *testing.T) {
+	s.rule("decided: compression", "large bodies are compressed when asked for, under a tag of their own", func(t *testing.T) {
 		plain := s.get(t, "/v1/signals", starter.live)
 		for _, encoding := range []string{"gzip", "br"} {
 			r := s.get(t, "/v1/signals", starter.live, "Accept-Encoding", encoding)
@@ -864,7 +865,7 @@ func (s suite) headers(starter customer) {
 			}
 		}
 	})
-	s.rule("6 of issue: X-Request-Id", "a sane id is kept, another is replaced", func(t *testing.T) {
+	s.rule("decided: X-Request-Id", "a sane id is kept, another is replaced", func(t *testing.T) {
 		if r := s.get(t, "/v1/usage", starter.live, "X-Request-Id", "abc-DEF_123.4"); r.header.Get("X-Request-Id") != "abc-DEF_123.4" {
 			t.Errorf("got %q", r.header.Get("X-Request-Id"))
 		}
@@ -874,7 +875,7 @@ func (s suite) headers(starter customer) {
 			}
 		}
 	})
-	s.rule("6 of issue: RateLimit", "answers to POST tell what is left of the month, others do not", func(t *testing.T) {
+	s.rule("decided: RateLimit", "answers to POST tell what is left of the month, others do not", func(t *testing.T) {
 		c := s.customer(t, "starter")
 		cold := s.score(t, c.live, "rate-company.com").wants(t, 202, "")
 		if got := cold.header.Get("RateLimit"); !strings.HasPrefix(got, `"cold";r=99;t=`) {
@@ -892,14 +893,14 @@ func (s suite) headers(starter customer) {
 			}
 		}
 	})
-	s.rule("6 of issue: Server-Timing", "answers say what answered", func(t *testing.T) {
+	s.rule("decided: Server-Timing", "answers say what answered", func(t *testing.T) {
 		for path, want := range map[string]string{"/v1/distribution": "table", "/v1/usage": "redis", "/v1/company/" + first + "/confidence": "clickhouse"} {
 			if r := s.get(t, path, starter.live); !strings.HasPrefix(r.header.Get("Server-Timing"), want) {
 				t.Errorf("%s: %q, want %s", path, r.header.Get("Server-Timing"), want)
 			}
 		}
 	})
-	s.rule("6 of issue: CORS", "no answer invites a browser of another site", func(t *testing.T) {
+	s.rule("decided: CORS", "no answer invites a browser of another site", func(t *testing.T) {
 		for _, r := range []reply{
 			s.get(t, "/v1/signals", starter.live, "Origin", "https://example.com"),
 			s.call(t, "OPTIONS", "/v1/score", "", "", "Origin", "https://example.com", "Access-Control-Request-Method", "POST"),
@@ -914,7 +915,7 @@ func (s suite) headers(starter customer) {
 }
 
 func (s suite) idempotency(enterprise customer) {
-	s.rule("4 of issue: Idempotency-Key", "the same key and request replay the first 202 without another charge", func(t *testing.T) {
+	s.rule("decided: Idempotency-Key", "the same key and request replay the first 202 without another charge", func(t *testing.T) {
 		before := s.get(t, "/v1/usage", enterprise.live).number("cold_calls")
 		a := s.score(t, enterprise.live, "replayed-company.com", "Idempotency-Key", "one").wants(t, 202, "")
 		s.poll(t, enterprise.live, a.text("job_id"))
@@ -926,16 +927,16 @@ func (s suite) idempotency(enterprise customer) {
 			t.Errorf("cold calls went from %v to %v", before, after)
 		}
 	})
-	s.rule("4 of issue: Idempotency-Key", "the same key with another request is refused", func(t *testing.T) {
+	s.rule("decided: Idempotency-Key", "the same key with another request is refused", func(t *testing.T) {
 		s.score(t, enterprise.live, "other-company.com", "Idempotency-Key", "one").wants(t, 422, "idempotency_key_reused")
 	})
-	s.rule("4 of issue: Idempotency-Key", "keys of different accounts have nothing to do with each other", func(t *testing.T) {
+	s.rule("decided: Idempotency-Key", "keys of different accounts have nothing to do with each other", func(t *testing.T) {
 		s.score(t, s.customer(t, "enterprise").live, "other-company.com", "Idempotency-Key", "one").wants(t, 202, "")
 	})
-	s.rule("4 of issue: Idempotency-Key", "an unusable key is refused", func(t *testing.T) {
+	s.rule("decided: Idempotency-Key", "an unusable key is refused", func(t *testing.T) {
 		s.score(t, enterprise.live, "other-company.com", "Idempotency-Key", strings.Repeat("k", 256)).wants(t, 400, "idempotency_key invalid")
 	})
-	s.rule("4 of issue: Idempotency-Key", "of many calls at once with one key one is charged", func(t *testing.T) {
+	s.rule("decided: Idempotency-Key", "of many calls at once with one key one is charged", func(t *testing.T) {
 		c := s.customer(t, "starter")
 		jobs := make([]string, 20)
 		var calls sync.WaitGroup
@@ -970,7 +971,7 @@ func (s suite) operators() {
 		}
 		return res.StatusCode, body.String()
 	}
-	s.rule("8 of issue: health", "healthz and readyz answer on the listener of operators only", func(t *testing.T) {
+	s.rule("decided: health", "healthz and readyz answer on the listener of operators only", func(t *testing.T) {
 		for _, path := range []string{"/healthz", "/readyz"} {
 			if status, body := admin(t, path); status != 200 {
 				t.Errorf("%s: %d %s", path, status, body)
@@ -978,7 +979,7 @@ func (s suite) operators() {
 			s.get(t, path, "").wants(t, 404, "not found")
 		}
 	})
-	s.rule("8 of issue: metrics", "metrics count requests by route, status and tier", func(t *testing.T) {
+	s.rule("decided: metrics", "metrics count requests by route, status and tier", func(t *testing.T) {
 		_, body := admin(t, "/metrics")
 		for _, line := range []string{
 			`companyscore_http_requests_total{route="/v1/score/*",status="200",tier="sandbox"}`, `companyscore_http_requests_total{route="/v1/jobs/:job_id",status="404"`,
@@ -993,7 +994,7 @@ func (s suite) operators() {
 			t.Error("a domain is a label")
 		}
 	})
-	s.rule("7 of issue: docs", "the description and its page are there without a key, and send nobody elsewhere", func(t *testing.T) {
+	s.rule("decided: docs", "the description and its page are there without a key, and send nobody elsewhere", func(t *testing.T) {
 		r := s.get(t, "/openapi.json", "").wants(t, 200, "")
 		if r.text("openapi") != "3.1.0" {
 			t.Errorf("got %.100s", r.raw)
@@ -1155,7 +1156,7 @@ func TestStorm(t *testing.T) {
 	t.Parallel()
 	s := suite{t, start(t, "breakers: {cold_per_key: {limit: 100000, window: 1h}}\n")}
 	const calls, budget = 500, 100
-	s.rule("3 of issue: storm", fmt.Sprintf("%d calls at once against a budget of %d: exactly %d are admitted, %d times", calls, budget, budget, bursts()), func(t *testing.T) {
+	s.rule("decided: storm", fmt.Sprintf("%d calls at once against a budget of %d: exactly %d are admitted, %d times", calls, budget, budget, bursts()), func(t *testing.T) {
 		for burst := range bursts() {
 			c := s.customer(t, "starter")
 			statuses := make([]int, calls)

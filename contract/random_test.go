@@ -1,85 +1,182 @@
 package contract
 
 import (
+	"encoding/json"
+	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/url"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
+
+	"github.com/getkin/kin-openapi/openapi3"
 )
 
-// randomRequests is how many requests are made; make contract makes more.
-func randomRequests() int {
-	if testing.Verbose() {
-		return 20_000
-	}
-	return 1_000
+var (
+	randomFor  = flag.Duration("random.for", 3*time.Second, "how long to make random requests")
+	randomSeed = flag.Uint64("random.seed", 0, "seed of the random requests; 0 for one of the day")
+)
+
+// chance makes requests up from the OpenAPI document: each value is one that the
+// document allows, one that is known to be nasty for its name, or noise.
+type chance struct {
+	*rand.Rand
+	known map[string][]string // values by name of parameter
 }
 
-// TestRandomRequests makes requests of described addresses with values of all
-// kinds. Every answer is held against the OpenAPI document, and none is 5xx.
+func (c *chance) of(values ...string) string { return values[c.IntN(len(values))] }
+
+func (c *chance) noise() string {
+	b := make([]byte, c.IntN(40))
+	for i := range b {
+		b[i] = byte(c.IntN(256))
+	}
+	return string(b)
+}
+
+// text is a value for a parameter, or a string of a body.
+func (c *chance) text(name string, schema *openapi3.Schema) string {
+	switch known := c.known[name]; {
+	case c.IntN(10) == 0:
+		return c.noise()
+	case len(schema.Enum) > 0 && c.IntN(2) == 0:
+		return fmt.Sprint(schema.Enum[c.IntN(len(schema.Enum))])
+	case schema.Type.Is("integer") && c.IntN(2) == 0:
+		return strconv.Itoa(int(*schema.Min) + c.IntN(int(*schema.Max-*schema.Min)+1))
+	case name == "domain" && c.IntN(8) == 0:
+		return fmt.Sprintf("made-up-%d.com", c.IntN(1000))
+	case len(known) > 0:
+		return c.of(known...)
+	}
+	return c.of("", "0", "-1", "null", "true", "{}", "%00", "../..", "1e999", "Ω", strings.Repeat("a", 300))
+}
+
+// value is something to stand in a body of JSON.
+func (c *chance) value(name string, schema *openapi3.Schema, depth int) any {
+	if c.IntN(12) == 0 {
+		return []any{nil, true, 1.5, -1, "x", []any{}, map[string]any{"a": 1}}[c.IntN(7)]
+	}
+	switch {
+	case schema.Type.Is("boolean"):
+		return c.IntN(2) == 0
+	case schema.Type.Is("integer"), schema.Type.Is("number"):
+		return c.IntN(2000) - 1000
+	case schema.Type.Is("array") && depth < 3:
+		list := make([]any, c.IntN(4))
+		for i := range list {
+			list[i] = c.value(name, schema.Items.Value, depth+1)
+		}
+		return list
+	case schema.Type.Is("object") && depth < 3:
+		body := make(map[string]any)
+		for _, field := range slices.Sorted(maps.Keys(schema.Properties)) {
+			if c.IntN(4) > 0 {
+				body[field] = c.value(field, schema.Properties[field].Value, depth+1)
+			}
+		}
+		if c.IntN(4) == 0 {
+			body[c.noise()] = c.noise()
+		}
+		return body
+	}
+	return c.text(name, schema)
+}
+
+// request makes a request up for an operation.
+func (c *chance) request(path string, op *openapi3.Operation) (target, body string, headers []string) {
+	query := url.Values{}
+	for _, p := range op.Parameters {
+		name, schema := p.Value.Name, p.Value.Schema.Value
+		switch p.Value.In {
+		case "path":
+			path = strings.ReplaceAll(path, "{"+name+"}", url.PathEscape(c.text(name, schema)))
+		case "query":
+			for range c.IntN(3) - c.IntN(2) { // sometimes none, sometimes two
+				query.Add(name, c.text(name, schema))
+			}
+		case "header":
+			if value := c.text(name, schema); c.IntN(3) == 0 && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+				headers = append(headers, name, value)
+			}
+		}
+	}
+	if op.RequestBody != nil {
+		b, _ := json.Marshal(c.value("", op.RequestBody.Value.Content.Get("application/json").Schema.Value, 0)) // of such values it cannot fail
+		switch body = string(b); c.IntN(12) {
+		case 0:
+			body = body[:c.IntN(len(body))] + c.noise() + " "
+		case 1:
+			body = c.of("{", "[]", "null", `"x"`, "1", strings.Repeat("[", 9999), "\ufeff{}", `{"domain":"random-company.com","domain":"acme.test"}`)
+		}
+	}
+	if c.IntN(8) == 0 {
+		headers = append(headers, "Accept-Encoding", c.of("gzip", "br", "deflate", "*", "identity;q=0", "gzip;q=0"))
+	}
+	if len(query) > 0 {
+		path += "?" + query.Encode()
+	}
+	return path, body, headers
+}
+
+// TestRandomRequests makes requests up from the OpenAPI document for a while.
+// Every answer is held against the document, and none is 5xx.
 func TestRandomRequests(t *testing.T) {
 	t.Parallel()
 	s := suite{t, start(t, "")}
-	live, free := s.customer(t, "enterprise"), s.customer(t, "free")
-	s.scored(t, live.live, "random-company.com")
-	cursor := s.get(t, "/v1/score/acme.test/history?limit=1", live.test).text("next_cursor")
-	s.rule("7", fmt.Sprintf("%d random requests bring no 5xx and no body outside of the description", randomRequests()), func(t *testing.T) {
-		rng := rand.New(rand.NewPCG(20, 26))
-		pick := func(values ...string) string { return values[rng.IntN(len(values))] }
-		noise := func() string {
-			b := make([]byte, rng.IntN(40))
-			for i := range b {
-				b[i] = byte(rng.IntN(256))
-			}
-			return string(b)
+	customers := []customer{s.customer(t, "enterprise"), s.customer(t, "starter"), s.customer(t, "free")}
+	s.scored(t, customers[0].live, "random-company.com")
+	job := s.score(t, customers[0].live, "pending-company.com").text("job_id")
+	seed := *randomSeed
+	if seed == 0 {
+		seed = uint64(time.Now().Unix() / 86400)
+	}
+	c := &chance{Rand: rand.New(rand.NewPCG(seed, 0)), known: map[string][]string{
+		"domain": {
+			"random-company.com", "acme.test", "cohort.test", "other.test", "never-scored.org", "https://www.random-company.com/a?b", "RANDOM-company.com.", "localhost",
+			"10.0.0.1", "[::1]", "bücher.de", "xn--", "a..b", "", ".", "..", "%", "co.uk", "a/b", "http://", "user@random-company.com", "random-company.com:99999999",
+			"pending-company.com", "{cold}", strings.Repeat("a.", 200) + "com",
+		},
+		"job_id": {job, "01a1fc94-05cf-764e-800e-9c3462621484", "x", "{cold}:run:1", "*", " "},
+		"limit":  {"1", "500", "0", "501", "-1", "1.5", "1e2", "99999999999999999999", "", "0x10", "１"},
+		"cursor": {
+			s.get(t, "/v1/score/acme.test/history?limit=1", customers[0].test).text("next_cursor"), "", "AQ", "AQAAAAAAAAAAAAAAAA", "////", strings.Repeat("A", 5000),
+		},
+		"window":          {"7d", "30d", "90d", "1d", "", "7D", "7d,30d"},
+		"If-None-Match":   {"*", `"x"`, `W/"`, ",,,", `"a","b"`, ""},
+		"X-Request-Id":    {"a", "sane-request-id", "Ω", `"'<>`, strings.Repeat("a", 128)},
+		"Idempotency-Key": {"a", "b", "c", " ", "%%%", strings.Repeat("k", 256), "Ω"},
+	}}
+	keys := []string{"", "svc_live_x", "nonsense"}
+	for _, customer := range customers {
+		for range 5 {
+			keys = append(keys, customer.live, customer.test)
 		}
-		domain := func() string {
-			return pick("random-company.com", "acme.test", "cohort.test", "other.test", "never-scored.org", "https://www.random-company.com/a?b",
-				"RANDOM-company.com.", "localhost", "10.0.0.1", "[::1]", "bücher.de", "xn--", "a..b", "", ".", "%", noise(), "co.uk", "..")
-		}
-		for range randomRequests() {
-			key := pick(live.live, live.test, free.live, free.test, live.live, live.test, "", "svc_live_x", "nonsense")
-			var headers []string
-			if rng.IntN(3) == 0 {
-				headers = append(headers, "If-None-Match", pick("*", `"x"`, `W/"`, ",,,", `"a","b"`))
+	}
+	type described struct {
+		method, path string
+		op           *openapi3.Operation
+	}
+	var all []described
+	operations(t, func(path, method string, op *openapi3.Operation) { all = append(all, described{method, path, op}) })
+	slices.SortFunc(all, func(a, b described) int { return strings.Compare(a.path+a.method, b.path+b.method) })
+	s.rule("7", "requests made up from the description bring no 5xx, and no answer outside of it", func(t *testing.T) {
+		requests, statuses := 0, make(map[int]int)
+		for end := time.Now().Add(*randomFor); time.Now().Before(end); requests++ {
+			o := all[c.IntN(len(all))]
+			target, body, headers := c.request(o.path, o.op)
+			method := o.method
+			if c.IntN(20) == 0 {
+				method = c.of("PUT", "DELETE", "PATCH", "GET", "POST", "OPTIONS", "HEAD")
 			}
-			if rng.IntN(5) == 0 {
-				headers = append(headers, "X-Request-Id", pick("a", "sane-request-id", "Ω", `"'<>`))
-			}
-			var r reply
-			switch rng.IntN(9) {
-			case 0, 1:
-				if rng.IntN(4) == 0 {
-					headers = append(headers, "Idempotency-Key", pick("a", "b", "c", " ", "%%%"))
-				}
-				body := pick(fmt.Sprintf(`{"domain":%q}`, domain()), fmt.Sprintf(`{"domain":%q,"force_fresh":%s}`, domain(), pick("true", "false", "1", "null")),
-					`{"domain":["a"]}`, `{"domain":{}}`, `{`, `[]`, `null`, noise()+" ", `{"wait":false}`, `{"domain":"random-company.com","extra":{"deep":[1,2]}}`)
-				r = s.post(t, key, body, headers...)
-			case 2:
-				r = s.get(t, "/v1/score/"+url.PathEscape(domain()), key, headers...)
-			case 3:
-				query := url.Values{}
-				if rng.IntN(2) == 0 {
-					query.Set("limit", pick("1", "2", "500", "0", "-1", "x", "1e3", noise()))
-				}
-				if rng.IntN(2) == 0 {
-					query.Set("cursor", pick(cursor, "", "AQ", noise()))
-				}
-				r = s.get(t, "/v1/score/"+url.PathEscape(domain())+"/history?"+query.Encode(), key, headers...)
-			case 4:
-				r = s.get(t, "/v1/jobs/"+url.PathEscape(pick("x", "01a1fc94-05cf-764e-800e-9c3462621484", "{cold}:run:1", noise()+"j")), key, headers...)
-			case 5:
-				r = s.get(t, "/v1/company/"+url.PathEscape(domain())+pick("/cohort", "/confidence"), key, headers...)
-			case 6:
-				r = s.get(t, "/v1/movers?window="+url.QueryEscape(pick("7d", "30d", "90d", "1d", "", noise())), key, headers...)
-			case 7:
-				r = s.get(t, pick("/v1/usage", "/v1/distribution", "/v1/signals", "/openapi.json"), key, headers...)
-			case 8:
-				r = s.call(t, pick("PUT", "DELETE", "PATCH", "GET", "POST"), pick("/v1/score", "/v1/usage", "/v1/jobs/x", "/v1/none", "/v1/score/acme.test"), key, "")
-			}
-			if r.status >= 500 {
-				t.Errorf("%d %s", r.status, r.raw)
+			r := s.call(t, method, target, c.of(keys...), body, headers...)
+			if statuses[r.status]++; r.status >= 500 || t.Failed() {
+				t.Fatalf("request %d of seed %d: %s %s %q %q: %d %s", requests, seed, method, target, body, headers, r.status, r.raw)
 			}
 		}
+		t.Logf("%d requests of seed %d: %v", requests, seed, statuses)
 	})
 }

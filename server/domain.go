@@ -11,17 +11,17 @@ import (
 
 // pathDomain returns the canonical domain in a path, if the caller may ask for
 // it. rest is what the route's wildcard matched: a host name, or an address with
-// its scheme. The result is a copy.
+// its scheme. A slash that is not escaped leads to another address. The result is
+// a copy.
 func pathDomain(mode account.Mode, rest string) (string, error) {
 	raw, err := url.PathUnescape(rest)
 	if err != nil {
 		return "", errPathDomain.with("The domain in the path is not well escaped.")
 	}
-	raw = strings.Clone(raw)
-	if !strings.Contains(raw, "://") && strings.Contains(strings.TrimSuffix(raw, "/"), "/") {
+	if !strings.Contains(raw, "://") && strings.Contains(strings.TrimSuffix(rest, "/"), "/") {
 		return "", &errNotFound
 	}
-	return canonical(mode, raw, errPathDomain)
+	return canonical(mode, strings.Clone(raw), errPathDomain)
 }
 
 // canonical returns the spelling of a domain under which it is stored, if a key

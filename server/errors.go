@@ -56,6 +56,7 @@ var (
 	errNotFound          = problem{Status: 404, Code: "not found", Message: "There is nothing at this address."}
 	errMethod            = problem{Status: 405, Code: "method not allowed", Message: "This address does not answer that method."}
 	errTooLarge          = problem{Status: 413, Code: "request too large", Message: "The request is larger than this service accepts."}
+	errEncoding          = problem{Status: 415, Code: "content encoding not supported", Message: "Send the body as it is, without Content-Encoding."}
 	errHeadersTooLarge   = problem{Status: 431, Code: "request too large", Message: "The headers of the request are larger than this service accepts."}
 	errBudgetExhausted   = problem{Status: 429, Code: "cold_budget_exhausted"}
 	errRateLimited       = problem{Status: 429, Code: "rate limited"}

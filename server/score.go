@@ -53,7 +53,12 @@ func (s *Server) callerBody(tier account.Tier) api.Caller {
 // starts a run and returns the job to poll.
 func (s *Server) postScore(c *fiber.Ctx) error {
 	who := callerOf(c)
-	req, err := parseScoreRequest(c.Body())
+	// Fiber would unpack a compressed body without any bound: a few kilobytes can
+	// hold gigabytes.
+	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return &errEncoding
+	}
+	req, err := parseScoreRequest(c.BodyRaw())
 	if err != nil {
 		return err
 	}
@@ -172,7 +177,7 @@ func (s *Server) getScore(c *fiber.Ctx) error {
 	if err := s.sendRendered(c, s.scoreBody(entry, who.Account.Tier), answer{tier: tierOfCache[from], maxAge: scoreAge}); err != nil {
 		return err
 	}
-	if c.Response().StatusCode() == fiber.StatusOK {
+	if c.Response().StatusCode() == fiber.StatusOK && c.Method() == fiber.MethodGet {
 		s.Meter.CountCached(who.Account)
 	}
 	return nil
@@ -191,14 +196,21 @@ type scoreRequest struct {
 }
 
 // parseScoreRequest reads the body of POST /v1/score. Fields it does not know
-// are passed over, so that newer clients can talk to it.
+// are passed over, so that newer clients can talk to it, and so is wait, which
+// older ones send: no run ever keeps a call waiting.
 func parseScoreRequest(body []byte) (scoreRequest, error) {
 	var fields struct {
 		Domain     json.RawMessage `json:"domain"`
 		ForceFresh *bool           `json:"force_fresh"`
-		Wait       *bool           `json:"wait"` // accepted and without effect
 	}
-	if err := json.Unmarshal(body, &fields); err != nil {
+	err := json.Unmarshal(body, &fields)
+	var mistyped *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &mistyped) && mistyped.Field == "force_fresh":
+		return scoreRequest{}, errBodyInvalid.with("force_fresh must be true or false.")
+	case errors.As(err, &mistyped):
+		return scoreRequest{}, &errBodyInvalid
+	case err != nil:
 		return scoreRequest{}, errBodyInvalid.with("The body must be a JSON object such as {\"domain\": \"example.com\"}: %v.", err)
 	}
 	if trimmed := bytes.TrimSpace(body); len(trimmed) == 0 || trimmed[0] != '{' {

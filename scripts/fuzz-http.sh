@@ -1,0 +1,7 @@
+#!/bin/sh
+# Sends a live server requests made up from its own description, then raw bytes,
+# each for a while. SEED repeats the first.
+set -eu
+cd "$(dirname "$0")/.."
+go test ./contract -count=1 -v -timeout 1h -run '^TestRandomRequests$' -random.for "${FUZZTIME:-60s}" -random.seed "${SEED:-$(date +%s)}"
+go test ./contract -run '^$' -fuzz '^FuzzRequest$' -fuzztime "${FUZZTIME:-60s}"
