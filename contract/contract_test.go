@@ -44,6 +44,7 @@ func TestContract(t *testing.T) {
 	s := suite{t, start(t, "")}
 	starter, enterprise, free := s.customer(t, "starter"), s.customer(t, "enterprise"), s.customer(t, "free")
 	s.scores(starter, enterprise, free)
+	s.batch(starter, free)
 	s.jobs(starter, enterprise)
 	s.history(starter)
 	s.universe(starter)
@@ -208,6 +209,66 @@ func (s suite) scores(starter, enterprise, free customer) {
 		if after.number("cached_calls") != before.number("cached_calls")+1 || after.number("cold_calls") != before.number("cold_calls") {
 			t.Errorf("usage went from %s to %s", before.raw, after.raw)
 		}
+	})
+}
+
+func (s suite) batch(starter, free customer) {
+	post := func(t *testing.T, key, body string) reply {
+		t.Helper()
+		return s.call(t, http.MethodPost, "/v1/scores/batch", key, body)
+	}
+	s.rule("batch", "stored scores come in the order asked for, each as GET would answer, each counted", func(t *testing.T) {
+		before := s.get(t, "/v1/usage", starter.live).number("cached_calls")
+		r := post(t, starter.live, `{"domains":["never-scored.com","`+first+`","localhost","WWW.`+first+`","acme.test"]}`).wants(t, 200, "")
+		results := r.list("results")
+		want := [][2]any{{"never-scored.com", 404.0}, {first, 200.0}, {"localhost", 400.0}, {first, 200.0}, {"acme.test", 400.0}}
+		if len(results) != len(want) || r.at("mode") != nil {
+			t.Fatalf("got %s", r.raw)
+		}
+		one := s.get(t, "/v1/score/"+first, starter.live).wants(t, 200, "")
+		for i, result := range results {
+			it := result.(map[string]any)
+			if it["domain"] != want[i][0] && want[i][1] != 400.0 || it["status"] != want[i][1] {
+				t.Errorf("item %d is %v, want %v", i, it, want[i])
+			}
+			if it["status"] == 200.0 && it["score"].(map[string]any)["scored_at"] != one.at("scored_at") {
+				t.Errorf("item %d is %v, GET answers %s", i, it, one.raw)
+			}
+		}
+		if after := s.get(t, "/v1/usage", starter.live); after.number("cached_calls") != before+3 { // two of the batch, one GET
+			t.Errorf("cached calls went from %v to %v", before, after.number("cached_calls"))
+		}
+	})
+	s.rule("batch", "it never starts a run, also serves Free keys, and test keys with canned scores", func(t *testing.T) {
+		before := s.get(t, "/v1/usage", starter.live).number("cold_calls")
+		post(t, starter.live, `{"domains":["never-scored.com"]}`).wants(t, 200, "")
+		post(t, free.live, `{"domains":["`+first+`"]}`).wants(t, 200, "")
+		if after := s.get(t, "/v1/usage", starter.live).number("cold_calls"); after != before {
+			t.Errorf("cold calls went from %v to %v", before, after)
+		}
+		r := post(t, free.test, `{"domains":["acme.test","example.com"]}`).wants(t, 200, "")
+		if r.text("mode") != "sandbox" || len(r.list("results")) != 2 || r.list("results")[0].(map[string]any)["status"] != 200.0 || r.list("results")[1].(map[string]any)["status"] != 400.0 {
+			t.Errorf("got %s", r.raw)
+		}
+	})
+	s.rule("batch", "a thousand domains are answered, one more or none are refused", func(t *testing.T) {
+		list := func(n int) string {
+			domains := make([]string, n)
+			for i := range domains {
+				domains[i] = fmt.Sprintf("batch-%d.com", i)
+			}
+			b, _ := json.Marshal(map[string]any{"domains": domains})
+			return string(b)
+		}
+		if r := post(t, starter.live, list(1000)).wants(t, 200, ""); len(r.list("results")) != 1000 {
+			t.Errorf("%d results", len(r.list("results")))
+		}
+		post(t, starter.live, list(1001)).wants(t, 400, "body.domains invalid")
+		post(t, starter.live, list(0)).wants(t, 400, "body.domains invalid")
+		post(t, starter.live, `{}`).wants(t, 400, "body.domains required")
+		post(t, starter.live, `{"domains":"a.com"}`).wants(t, 400, "body.domains invalid")
+		post(t, starter.live, `{"domains":[1]}`).wants(t, 400, "body.domains invalid")
+		post(t, starter.live, `[`).wants(t, 400, "body invalid")
 	})
 }
 
@@ -625,7 +686,7 @@ func (s suite) explanations(starter customer) {
 
 // routes are all addresses that need a key.
 var routes = []struct{ method, path string }{
-	{"POST", "/v1/score"}, {"GET", "/v1/score/acme.test"}, {"GET", "/v1/score/acme.test/history"}, {"GET", "/v1/jobs/x"},
+	{"POST", "/v1/score"}, {"POST", "/v1/scores/batch"}, {"GET", "/v1/score/acme.test"}, {"GET", "/v1/score/acme.test/history"}, {"GET", "/v1/jobs/x"},
 	{"GET", "/v1/company/acme.test/cohort"}, {"GET", "/v1/company/acme.test/confidence"}, {"GET", "/v1/movers?window=7d"},
 	{"GET", "/v1/usage"}, {"GET", "/v1/distribution"}, {"GET", "/v1/signals"},
 }
@@ -822,7 +883,10 @@ func (s suite) errors(starter customer) {
 	})
 	s.rule("7", "a request that is too large is refused", func(t *testing.T) {
 		s.post(t, starter.live, `{"domain":"`+strings.Repeat("a", 1<<20)+`"}`).wants(t, 413, "request too large")
-		s.get(t, "/", starter.live, "X-Large", strings.Repeat("a", 1<<15)).wants(t, 431, "request too large")
+		s.call(t, "POST", "/v1/scores/batch", starter.live, `{"domains":["`+strings.Repeat("a", 1<<20)+`"]}`).wants(t, 413, "request too large")
+		for _, route := range routes {
+			s.call(t, route.method, route.path, starter.live, "", "X-Large", strings.Repeat("a", 1<<15)).wants(t, 431, "request too large")
+		}
 	})
 }
 

@@ -672,6 +672,7 @@ func (s suite) slidingWindows() {
 		c := s.customer(t, "free")
 		for _, encoding := range []string{"br", "gzip", "deflate", "zstd", "gzip, br", "unheard-of"} {
 			s.call(t, "POST", "/v1/score", c.test, `{"domain":"acme.test"}`, "Content-Encoding", encoding).wants(t, 415, "content encoding not supported")
+			s.call(t, "POST", "/v1/scores/batch", c.test, `{"domains":["acme.test"]}`, "Content-Encoding", encoding).wants(t, 415, "content encoding not supported")
 		}
 		s.call(t, "POST", "/v1/score", c.test, `{"domain":"acme.test"}`, "Content-Encoding", "identity").wants(t, 200, "")
 	})

@@ -38,11 +38,14 @@ func (p problem) with(format string, args ...any) *problem {
 
 // The one table from error code to status and text.
 var (
-	errBodyInvalid    = problem{Status: 400, Code: "body invalid", Message: "The body must be a JSON object such as {\"domain\": \"example.com\"}."}
-	errDomainRequired = problem{Status: 400, Code: "body.domain required", Message: "Say which company to score: {\"domain\": \"example.com\"}."}
-	errBodyDomain     = problem{Status: 400, Code: "body.domain invalid"}
-	errPathDomain     = problem{Status: 400, Code: "domain invalid"}
-	errSandboxOnly    = problem{
+	errBodyInvalid     = problem{Status: 400, Code: "body invalid", Message: "The body must be a JSON object such as {\"domain\": \"example.com\"}."}
+	errDomainRequired  = problem{Status: 400, Code: "body.domain required", Message: "Say which company to score: {\"domain\": \"example.com\"}."}
+	errBodyDomain      = problem{Status: 400, Code: "body.domain invalid"}
+	errDomainsRequired = problem{Status: 400, Code: "body.domains required", Message: "Say whose scores to read: {\"domains\": [\"example.com\"]}."}
+	errBodyDomains     = problem{Status: 400, Code: "body.domains invalid", Message: fmt.Sprintf("The domains must be a list of 1 to %d strings.", batchMax)}
+	errItemDomain      = problem{Status: 400, Code: "domain invalid"}
+	errPathDomain      = problem{Status: 400, Code: "domain invalid"}
+	errSandboxOnly     = problem{
 		Status:  400,
 		Code:    "sandbox: only ['" + strings.Join(sandbox.Domains, "', '") + "'] supported",
 		Message: "A test key reaches the canned companies only. Use a live key for real domains.",

@@ -130,7 +130,7 @@ func compress(c *fiber.Ctx) error {
 	if err := c.Next(); err != nil {
 		return err
 	}
-	if len(c.Response().Body()) < compressMin {
+	if res := c.Response(); !res.IsBodyStream() && len(res.Body()) < compressMin {
 		return nil
 	}
 	c.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)

@@ -53,10 +53,8 @@ func (s *Server) callerBody(tier account.Tier) api.Caller {
 // starts a run and returns the job to poll.
 func (s *Server) postScore(c *fiber.Ctx) error {
 	who := callerOf(c)
-	// Fiber would unpack a compressed body without any bound: a few kilobytes can
-	// hold gigabytes.
-	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return &errEncoding
+	if err := plainBody(c, scoreBodyMax); err != nil {
+		return err
 	}
 	req, err := parseScoreRequest(c.BodyRaw())
 	if err != nil {
@@ -189,6 +187,21 @@ func (s *Server) sendInline(c *fiber.Ctx, r rendered, from tier) error {
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return c.Send(r.body)
 }
+
+// plainBody refuses a body that is too large or came compressed: Fiber would
+// unpack it without any bound, and a few kilobytes can hold gigabytes.
+func plainBody(c *fiber.Ctx, most int) error {
+	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return &errEncoding
+	}
+	if len(c.BodyRaw()) > most {
+		return &errTooLarge
+	}
+	return nil
+}
+
+// scoreBodyMax bounds the body of a call for one score.
+const scoreBodyMax = 64 << 10
 
 type scoreRequest struct {
 	domain     string

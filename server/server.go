@@ -99,7 +99,7 @@ func (c Config) Validate() error {
 }
 
 const (
-	bodyMaxBytes   = 64 << 10
+	bodyMaxBytes   = batchBodyMax // the largest of all routes
 	headerMaxBytes = 16 << 10
 	requestMax     = 10 * time.Second // what a handler may take of the stores' time
 )
@@ -151,6 +151,7 @@ func New(cfg Config) (*Server, error) {
 	}), compress)
 	v1 := s.app.Group("/v1")
 	v1.Post("/score", s.authenticate, s.postScore)
+	v1.Post("/scores/batch", s.authenticate, s.postBatch)
 	v1.Get("/score/*/history", s.authenticate, s.getHistory)
 	v1.Get("/score/*", s.authenticate, s.getScore)
 	v1.Get("/jobs/:job_id", s.authenticate, s.getJob)

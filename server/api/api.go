@@ -235,3 +235,18 @@ type Error struct {
 	Reason  string `json:"reason,omitempty"`
 	Tier    string `json:"tier,omitempty"`
 }
+
+// Batch is the answer to POST /v1/scores/batch, one item for each domain asked
+// for, in their order.
+type Batch struct {
+	Mode    string      `json:"mode,omitempty"`
+	Results []BatchItem `json:"results"`
+}
+
+// BatchItem is a stored score, or why there is none.
+type BatchItem struct {
+	Domain string          `json:"domain"` // canonical; as it was sent if it is no domain
+	Status int             `json:"status"` // what GET would answer: 200, 400 or 404
+	Score  json.RawMessage `json:"score,omitempty"`
+	Error  *Error          `json:"error,omitempty"`
+}
