@@ -4,8 +4,11 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -15,6 +18,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"companyscore/internal/redis"
 	"companyscore/scoring"
@@ -282,6 +287,15 @@ func (s suite) rotation(c customer) {
 			}
 		}
 	})
+	s.rule("5 rule 3", "the stores hold the hash of a key and never the key", func(t *testing.T) {
+		secret := c.live[len("svc_live_")+4:] // the beginning is kept, to tell keys apart
+		for _, path := range []string{"/v1/usage", "/v1/score/stored-company.com", "/v1/distribution"} {
+			s.get(t, path, c.live).wants(t, 200, "")
+		}
+		if text := s.everything(t); strings.Contains(text, secret) || !strings.Contains(text, c.account) {
+			t.Error("a key is kept as it is, or nothing was found to look at")
+		}
+	})
 	s.rule("5 rule 7", "keys are changed by making a second one and revoking the first", func(t *testing.T) {
 		c := s.customer(t, "starter")
 		second, _ := s.key(t, c.account, "live")
@@ -304,6 +318,44 @@ func (s suite) rotation(c customer) {
 			}
 		}
 	})
+}
+
+// everything is all that the stores hold of accounts and keys, as text.
+func (s *system) everything(t *testing.T) string {
+	t.Helper()
+	var all strings.Builder
+	rdb := s.redis(t)
+	keys, err := rdb.Keys(t.Context(), "*").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range keys {
+		all.WriteString(key + "\n")
+		value, err := rdb.Do(t.Context(), "DUMP", key).Text()
+		if err != nil && !errors.Is(err, goredis.Nil) {
+			t.Fatal(err)
+		}
+		all.WriteString(value + "\n")
+	}
+	for _, table := range []string{"account", "api_key"} {
+		u, err := url.Parse(s.runtime.ClickHouseURL)
+		if err != nil {
+			t.Fatal(err)
+		}
+		u.RawQuery = url.Values{"database": {strings.Trim(u.Path, "/")}, "query": {"SELECT * FROM " + table + " FORMAT JSONEachRow"}}.Encode()
+		u.Path = "/"
+		res, err := client.Get(u.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || res.StatusCode != 200 || len(body) == 0 {
+			t.Fatalf("read %s: %d %.200s %v", table, res.StatusCode, body, err)
+		}
+		all.Write(body)
+	}
+	return all.String()
 }
 
 func (s suite) versions(c customer) {
@@ -377,6 +429,17 @@ func TestServers(t *testing.T) {
 			t.Errorf("got %s", r.raw)
 		}
 		there.get(t, "/v1/score/polled-over-here.com", c.live).wants(t, 200, "")
+	})
+	here.rule("decided: servers", "what a settled job points to is there at every server, also at one that has just said it is not", func(t *testing.T) {
+		for i := range 25 {
+			domain := fmt.Sprintf("just-settled-%d.com", i)
+			here.get(t, "/v1/score/"+domain, c.live).wants(t, 404, "no score available for this domain")
+			id := there.score(t, c.live, domain).wants(t, 202, "").text("job_id")
+			if r := here.poll(t, c.live, id); r.text("status") == "complete" {
+				here.get(t, r.text("score_url"), c.live).wants(t, 200, "")
+				here.score(t, c.live, domain).wants(t, 200, "")
+			}
+		}
 	})
 	here.rule("decided: servers", "an Idempotency-Key is known to all servers", func(t *testing.T) {
 		a := here.score(t, c.live, "named-company.com", "Idempotency-Key", "n").wants(t, 202, "")

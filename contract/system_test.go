@@ -48,6 +48,7 @@ func TestMain(m *testing.M) {
 
 // system is a running `up` of its own.
 type system struct {
+	issued                    *issued // API keys, which no log may hold
 	binary, data, base, admin string
 	runtime                   *config.Runtime
 }
@@ -73,7 +74,7 @@ func start(t testing.TB, tiers string) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &system{binary: path, data: filepath.Join(dir, "data")}
+	s := &system{binary: path, data: filepath.Join(dir, "data"), issued: new(issued)}
 	args := []string{"up", "--data", s.data, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--sources", "facts"}
 	if tiers != "" {
 		file := filepath.Join(dir, "tiers.yaml")
@@ -106,6 +107,9 @@ func start(t testing.TB, tiers string) *system {
 		text, _ := os.ReadFile(stderr.Name())
 		if bytes.Contains(text, []byte("panic")) {
 			t.Errorf("something panicked")
+		}
+		if key := s.issued.in(text); key != "" {
+			t.Errorf("the log holds the key %s", key)
 		}
 		if t.Failed() {
 			t.Logf("log of up:\n%s", tail(text, 4000))
@@ -177,6 +181,30 @@ func (s *system) customer(t testing.TB, tier string) customer {
 	return c
 }
 
+// issued remembers API keys. It may be used concurrently.
+type issued struct {
+	mu   sync.Mutex
+	keys []string
+}
+
+func (i *issued) add(key string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.keys = append(i.keys, key)
+}
+
+// in returns a key that stands in a text, empty if none does.
+func (i *issued) in(text []byte) string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, key := range i.keys {
+		if bytes.Contains(text, []byte(key)) {
+			return key
+		}
+	}
+	return ""
+}
+
 func (s *system) key(t testing.TB, account, mode string) (raw, id string) {
 	t.Helper()
 	var key struct {
@@ -184,6 +212,7 @@ func (s *system) key(t testing.TB, account, mode string) (raw, id string) {
 		Raw string `json:"api_key"`
 	}
 	decode(t, s.cli(t, "key", "create", "--account", account, "--mode", mode, "--json"), &key)
+	s.issued.add(key.Raw)
 	return key.Raw, key.ID
 }
 
