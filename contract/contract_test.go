@@ -1,10 +1,14 @@
 package contract
 
 import (
+	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -499,9 +503,13 @@ func (s suite) universe(starter customer) {
 	var cohort reply
 	s.rule("4.5", "the target is left out of its cohort's numbers", func(t *testing.T) {
 		before := s.get(t, "/v1/distribution", starter.live).number("universe.count")
-		s.cli(t, "run", "start", "--from", "../examples/companies.csv", "--wait")
-		eventually(t, "all examples are counted", func() bool {
-			return s.get(t, "/v1/distribution", starter.live).number("universe.count") >= before+800
+		from, scored := "../examples/companies.csv", 800.0
+		if !testing.Verbose() { // as many as make a cohort
+			from, scored = s.firstExamples(t, 150), 140
+		}
+		s.cli(t, "run", "start", "--from", from, "--wait")
+		eventually(t, "the examples are counted", func() bool {
+			return s.get(t, "/v1/distribution", starter.live).number("universe.count") >= before+scored
 		})
 		cohort = s.get(t, "/v1/company/apple.com/cohort", starter.live).wants(t, 200, "")
 		count := cohort.number("cohort.count")
@@ -585,6 +593,29 @@ func (s suite) universe(starter customer) {
 			t.Errorf("first %s, then %s", a.raw, b.raw)
 		}
 	})
+}
+
+// firstExamples is a file of the first companies of the examples.
+func (s suite) firstExamples(t *testing.T, n int) string {
+	t.Helper()
+	text, err := os.ReadFile("../examples/companies.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
+	if err != nil {
+		t.Fatal(err)
+	}
+	column := slices.Index(rows[0], "domain")
+	var domains []string
+	for _, row := range rows[1 : n+1] {
+		domains = append(domains, row[column])
+	}
+	file := filepath.Join(t.TempDir(), "domains.txt")
+	if err := os.WriteFile(file, []byte(strings.Join(domains, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
 
 func (s suite) usage(starter, enterprise customer) {

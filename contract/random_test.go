@@ -135,6 +135,7 @@ func TestRandomRequests(t *testing.T) {
 		seed = uint64(time.Now().Unix() / 86400)
 	}
 	c := &chance{Rand: rand.New(rand.NewPCG(seed, 0)), known: map[string][]string{
+		"domains": {"random-company.com", "acme.test", "never-scored.org", "localhost", ""},
 		"domain": {
 			"random-company.com", "acme.test", "cohort.test", "other.test", "never-scored.org", "https://www.random-company.com/a?b", "RANDOM-company.com.", "localhost",
 			"10.0.0.1", "[::1]", "bücher.de", "xn--", "a..b", "", ".", "..", "%", "co.uk", "a/b", "http://", "user@random-company.com", "random-company.com:99999999",

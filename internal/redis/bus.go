@@ -66,6 +66,9 @@ func Subscribe(ctx context.Context, rdb goredis.UniversalClient, heard func(Even
 // listen hears events until the connection breaks.
 func listen(ctx context.Context, rdb goredis.UniversalClient, heard func(Event), missed func()) {
 	pubsub := rdb.Subscribe(ctx, Events)
+	// Reading does not look at ctx: without this it would end with the next silence only.
+	stop := context.AfterFunc(ctx, func() { pubsub.Close() })
+	defer stop()
 	defer pubsub.Close()
 	quiet := false
 	for {

@@ -59,3 +59,30 @@ func TestSubscribersHearEventsAndLearnOfBreaks(t *testing.T) {
 	stop()
 	wait("the subscription ends", done)
 }
+
+// Events that never end must not keep a server from ending.
+func TestSubscriptionEndsAmongEvents(t *testing.T) {
+	t.Parallel()
+	client, err := redis.Open(t.Context(), testenv.Redis(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	ctx, stop := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		// Each event brings the next, so that there is never a silence.
+		next := func() {
+			if err := redis.Announce(t.Context(), client, redis.Event{Kind: redis.ScoreStored, Name: "example.com"}); err != nil {
+				t.Error(err)
+			}
+		}
+		redis.Subscribe(ctx, client, func(redis.Event) { stop(); next() }, next)
+	}()
+	select {
+	case <-done:
+	case <-time.After(30 * time.Second):
+		t.Fatal("the subscription does not end")
+	}
+}
