@@ -221,7 +221,7 @@ func (s suite) batch(starter, free customer) {
 		t.Helper()
 		return s.call(t, http.MethodPost, "/v1/scores/batch", key, body)
 	}
-	s.rule("batch", "stored scores come in the order asked for, each as GET would answer, each counted", func(t *testing.T) {
+	s.rule("decided: batch", "stored scores come in the order asked for, each as GET would answer, each counted", func(t *testing.T) {
 		before := s.get(t, "/v1/usage", starter.live).number("cached_calls")
 		r := post(t, starter.live, `{"domains":["never-scored.com","`+first+`","localhost","WWW.`+first+`","acme.test"]}`).wants(t, 200, "")
 		results := r.list("results")
@@ -243,7 +243,7 @@ func (s suite) batch(starter, free customer) {
 			t.Errorf("cached calls went from %v to %v", before, after.number("cached_calls"))
 		}
 	})
-	s.rule("batch", "it never starts a run, also serves Free keys, and test keys with canned scores", func(t *testing.T) {
+	s.rule("decided: batch", "it never starts a run, also serves Free keys, and test keys with canned scores", func(t *testing.T) {
 		before := s.get(t, "/v1/usage", starter.live).number("cold_calls")
 		post(t, starter.live, `{"domains":["never-scored.com"]}`).wants(t, 200, "")
 		post(t, free.live, `{"domains":["`+first+`"]}`).wants(t, 200, "")
@@ -255,7 +255,7 @@ func (s suite) batch(starter, free customer) {
 			t.Errorf("got %s", r.raw)
 		}
 	})
-	s.rule("batch", "a thousand domains are answered, one more or none are refused", func(t *testing.T) {
+	s.rule("decided: batch", "a thousand domains are answered, one more or none are refused", func(t *testing.T) {
 		list := func(n int) string {
 			domains := make([]string, n)
 			for i := range domains {
@@ -913,16 +913,18 @@ func (s suite) errors(starter customer) {
 		}
 	})
 	s.rule("7", "a request that is too large is refused", func(t *testing.T) {
-		s.post(t, starter.live, `{"domain":"`+strings.Repeat("a", 1<<20)+`"}`).wants(t, 413, "request too large")
-		s.call(t, "POST", "/v1/scores/batch", starter.live, `{"domains":["`+strings.Repeat("a", 1<<20)+`"]}`).wants(t, 413, "request too large")
+		s.post(t, starter.live, `{"domain":"`+strings.Repeat("a", 100<<10)+`"}`).wants(t, 413, "request too large")
+		for _, path := range []string{"/v1/score", "/v1/scores/batch"} {
+			s.raw(t, "POST", path, starter.live, "Content-Length: 1000000\r\n\r\n").wants(t, 413, "request too large")
+		}
 		for _, route := range routes {
-			s.call(t, route.method, route.path, starter.live, "", "X-Large", strings.Repeat("a", 1<<15)).wants(t, 431, "request too large")
+			s.raw(t, route.method, route.path, starter.live, "X-Large: "+strings.Repeat("a", headersRead)).wants(t, 431, "request too large")
 		}
 	})
 }
 
 func (s suite) headers(starter customer) {
-	cacheable := []string{"/v1/score/" + first, "/v1/score/" + first + "/history", "/v1/company/apple.com/cohort", "/v1/movers?window=7d", "/v1/distribution", "/v1/signals"}
+	cacheable := []string{"/v1/score/" + first, "/v1/score/" + first + "/history", "/v1/company/apple.com/cohort", "/v1/company/apple.com/confidence", "/v1/movers?window=7d", "/v1/distribution", "/v1/signals"}
 	s.rule("decided: ETag", "an unchanged answer is 304, and free", func(t *testing.T) {
 		for _, path := range cacheable {
 			r := s.get(t, path, starter.live).wants(t, 200, "")

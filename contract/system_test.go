@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -275,6 +276,44 @@ func (s *system) call(t *testing.T, method, path, key, body string, headers ...s
 	if err != nil {
 		t.Fatal(err)
 	}
+	return read(t, req, res)
+}
+
+// raw sends the beginning of a request and reads the answer to it. A server that
+// refuses a request leaves the rest unread, which resets the connection and can
+// take the answer with it; so what it will not read is not sent.
+func (s *system) raw(t *testing.T, method, path, key, headers string) reply {
+	t.Helper()
+	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn, err := net.DialTimeout("tcp", req.URL.Host, 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	head := method + " " + path + " HTTP/1.1\r\nHost: " + req.URL.Host + "\r\nX-API-Key: " + key + "\r\n" + headers
+	if _, err := conn.Write([]byte(head[:min(len(head), headersRead)])); err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.ReadResponse(bufio.NewReader(conn), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(t, req, res)
+}
+
+// headersRead is how many bytes of headers the server takes.
+const headersRead = 16 << 10
+
+// read reads an answer and holds it against the OpenAPI document.
+func read(t *testing.T, req *http.Request, res *http.Response) reply {
+	t.Helper()
+	method, path := req.Method, req.URL.Path
 	defer res.Body.Close()
 	raw, err := io.ReadAll(res.Body)
 	if err != nil {
