@@ -306,6 +306,18 @@ func (s suite) rotation(c customer) {
 		eventually(t, "the first key is refused", func() bool { return s.get(t, "/v1/usage", c.live).status == 401 })
 		s.get(t, "/v1/usage", second).wants(t, 200, "")
 	})
+	s.rule("2.4", "a changed tier is in x_svc and in usage within moments, and what was used stays used", func(t *testing.T) {
+		c := s.customer(t, "starter")
+		s.score(t, c.live, "tier-changes.com").wants(t, 202, "")
+		s.cli(t, "account", "set-tier", c.account, "growth")
+		eventually(t, "the new tier is there", func() bool { return s.get(t, "/v1/usage", c.live).text("tier") == "growth" })
+		if u := s.get(t, "/v1/usage", c.live); u.number("cold_calls") != 1 || u.number("tier_limits.cold_calls_included") != 1000 {
+			t.Errorf("got %s", u.raw)
+		}
+		if r := s.get(t, "/v1/score/stored-company.com", c.live); r.text("x_svc.tier") != "growth" || r.number("x_svc.freshness_window_hours") != 6 {
+			t.Errorf("got %s", r.raw)
+		}
+	})
 	s.rule("5 sandbox", "an account may have any number of test keys, on every tier", func(t *testing.T) {
 		for _, tier := range []string{"free", "starter", "growth", "scale", "enterprise"} {
 			c := s.customer(t, tier)

@@ -76,6 +76,7 @@ func (s *system) redis(t *testing.T) goredis.UniversalClient {
 func TestPast(t *testing.T) {
 	t.Parallel()
 	s := suite{t, start(t, "")}
+	s.emptyUniverse()
 	p := newPast()
 	s.remember(t, p.records)
 	// The statistics of the empty start stand for a while; without them they are made anew.
@@ -90,6 +91,47 @@ func TestPast(t *testing.T) {
 	s.longHistory(p, growth)
 	s.freshness()
 	s.slidingWindows()
+}
+
+// emptyUniverse comes before anything was scored.
+func (s suite) emptyUniverse() {
+	c := s.customer(s.T, "starter")
+	s.rule("4.8", "without any score all counts are 0, and all bins are there", func(t *testing.T) {
+		r := s.get(t, "/v1/distribution", c.live).wants(t, 200, "")
+		for _, name := range []string{"count", "mean", "p50", "p90", "stddev", "min", "max"} {
+			if r.at("universe."+name) != 0.0 {
+				t.Errorf("%s is %v", name, r.at("universe."+name))
+			}
+		}
+		for path, n := range map[string]int{"universe.composite_hist": 20, "universe.scale_premium_hist": 12} {
+			bins := r.list(path)
+			if len(bins) != n {
+				t.Errorf("%s has %d bins", path, len(bins))
+			}
+			for _, bin := range bins {
+				if bin.(map[string]any)["count"] != 0.0 {
+					t.Errorf("%s: %v", path, bin)
+				}
+			}
+		}
+	})
+	s.rule("4.8", "ratings and profiles nobody has are there with 0", func(t *testing.T) {
+		r := s.get(t, "/v1/distribution", c.live).wants(t, 200, "")
+		for path, names := range map[string][]string{
+			"universe.rating_dist":   {"SVC-1", "SVC-1+", "SVC-2", "SVC-2+", "SVC-3", "SVC-4", "SVC-5"},
+			"universe.profile_split": {"established", "growth", "unclassified"},
+		} {
+			counts := r.at(path).(map[string]any)
+			if !slices.Equal(slices.Sorted(maps.Keys(counts)), names) {
+				t.Errorf("%s is %v", path, counts)
+			}
+			for name, n := range counts {
+				if n != 0.0 {
+					t.Errorf("%v of %s", n, name)
+				}
+			}
+		}
+	})
 }
 
 // past is what the companies of the tests have behind them.

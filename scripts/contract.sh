@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 out=$(mktemp)
 trap 'rm -f "$out"' EXIT
 status=0
-go test -count=1 -v -timeout 20m ./contract >"$out" 2>&1 || status=$?
+go test -count=1 -v -timeout 20m ./contract -random.for 20s >"$out" 2>&1 || status=$?
 awk '
 	/^ +--- (PASS|FAIL|SKIP): .*:_/ {
 		verdict = $2; name = $3
