@@ -107,6 +107,17 @@ func (s suite) bodies(c customer) {
 		}
 		s.get(t, "/v1/score/stored-company.com/about", c.live).wants(t, 404, "not found")
 	})
+	s.rule("4", "an address means the same whether its score is in memory or not", func(t *testing.T) {
+		s.get(t, "/v1/score/stored-company.com", c.live).wants(t, 200, "")
+		for _, path := range []string{"//v1/score/", "/v1//score/", "/v1/./score/", "/v1/score/x/../", "/%761/score/", "/v1/x/../score/"} {
+			for _, domain := range []string{"stored-company.com", "never-heard-of.com"} {
+				r := s.raw(t, "GET", path+domain, c.live, "\r\n")
+				if r.status != 404 || r.text("error") != "not found" {
+					t.Errorf("%s%s: %d %s", path, domain, r.status, r.raw)
+				}
+			}
+		}
+	})
 	s.rule("decided: ETag", "what changes with every call may not be kept: jobs, usage, errors and answers to POST", func(t *testing.T) {
 		cold := s.score(t, c.live, "kept-by-nobody.com").wants(t, 202, "")
 		for _, r := range []reply{

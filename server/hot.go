@@ -45,7 +45,9 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx) bool {
 	if !ctx.IsGet() {
 		return false
 	}
-	path := ctx.Path()
+	// As it was sent: Path has its escapes and dots resolved, and would answer
+	// addresses that are none.
+	path := ctx.URI().PathOriginal()
 	if len(path) <= len(hotPrefix) || string(path[:len(hotPrefix)]) != hotPrefix {
 		return false
 	}
