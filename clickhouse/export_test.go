@@ -7,6 +7,7 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"companyscore/scoring"
 	"companyscore/sql"
 )
 
@@ -41,3 +42,16 @@ var Named = ch.Named
 
 // Queued is how many records wait for an insert.
 func (s *Scores) Queued() int { return len(s.writer.queue) }
+
+// LatestHead is LatestHeads of one company, or scoring.ErrNotFound.
+func (s *Scores) LatestHead(ctx context.Context, domain string) (scoring.Record, error) {
+	records, err := s.LatestHeads(ctx, []string{domain})
+	if err != nil {
+		return scoring.Record{}, err
+	}
+	rec, ok := records[domain]
+	if !ok {
+		return scoring.Record{}, scoring.ErrNotFound
+	}
+	return rec, nil
+}

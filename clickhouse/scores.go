@@ -13,7 +13,6 @@ import (
 
 var (
 	scoreInsert    = sql.Query("score_insert")
-	scoreHead      = sql.Query("score_head")
 	scoreHeads     = sql.Query("score_heads")
 	scoreRecord    = sql.Query("score_record")
 	scoreReference = sql.Query("score_reference")
@@ -146,22 +145,9 @@ func (r *recordRow) record() scoring.Record {
 	return rec
 }
 
-// LatestHead returns the newest record of a company without its signals,
-// warnings and completeness per bucket, or scoring.ErrNotFound.
-func (s *Scores) LatestHead(ctx context.Context, domain string) (scoring.Record, error) {
-	var row headRow
-	found, err := s.db.first(ctx, &row, scoreHead, ch.Named("domain", domain))
-	if err == nil && !found {
-		err = scoring.ErrNotFound
-	}
-	if err != nil {
-		return scoring.Record{}, fmt.Errorf("latest score of %s: %w", domain, err)
-	}
-	return row.record(), nil
-}
-
-// LatestHeads is LatestHead for several companies, in one query; those never
-// scored are left out. The text of all domains must fit into a request: a thousand do.
+// LatestHeads returns the newest records of companies by domain, without their
+// signals, warnings and completeness per bucket, in one query. Those never scored
+// are left out. The text of all domains must fit into a request: a thousand do.
 func (s *Scores) LatestHeads(ctx context.Context, domains []string) (map[string]scoring.Record, error) {
 	var rows []headRow
 	if err := s.db.list(ctx, &rows, scoreHeads, ch.Named("domains", domains)); err != nil {
@@ -191,7 +177,7 @@ func (s *Scores) Latest(ctx context.Context, domain string) (scoring.Record, err
 var lastInstant = time.Date(2299, 12, 31, 0, 0, 0, 0, time.UTC)
 
 // History returns records of a company that are older than an instant (all of
-// them when it is zero), newest first, at most limit, as LatestHead returns them.
+// them when it is zero), newest first, at most limit, as LatestHeads returns them.
 // The next page is asked for with the ScoredAt of the last record.
 func (s *Scores) History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error) {
 	if before.IsZero() {

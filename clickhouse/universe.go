@@ -113,7 +113,7 @@ func movers(domains, names []string, now, then []float64, ratingNow, ratingThen 
 	return list
 }
 
-// Standing returns the newest record of a company, as LatestHead does, and the
+// Standing returns the newest record of a company, as LatestHeads does, and the
 // record by which statistics of the current pipeline version count it that were
 // made of what was written up to cut; nil when they do not count it. The error is
 // scoring.ErrNotFound when the company was never scored.

@@ -2,6 +2,8 @@ package server
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -34,21 +36,29 @@ func (s *Server) getHistory(c *fiber.Ctx) error {
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
+	key := fmt.Sprintf("history %d %d", page.Limit, page.Before.UnixMilli())
+	return s.sendPage(c, ctx, domain, key, historyAge, func(ctx context.Context) ([]byte, error) {
+		return s.historyBody(ctx, domain, page)
+	})
+}
+
+// historyBody makes a page of a live history.
+func (s *Server) historyBody(ctx context.Context, domain string, page api.Page) ([]byte, error) {
 	records, err := s.Scores.History(ctx, domain, page.Before, page.Limit+1)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if len(records) == 0 {
 		// Past the end of a history is an empty page; without any history there is none.
 		entry, err := s.Cache.Fresh(ctx, domain)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if !entry.Found() {
-			return &errNoHistory
+			return nil, &errNoHistory
 		}
 	}
-	return s.send(c, api.NewHistory(domain, page, records), answer{tier: tierClickHouse, maxAge: historyAge})
+	return json.Marshal(api.NewHistory(domain, page, records))
 }
 
 // historyPage reads which page is asked for.

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -88,6 +89,20 @@ func (s *Server) sendRendered(c *fiber.Ctx, r rendered, a answer) error {
 	}
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return c.Send(r.body)
+}
+
+// sendPage is sendRendered for a live body that depends on one company, and is
+// made unless it is in memory.
+func (s *Server) sendPage(c *fiber.Ctx, ctx context.Context, domain, key string, maxAge time.Duration, make func(ctx context.Context) ([]byte, error)) error {
+	body, hit, err := s.Cache.Page(ctx, domain, key, make)
+	if err != nil {
+		return err
+	}
+	from := tierClickHouse
+	if hit {
+		from = tierMemory
+	}
+	return s.sendRendered(c, rendered{body: body, tag: entityTag(body)}, answer{tier: from, maxAge: maxAge})
 }
 
 func cacheControl(maxAge time.Duration) string {

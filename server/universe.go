@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -49,12 +50,20 @@ func (s *Server) getCohort(c *fiber.Ctx) error {
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
+	key := "cohort " + tables.Cut().String()
+	return s.sendPage(c, ctx, domain, key, cohortAge, func(ctx context.Context) ([]byte, error) {
+		return s.cohortBody(ctx, domain, tables)
+	})
+}
+
+// cohortBody compares a company with its peers as tables count them.
+func (s *Server) cohortBody(ctx context.Context, domain string, tables *universe.Tables) ([]byte, error) {
 	latest, counted, err := s.Scores.Standing(ctx, domain, tables.Cut())
 	switch {
 	case errors.Is(err, scoring.ErrNotFound):
-		return &errNoHistory
+		return nil, &errNoHistory
 	case err != nil:
-		return err
+		return nil, err
 	}
 	key := groupOf(latest)
 	var out *universe.Target
@@ -62,7 +71,7 @@ func (s *Server) getCohort(c *fiber.Ctx) error {
 		t := targetOf(*counted)
 		out = &t
 	}
-	return s.send(c, api.NewCohort(latest, tables.Compare(key, targetOf(latest), out)), answer{tier: tierClickHouse, maxAge: cohortAge})
+	return json.Marshal(api.NewCohort(latest, tables.Compare(key, targetOf(latest), out)))
 }
 
 func groupOf(rec scoring.Record) universe.GroupKey {

@@ -59,9 +59,6 @@ func CachedMonth(account, period string) string {
 // Score holds the rendered latest score of a domain: STRING.
 func Score(domain string) string { return prefix + "score:" + domain }
 
-// KeyVerdict holds what is known of an API key by the hex of its SHA-256: STRING.
-func KeyVerdict(hash string) string { return prefix + "key:" + hash }
-
 // BatchLock is held by the process that runs a batch job: STRING, its token.
 func BatchLock(job string) string { return prefix + "batch:lock:" + job }
 

@@ -34,6 +34,9 @@ const (
 	absentFor = 2 * time.Second
 	// lookupMax bounds one lookup, which others may be waiting for.
 	lookupMax = 5 * time.Second
+	pageMax   = 10 * time.Second
+	// pagesShare is the part of the memory that is for pages.
+	pagesShare = 8
 	// stripes is over how many generations companies are spread.
 	stripes = 1 << 14
 )
@@ -70,6 +73,7 @@ func (e Entry) Found() bool { return len(e.Head) > 0 }
 // Cache is safe for concurrent use.
 type Cache struct {
 	memory  *fastcache.Cache
+	pages   *fastcache.Cache
 	redis   goredis.UniversalClient
 	misses  gatherer
 	logger  *slog.Logger
@@ -82,9 +86,10 @@ type Cache struct {
 	hits        [3]atomic.Int64
 }
 
-// New returns an empty cache that holds so many bytes, at least 32 MB.
+// New returns an empty cache that holds so many bytes of scores and pages, at
+// least 32 MB of each.
 func New(bytes int, rdb goredis.UniversalClient, store Store, logger *slog.Logger) *Cache {
-	return &Cache{memory: fastcache.New(bytes), redis: rdb, logger: logger, now: time.Now,
+	return &Cache{memory: fastcache.New(bytes - bytes/pagesShare), pages: fastcache.New(bytes / pagesShare), redis: rdb, logger: logger, now: time.Now,
 		misses: gatherer{store: store, timeout: lookupMax, waiting: make(map[string]*lookup)}}
 }
 

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -202,6 +203,33 @@ func TestManyAsksForWhatIsMissingOnce(t *testing.T) {
 	if entries, tier, err = w.Many(t.Context(), []string{"a.com", "b.com", "none.com"}); err != nil || tier != Memory || len(entries) != 3 {
 		t.Errorf("again: %v of tier %d (%v)", entries, tier, err)
 	}
+}
+
+func TestPagesLiveAsLongAsScores(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	made := 0
+	page := func(key string, want byte, hit bool) {
+		t.Helper()
+		body, got, err := w.Page(t.Context(), "a.com", key, func(context.Context) ([]byte, error) {
+			made++
+			return bytes.Repeat([]byte{byte('0' + made)}, 200_000), nil // larger than an entry of the cache
+		})
+		if err != nil || got != hit || len(body) != 200_000 || body[0] != want {
+			t.Fatalf("page %s: %q, hit %v (%v)", key, body[0], got, err)
+		}
+	}
+	page("one", '1', false)
+	page("one", '1', true)
+	page("two", '2', false)
+	w.Drop("a.com")
+	page("one", '3', false)
+	w.clock = w.clock.Add(freshFor)
+	page("one", '4', false)
+	if _, _, err := w.Page(t.Context(), "a.com", "bad", func(context.Context) ([]byte, error) { return nil, errors.New("no") }); err == nil {
+		t.Error("an error is no page")
+	}
+	page("bad", '5', false)
 }
 
 func TestWithoutRedisTheStoreAnswers(t *testing.T) {
