@@ -49,7 +49,7 @@ type unlimited struct{ Meter }
 func (unlimited) Limits(account.Tier) meter.Tier { return meter.Tier{FreshnessWindow: time.Hour} }
 func (unlimited) CountCached(account.Account)    {}
 
-func newServer(t *testing.T, keys Keys, log *bytes.Buffer) *Server {
+func newServer(t testing.TB, keys Keys, log *bytes.Buffer) *Server {
 	t.Helper()
 	s, err := New(Config{
 		Keys: keys, Scores: struct{ Scores }{}, Cache: cache.New(1<<20, nil, nil, slog.New(slog.DiscardHandler)), Universe: noTables{}, Meter: unlimited{}, Jobs: (*job.Jobs)(nil),
