@@ -196,7 +196,7 @@ func (r *factsReader) next() (*factsRow, error) {
 	if first, twice := r.seen[row.Domain]; twice {
 		return nil, ImportFault{domain.line, domain.column, "domain", fmt.Sprintf("%s stands in line %d already", row.Domain, first)}
 	}
-	r.seen[row.Domain] = line
+	r.seen[strings.Clone(row.Domain)] = line // not a part of the whole line
 	return row, nil
 }
 
