@@ -21,12 +21,16 @@ import (
 	"companyscore/internal/config"
 )
 
+// built is the directory of the program under test, once it was needed.
+var built string
+
 // binary is the program under test, built once.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "companyscore-contract-")
 	if err != nil {
 		return "", err
 	}
+	built = dir
 	path := filepath.Join(dir, "companyscore")
 	cmd := exec.Command("go", "build", "-o", path, "companyscore")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -38,8 +42,8 @@ var binary = sync.OnceValues(func() (string, error) {
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if path, err := binary(); err == nil {
-		os.RemoveAll(filepath.Dir(path))
+	if built != "" {
+		os.RemoveAll(built)
 	}
 	if code == 0 && wholeSuite() && !complete(os.Stdout) {
 		code = 1
