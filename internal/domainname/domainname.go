@@ -101,6 +101,15 @@ func CheckPublic(host string) error {
 	return nil
 }
 
+// Registrable returns what one registers to own host, given in canonical form:
+// the public suffix and one label. It is host itself when that cannot be told.
+func Registrable(host string) string {
+	if name, err := publicsuffix.EffectiveTLDPlusOne(host); err == nil {
+		return name
+	}
+	return host
+}
+
 // IsTest reports whether host, in canonical form, lies under the suffix "test",
 // which is reserved for the sandbox.
 func IsTest(host string) bool { return strings.HasSuffix(host, ".test") }

@@ -66,9 +66,17 @@ func BatchLock(job string) string { return prefix + "batch:lock:" + job }
 // its fencing token.
 func BatchFence(job string) string { return prefix + "batch:fence:" + job }
 
-// Universe holds the published statistics of all companies: HASH of blob, fence
-// and epoch.
+// BatchStatus holds how each batch job did last: HASH of JSON by job.
+func BatchStatus() string { return prefix + "batch:status" }
+
+// Universe holds the published statistics of all companies: HASH of blob, fence,
+// epoch, and the count that the blob is of.
 func Universe() string { return prefix + "universe" }
+
+// SourceQuota counts the requests to a provider of data that all workers make
+// together: STRING, the instant in us on the clock of Redis at which the turns
+// given out are used up.
+func SourceQuota(quota string) string { return prefix + "source:" + quota }
 
 // Events is the pub/sub channel on which servers tell each other what changed.
 const Events = prefix + "events"
