@@ -1,0 +1,160 @@
+package fetch
+
+import (
+	"compress/gzip"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// jsonDepthMax bounds the nesting of JSON that is decoded.
+const jsonDepthMax = 64
+
+// cappedReader fails with CodeTooLarge when more than left bytes come.
+type cappedReader struct {
+	r    io.Reader
+	left int64
+	what string
+}
+
+func (c *cappedReader) Read(p []byte) (int, error) {
+	if int64(len(p)) > c.left+1 {
+		p = p[:c.left+1]
+	}
+	n, err := c.r.Read(p)
+	if c.left -= int64(n); c.left < 0 {
+		return 0, &Error{Code: CodeTooLarge, Err: fmt.Errorf("%s is larger than what is read", c.what)}
+	}
+	return n, err
+}
+
+// wireReader names the failures of a connection. A body that ends too early is
+// left to the parser, who can tell whether it matters.
+type wireReader struct{ r io.Reader }
+
+func (w wireReader) Read(p []byte) (int, error) {
+	n, err := w.r.Read(p)
+	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) {
+		err = classify(err)
+	}
+	return n, err
+}
+
+// openBody returns the body of an answer decompressed, and bounded on the wire
+// as well as after.
+func openBody(res *http.Response, max int64) (io.Reader, error) {
+	if res.ContentLength > max {
+		return nil, &Error{Code: CodeTooLarge, Status: res.StatusCode, Err: fmt.Errorf("the answer of %d bytes is larger than the %d that are read", res.ContentLength, max)}
+	}
+	wire := &cappedReader{r: wireReader{res.Body}, left: max, what: "the answer"}
+	switch coding := strings.ToLower(res.Header.Get("Content-Encoding")); coding {
+	case "", "identity":
+		return wire, nil
+	case "gzip", "x-gzip":
+		plain, err := gzip.NewReader(wire)
+		if err != nil {
+			return nil, asParse(fmt.Errorf("decompress the answer: %w", err))
+		}
+		return &cappedReader{r: plain, left: max, what: "the decompressed answer"}, nil
+	default:
+		return nil, &Error{Code: CodeParse, Err: fmt.Errorf("the answer is encoded as %q, which was not asked for", coding)}
+	}
+}
+
+// mediaType is the type of an answer in lower case without parameters.
+func mediaType(header http.Header) string {
+	t, _, err := mime.ParseMediaType(header.Get("Content-Type"))
+	if err != nil {
+		t, _, _ = strings.Cut(header.Get("Content-Type"), ";")
+		t = strings.ToLower(strings.TrimSpace(t))
+	}
+	return t
+}
+
+// checkType refuses an answer that is not of one of the types.
+func checkType(header http.Header, types []string) error {
+	got := mediaType(header)
+	switch {
+	case len(types) == 0 && (got == "application/json" || strings.HasSuffix(got, "+json")):
+	case slices.Contains(types, "*"), slices.Contains(types, got):
+	default:
+		return &Error{Code: CodeParse, Err: fmt.Errorf("the answer is of type %q, which was not asked for", got)}
+	}
+	return nil
+}
+
+func decodeJSON[T any](body io.Reader) (v T, err error) {
+	decoder := json.NewDecoder(&depthReader{r: body})
+	if err := decoder.Decode(&v); err != nil {
+		return v, asParse(fmt.Errorf("decode the answer: %w", err))
+	}
+	if _, err := decoder.Token(); err != io.EOF {
+		return v, asParse(errors.Join(errors.New("decode the answer: there is more after its end"), err))
+	}
+	return v, nil
+}
+
+// depthReader fails when JSON that is read through it nests too deeply.
+type depthReader struct {
+	r         io.Reader
+	depth     int
+	inString  bool
+	afterMark bool // after a backslash in a string
+}
+
+func (d *depthReader) Read(p []byte) (int, error) {
+	n, err := d.r.Read(p)
+	for _, c := range p[:n] {
+		switch {
+		case d.afterMark:
+			d.afterMark = false
+		case d.inString:
+			d.inString, d.afterMark = c != '"', c == '\\'
+		case c == '"':
+			d.inString = true
+		case c == '{' || c == '[':
+			if d.depth++; d.depth > jsonDepthMax {
+				return 0, &Error{Code: CodeParse, Err: fmt.Errorf("the JSON nests deeper than %d levels", jsonDepthMax)}
+			}
+		case c == '}' || c == ']':
+			d.depth--
+		}
+	}
+	return n, err
+}
+
+// asParse gives an error CodeParse unless it has a code already.
+func asParse(err error) error {
+	var coded interface{ WarningCode() string }
+	if errors.As(err, &coded) {
+		return err
+	}
+	if isTimeout(err) {
+		return &Error{Code: CodeTimeout, Err: err}
+	}
+	return &Error{Code: CodeParse, Err: err}
+}
+
+// classify gives an error of a connection its code.
+func classify(err error) error {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return &Error{Code: e.Code, Status: e.Status, RetryAfter: e.RetryAfter, Err: err}
+	case isTimeout(err):
+		return &Error{Code: CodeTimeout, Err: err}
+	}
+	return &Error{Code: CodeHTTP, Err: err}
+}
+
+func isTimeout(err error) bool {
+	var n net.Error
+	return errors.Is(err, context.DeadlineExceeded) || errors.As(err, &n) && n.Timeout()
+}

@@ -1,0 +1,166 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/semaphore"
+)
+
+// perAddress is how many connections lead to one address at a time, so that
+// many names on one shared server do not flood it.
+const perAddress = 4
+
+// dialer makes every connection of the client. It resolves a name, holds all its
+// addresses against the gate, and connects to one it has just checked; the
+// operating system asks once more, with the final address, before it connects.
+type dialer struct {
+	resolver *resolver
+	gate     gate
+	// stage is where connections lead in a rehearsal, nil on the real network.
+	stage   *stage
+	targets *lru[netip.Addr, *semaphore.Weighted]
+}
+
+// stage is the set of loopback addresses of a rehearsal.
+type stage struct {
+	endpoints   []netip.AddrPort // of known servers
+	http, https netip.AddrPort   // in the place of any public host; may be invalid
+}
+
+func (s *stage) has(to netip.AddrPort) bool {
+	return to.IsValid() && (to == s.http || to == s.https || slices.Contains(s.endpoints, to))
+}
+
+type connectKey struct{}
+
+// withConnect has connections made under ctx take at most d.
+func withConnect(ctx context.Context, d time.Duration) context.Context {
+	return context.WithValue(ctx, connectKey{}, d)
+}
+
+func connectLimit(ctx context.Context) time.Duration {
+	if d, ok := ctx.Value(connectKey{}).(time.Duration); ok {
+		return d
+	}
+	return 4 * time.Second
+}
+
+// known connects to a known server. In a rehearsal these are the configured
+// loopback addresses; otherwise a known server passes the same gate as all.
+func (d *dialer) known(ctx context.Context, network, address string) (net.Conn, error) {
+	if d.stage != nil {
+		to, err := netip.ParseAddrPort(address)
+		if err != nil || !slices.Contains(d.stage.endpoints, to) {
+			return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("%s is no server of the rehearsal", address)}
+		}
+		ctx, cancel := context.WithTimeout(ctx, connectLimit(ctx))
+		defer cancel()
+		return d.connect(ctx, to)
+	}
+	return d.stranger(ctx, network, address)
+}
+
+// stranger connects to a host that somebody else chose.
+func (d *dialer) stranger(ctx context.Context, _, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, connectLimit(ctx))
+	defer cancel()
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, &Error{Code: CodeAddress, Err: err}
+	}
+	if port != "80" && port != "443" {
+		return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("port %s is not asked", port)}
+	}
+	if host, err = d.gate.host(host); err != nil {
+		return nil, &Error{Code: CodeAddress, Err: err}
+	}
+	addrs, err := d.resolver.addresses(ctx, host, d.gate)
+	if err != nil {
+		return nil, err
+	}
+	var faults []error
+	for _, addr := range addrs {
+		conn, err := d.reach(ctx, addr, port)
+		if err == nil {
+			return conn, nil
+		}
+		if faults = append(faults, err); ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, fmt.Errorf("connect to %s: %w", host, errors.Join(faults...))
+}
+
+// reach connects to one checked address, or to what stands for it in a rehearsal.
+func (d *dialer) reach(ctx context.Context, addr netip.Addr, port string) (net.Conn, error) {
+	to := netip.AddrPortFrom(addr, 443)
+	if port == "80" {
+		to = netip.AddrPortFrom(addr, 80)
+	}
+	if d.stage != nil {
+		if to = d.stage.https; port == "80" {
+			to = d.stage.http
+		}
+		if !to.IsValid() {
+			return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("the rehearsal has nothing at port %s", port)}
+		}
+		return d.connect(ctx, to)
+	}
+	free := d.targets.getOr(addr, func() *semaphore.Weighted { return semaphore.NewWeighted(perAddress) })
+	if err := free.Acquire(ctx, 1); err != nil {
+		return nil, fmt.Errorf("wait for a connection to %s: %w", addr, err)
+	}
+	conn, err := d.connect(ctx, to)
+	if err != nil {
+		free.Release(1)
+		return nil, err
+	}
+	return &countedConn{Conn: conn, release: func() { free.Release(1) }}, nil
+}
+
+func (d *dialer) connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
+	dial := net.Dialer{Control: d.control, KeepAliveConfig: net.KeepAliveConfig{Enable: false}}
+	return dial.DialContext(ctx, "tcp", to.String())
+}
+
+// control is asked by the dialer with the address it is about to connect to.
+func (d *dialer) control(network, address string, _ syscall.RawConn) error {
+	to, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return &Error{Code: CodeAddress, Err: fmt.Errorf("connect to %q: %w", address, err)}
+	}
+	switch {
+	case network != "tcp4" && network != "tcp6":
+		return &Error{Code: CodeAddress, Err: fmt.Errorf("network %s is not used", network)}
+	case d.stage != nil && d.stage.has(to):
+		return nil
+	case d.stage != nil:
+		return &Error{Code: CodeAddress, Err: fmt.Errorf("%s is no server of the rehearsal", to)}
+	case to.Port() != 80 && to.Port() != 443:
+		return &Error{Code: CodeAddress, Err: fmt.Errorf("port %d is not asked", to.Port())}
+	}
+	if err := d.gate.address(to.Addr()); err != nil {
+		return &Error{Code: CodeAddress, Err: err}
+	}
+	return nil
+}
+
+// countedConn gives its place back when it is closed.
+type countedConn struct {
+	net.Conn
+	once    sync.Once
+	release func()
+}
+
+func (c *countedConn) Close() error {
+	c.once.Do(c.release)
+	return c.Conn.Close()
+}

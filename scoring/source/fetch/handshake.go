@@ -1,0 +1,70 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"net"
+	"time"
+)
+
+func (c *Client) handshake(ctx context.Context, host string) (Certificate, error) {
+	policy := PolicyOf("tls")
+	host, err := c.dialer.gate.host(host)
+	if err != nil {
+		return Certificate{}, &Error{Code: CodeAddress, Err: err}
+	}
+	key := "tls " + host
+	if kept, ok := c.certificates.get(key); ok && c.cfg.Now().Before(kept.expires) {
+		c.metrics.kept.WithLabelValues(policy.Source).Inc()
+		return kept.certificate, nil
+	}
+	done, err := c.limits.enter(ctx, "tls", host, policy.Total)
+	if err != nil {
+		c.metrics.asked(policy.Source, err)
+		return Certificate{}, err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(withConnect(ctx, policy.Connect), policy.Total)
+	defer cancel()
+	certificate, err := c.shake(ctx, host)
+	c.metrics.asked(policy.Source, err)
+	if err == nil {
+		c.certificates.put(key, keptCertificate{certificate, c.cfg.Now().Add(policy.TTL)}, 1)
+	}
+	return certificate, err
+}
+
+type keptCertificate struct {
+	certificate Certificate
+	expires     time.Time
+}
+
+func (c *Client) shake(ctx context.Context, host string) (Certificate, error) {
+	raw, err := c.dialer.stranger(ctx, "tcp", net.JoinHostPort(host, "443"))
+	if err != nil {
+		return Certificate{}, classify(err)
+	}
+	// The chain is looked at below, so that a bad one can be described; nothing is
+	// read from or written to this connection.
+	conn := tls.Client(raw, &tls.Config{ServerName: host, InsecureSkipVerify: true, MinVersion: tls.VersionTLS10})
+	defer conn.Close()
+	if err := conn.HandshakeContext(ctx); err != nil {
+		return Certificate{}, classify(fmt.Errorf("shake hands with %s: %w", host, err))
+	}
+	state := conn.ConnectionState()
+	leaf := state.PeerCertificates[0]
+	seen := Certificate{Issuer: leaf.Issuer.CommonName, NotAfter: leaf.NotAfter.UTC(), Version: state.Version}
+	if len(leaf.Subject.Organization) > 0 {
+		seen.Organization = leaf.Subject.Organization[0]
+	}
+	between := x509.NewCertPool()
+	for _, cert := range state.PeerCertificates[1:] {
+		between.AddCert(cert)
+	}
+	if _, err := leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: c.roots, Intermediates: between, CurrentTime: c.cfg.Now()}); err != nil {
+		seen.Fault = err.Error()
+	}
+	return seen, nil
+}

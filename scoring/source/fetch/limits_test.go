@@ -1,0 +1,275 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"companyscore/internal/redis"
+	"companyscore/internal/testenv"
+)
+
+func newTestLimits(scale float64) *limits {
+	return newLimits(nil, scale, slog.New(slog.DiscardHandler))
+}
+
+func codeOf(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// TestTurnsComeInOrder has a crowd ask a provider that takes one request in six
+// seconds: those who come first are served first, and who cannot be served in
+// time is told so at once.
+func TestTurnsComeInOrder(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, start := newTestLimits(1), time.Now()
+		const crowd = 10
+		served, skipped := make([]time.Duration, crowd), make([]time.Duration, crowd)
+		var all sync.WaitGroup
+		for i := range crowd {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				defer cancel()
+				done, err := l.enter(ctx, "gdelt", "", 4*time.Second)
+				if codeOf(err) == CodeRateLimited {
+					skipped[i] = time.Since(start) + 1
+					return
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				served[i] = time.Since(start) + 1
+				done()
+			})
+			synctest.Wait() // so that they come one after the other
+		}
+		all.Wait()
+		for i := range crowd {
+			switch {
+			case i < 4 && served[i] != time.Duration(i)*6*time.Second+1:
+				t.Errorf("number %d was served after %s", i, served[i]-1)
+			case i >= 4 && skipped[i] != 1:
+				t.Errorf("number %d was skipped after %s", i, skipped[i]-1)
+			}
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+		defer cancel()
+		if done, err := l.enter(ctx, "gdelt", "", 0); err != nil {
+			t.Errorf("those who were skipped took turns: %v", err)
+		} else {
+			done()
+		}
+	})
+}
+
+func TestPlacesAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newTestLimits(1)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		first, err := l.enter(ctx, "wikimedia", "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		second, err := l.enter(ctx, "wikimedia", "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		short, cancelShort := context.WithTimeout(t.Context(), time.Second)
+		defer cancelShort()
+		if _, err := l.enter(short, "wikimedia", "", 0); codeOf(err) != CodeRateLimited {
+			t.Errorf("a third request at once: %v", err)
+		}
+		first()
+		third, err := l.enter(ctx, "wikimedia", "", 0)
+		if err != nil {
+			t.Fatalf("a place was given back and not given out: %v", err)
+		}
+		second()
+		third()
+	})
+}
+
+func TestHostsHaveLimitsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, start := newTestLimits(1), time.Now()
+		enter := func(host string) time.Duration {
+			t.Helper()
+			done, err := l.enter(t.Context(), "web", host, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			done()
+			return time.Since(start)
+		}
+		if enter("a.com") != 0 || enter("b.com") != 0 {
+			t.Error("one host waits for another")
+		}
+		if took := enter("a.com"); took != time.Second {
+			t.Errorf("the second request to a host came after %s, want 1 s", took)
+		}
+		l.pace("web", "a.com", 10*time.Second) // its robots.txt asks for more
+		enter("a.com")                         // 2 s
+		if took := enter("a.com"); took != 12*time.Second {
+			t.Errorf("a host that asked for 10 s was asked again after %s in all", took)
+		}
+		l.hold(t.Context(), "web", "a.com", time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		defer cancel()
+		if _, err := l.enter(ctx, "web", "a.com", 0); codeOf(err) != CodeRateLimited || ctx.Err() != nil {
+			t.Errorf("a host that asked for a pause: %v", err)
+		}
+		if before := time.Since(start); enter("b.com") != before {
+			t.Error("a pause of one host holds up another")
+		}
+	})
+}
+
+func TestBreaker(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1e9, 0)
+	p := Policy{BreakFor: time.Minute}
+	b := &breaker{max: failuresMax}
+	for range failuresMax - 1 {
+		b.ended(CodeHTTP, p, now)
+	}
+	b.ended("", p, now)
+	for range failuresMax - 1 {
+		b.ended(CodeTimeout, p, now)
+	}
+	if err := b.allow("x", now); err != nil {
+		t.Errorf("left alone after an answer in between: %v", err)
+	}
+	b.ended(CodeTimeout, p, now)
+	if err := b.allow("x", now); codeOf(err) != CodeTimeout {
+		t.Errorf("after five failures in a row: %v", err)
+	}
+	later := now.Add(time.Minute)
+	if err := b.allow("x", later); err != nil {
+		t.Errorf("after a minute: %v", err)
+	}
+	if b.ended(CodeHTTP, p, later); b.allow("x", later) == nil {
+		t.Error("the request that tries again failed, and the next may go on")
+	}
+	strict := &breaker{max: failuresMax}
+	strict.ended(CodeRateLimited, Policy{BreakFor: 10 * time.Minute, BreakOnRefusal: true}, now)
+	if err := strict.allow("x", now.Add(9*time.Minute)); codeOf(err) != CodeRateLimited {
+		t.Errorf("a provider that punishes: %v", err)
+	}
+}
+
+func openRedis(t *testing.T) goredis.UniversalClient {
+	t.Helper()
+	client, err := redis.Open(t.Context(), testenv.Redis(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// TestWorkersShareTurns has two workers ask for turns at one provider.
+func TestWorkersShareTurns(t *testing.T) {
+	t.Parallel()
+	r := openRedis(t)
+	one, other := newLimits(r, 1, slog.New(slog.DiscardHandler)), newLimits(r, 1, slog.New(slog.DiscardHandler))
+	try := func(l *limits, patience time.Duration) error {
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		done, err := l.enter(ctx, "crt.sh", "", 0)
+		if err == nil {
+			done()
+		}
+		return err
+	}
+	if err := try(one, 5*time.Second); err != nil {
+		t.Fatal(err)
+	}
+	if err := try(other, 5*time.Second); codeOf(err) != CodeRateLimited {
+		t.Errorf("the other worker got a turn in the same 10 s: %v", err)
+	}
+	// A pause that one is asked for is a pause for all.
+	other.hold(t.Context(), "sec", "", time.Hour)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	if _, err := one.enter(ctx, "sec", "", 0); codeOf(err) != CodeRateLimited || ctx.Err() != nil {
+		t.Errorf("a pause that one worker was asked for: %v", err)
+	}
+}
+
+// TestSharedBurst holds the script to the numbers of a quota.
+func TestSharedBurst(t *testing.T) {
+	t.Parallel()
+	l := newLimits(openRedis(t), 1, slog.New(slog.DiscardHandler))
+	q := l.queue("gleif", "") // 30 a minute, 5 at once
+	for i := range 7 {
+		wait, taken, err := l.sharedTurn(t.Context(), q, time.Minute)
+		if err != nil || !taken {
+			t.Fatalf("turn %d: %v, %v", i, taken, err)
+		}
+		lowest, highest := time.Duration(max(0, i-4))*2*time.Second-time.Second, time.Duration(max(0, i-4))*2*time.Second
+		if wait < lowest || wait > highest {
+			t.Errorf("turn %d waits %s, want %s to %s", i, wait, lowest, highest)
+		}
+	}
+	if wait, taken, err := l.sharedTurn(t.Context(), q, time.Second); err != nil || taken || wait <= time.Second {
+		t.Errorf("a turn beyond patience: %s, %v, %v", wait, taken, err)
+	}
+}
+
+func TestLimitsHoldWithoutRedis(t *testing.T) {
+	t.Parallel()
+	r := openRedis(t)
+	l := newLimits(r, 1, slog.New(slog.DiscardHandler))
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	done, err := l.enter(ctx, "crt.sh", "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	done()
+	if _, err := l.enter(ctx, "crt.sh", "", 0); codeOf(err) != CodeRateLimited {
+		t.Errorf("without Redis a second turn in the same 10 s: %v", err)
+	}
+}
+
+func TestLRU(t *testing.T) {
+	t.Parallel()
+	l := newLRU[int, string](80)
+	for i := range 20 {
+		l.put(i, "x", 10)
+		if _, ok := l.get(0); !ok {
+			t.Fatalf("what is used most is gone after %d", i)
+		}
+	}
+	if l.size != 80 || l.order.Len() != 8 || len(l.items) != 8 {
+		t.Errorf("size %d, %d in order, %d items", l.size, l.order.Len(), len(l.items))
+	}
+	if _, ok := l.get(5); ok {
+		t.Error("what was not used is still there")
+	}
+	l.put(19, "large", 11)
+	if _, ok := l.get(19); ok {
+		t.Error("a value that is too large was kept, or an old one in its place")
+	}
+	if got := l.getOr(19, func() string { return "made" }); got != "made" {
+		t.Errorf("getOr = %q", got)
+	}
+}

@@ -1,0 +1,77 @@
+package fetch
+
+import (
+	"container/list"
+	"sync"
+)
+
+// lru keeps the values that were used last, up to a total size. It may be used
+// concurrently.
+type lru[K comparable, V any] struct {
+	mu    sync.Mutex
+	max   int64
+	size  int64
+	order *list.List // of *lruItem, used last in front
+	items map[K]*list.Element
+}
+
+type lruItem[K comparable, V any] struct {
+	key   K
+	value V
+	size  int64
+}
+
+func newLRU[K comparable, V any](max int64) *lru[K, V] {
+	return &lru[K, V]{max: max, order: list.New(), items: make(map[K]*list.Element)}
+}
+
+func (l *lru[K, V]) get(key K) (value V, ok bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e, ok := l.items[key]
+	if !ok {
+		return value, false
+	}
+	l.order.MoveToFront(e)
+	return e.Value.(*lruItem[K, V]).value, true
+}
+
+// getOr returns the value of key, which make makes when there is none. It has size 1.
+func (l *lru[K, V]) getOr(key K, make func() V) V {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if e, ok := l.items[key]; ok {
+		l.order.MoveToFront(e)
+		return e.Value.(*lruItem[K, V]).value
+	}
+	value := make()
+	l.putLocked(key, value, 1)
+	return value
+}
+
+// put keeps a value unless it is larger than an eighth of what there is room for.
+func (l *lru[K, V]) put(key K, value V, size int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.putLocked(key, value, size)
+}
+
+func (l *lru[K, V]) putLocked(key K, value V, size int64) {
+	if e, ok := l.items[key]; ok {
+		l.remove(e)
+	}
+	if size > max(l.max/8, 1) {
+		return
+	}
+	for l.size+size > l.max {
+		l.remove(l.order.Back())
+	}
+	l.size += size
+	l.items[key] = l.order.PushFront(&lruItem[K, V]{key, value, size})
+}
+
+func (l *lru[K, V]) remove(e *list.Element) {
+	item := l.order.Remove(e).(*lruItem[K, V])
+	delete(l.items, item.key)
+	l.size -= item.size
+}

@@ -1,0 +1,189 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/miekg/dns"
+	"golang.org/x/net/idna"
+)
+
+// publicResolvers are asked when the operator names none.
+var publicResolvers = []string{"1.1.1.1:53", "9.9.9.9:53"}
+
+const (
+	answerMin      = 5 * time.Minute
+	answerMax      = 6 * time.Hour
+	answersKept    = 20_000
+	aliasesMax     = 8
+	udpPayloadMax  = 1232 // fits every path without fragments
+	addressesTried = 3
+)
+
+// resolver asks recursive DNS servers. It is safe for concurrent use.
+type resolver struct {
+	servers []string
+	limits  *limits
+	now     func() time.Time
+	answers *lru[question, answer]
+}
+
+type question struct {
+	name  string
+	qtype uint16
+}
+
+type answer struct {
+	msg     *dns.Msg
+	expires time.Time
+}
+
+func toASCII(host string) (string, error) {
+	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(host, "."))
+	return strings.ToLower(ascii), err
+}
+
+func (r *resolver) lookup(ctx context.Context, name string, qtype uint16) (*dns.Msg, error) {
+	q := question{dns.CanonicalName(name), qtype}
+	if _, ok := dns.IsDomainName(q.name); !ok {
+		return nil, &Error{Code: CodeDNS, Err: fmt.Errorf("%q is no name to look up", name)}
+	}
+	if kept, ok := r.answers.get(q); ok && r.now().Before(kept.expires) {
+		return kept.msg, nil
+	}
+	var fault error
+	for _, server := range r.servers {
+		msg, err := r.ask(ctx, server, q)
+		if err == nil {
+			r.answers.put(q, answer{msg, r.now().Add(lifetime(msg))}, 1)
+			return msg, nil
+		}
+		if fault = err; ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, fault
+}
+
+// ask asks one server, over UDP and, when the answer does not fit, over TCP.
+func (r *resolver) ask(ctx context.Context, server string, q question) (*dns.Msg, error) {
+	policy := PolicyOf("dns")
+	done, err := r.limits.enter(ctx, "dns", "", policy.Total)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(ctx, policy.Total)
+	defer cancel()
+	query := new(dns.Msg)
+	query.SetQuestion(q.name, q.qtype)
+	query.AuthenticatedData = true // asks whether the answer is signed and right
+	query.SetEdns0(udpPayloadMax, false)
+	reply, err := exchange(ctx, "udp", server, query)
+	if err == nil && reply.Truncated {
+		reply, err = exchange(ctx, "tcp", server, query)
+	}
+	fault := func(err error) error {
+		return &Error{Code: CodeDNS, Err: fmt.Errorf("look up %s %s: %w", q.name, dns.TypeToString[q.qtype], err)}
+	}
+	switch {
+	case err != nil && isTimeout(err):
+		return nil, &Error{Code: CodeTimeout, Err: fmt.Errorf("look up %s %s: %w", q.name, dns.TypeToString[q.qtype], err)}
+	case err != nil:
+		return nil, fault(err)
+	case len(reply.Question) != 1 || !strings.EqualFold(reply.Question[0].Name, q.name) || reply.Question[0].Qtype != q.qtype:
+		return nil, fault(errors.New("the answer is to another question"))
+	case reply.Rcode != dns.RcodeSuccess && reply.Rcode != dns.RcodeNameError:
+		return nil, fault(fmt.Errorf("the server answered %s", dns.RcodeToString[reply.Rcode]))
+	case aliases(reply) > aliasesMax:
+		return nil, fault(fmt.Errorf("more than %d aliases in a row", aliasesMax))
+	}
+	return reply, nil
+}
+
+func exchange(ctx context.Context, network, server string, query *dns.Msg) (*dns.Msg, error) {
+	client := &dns.Client{Net: network, UDPSize: udpPayloadMax}
+	reply, _, err := client.ExchangeContext(ctx, query, server)
+	return reply, err
+}
+
+func aliases(msg *dns.Msg) (n int) {
+	for _, rr := range msg.Answer {
+		if rr.Header().Rrtype == dns.TypeCNAME || rr.Header().Rrtype == dns.TypeDNAME {
+			n++
+		}
+	}
+	return n
+}
+
+// lifetime is how long an answer is used: the shortest TTL in it, within limits.
+func lifetime(msg *dns.Msg) time.Duration {
+	records := msg.Answer
+	if len(records) == 0 {
+		records = msg.Ns // of a negative answer the SOA record counts
+	}
+	shortest := answerMax
+	for _, rr := range records {
+		ttl := rr.Header().Ttl
+		if soa, ok := rr.(*dns.SOA); ok {
+			ttl = min(ttl, soa.Minttl)
+		}
+		shortest = min(shortest, time.Duration(ttl)*time.Second)
+	}
+	return max(shortest, answerMin)
+}
+
+// addresses returns the addresses of a host, IPv4 first. If the gate refuses one
+// of them it refuses the host: a name that leads to a private address as well is
+// no accident.
+func (r *resolver) addresses(ctx context.Context, host string, g gate) ([]netip.Addr, error) {
+	var found [2][]netip.Addr
+	var faults [2]error
+	var both sync.WaitGroup
+	for i, qtype := range []uint16{dns.TypeA, dns.TypeAAAA} {
+		both.Go(func() {
+			msg, err := r.lookup(ctx, host, qtype)
+			if err != nil {
+				faults[i] = err
+				return
+			}
+			for _, rr := range msg.Answer {
+				var ip net.IP
+				switch rr := rr.(type) {
+				case *dns.A:
+					ip = rr.A
+				case *dns.AAAA:
+					ip = rr.AAAA
+				default:
+					continue
+				}
+				// An IPv4 address mapped into IPv6 stays one here: the gate sees through it.
+				if addr, ok := netip.AddrFromSlice(ip); ok {
+					found[i] = append(found[i], addr.Unmap())
+				}
+			}
+		})
+	}
+	both.Wait()
+	all := append(found[0], found[1]...)
+	for _, addr := range all {
+		if err := g.address(addr); err != nil {
+			return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("host %s: %w", host, err)}
+		}
+	}
+	switch {
+	case len(all) > 0:
+		return all[:min(len(all), addressesTried)], nil
+	case faults[0] != nil:
+		return nil, faults[0]
+	case faults[1] != nil:
+		return nil, faults[1]
+	}
+	return nil, &Error{Code: CodeDNS, Err: fmt.Errorf("host %s has no address", host)}
+}

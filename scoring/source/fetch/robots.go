@@ -1,0 +1,171 @@
+package fetch
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/temoto/robotstxt"
+)
+
+const (
+	robotsMaxBytes = 512_000
+	robotsKept     = day
+	crawlDelayMax  = 10 * time.Second
+	sitemapsMax    = 20
+)
+
+// robots are the rules of one host.
+type robots struct {
+	group    *robotstxt.Group // nil: everything is allowed
+	delay    time.Duration
+	sitemaps []string
+}
+
+// parseRobots reads a robots.txt. It errs on the side of the host: what cannot be
+// read as an exception from a prohibition is none.
+func parseRobots(text []byte) (*robots, error) {
+	text = text[:min(len(text), robotsMaxBytes)]
+	data, err := robotstxt.FromBytes(tidyRobots(text))
+	if err != nil {
+		return nil, fmt.Errorf("read robots.txt: %w", err)
+	}
+	group := data.FindGroup(Product)
+	r := &robots{group: group, delay: min(group.CrawlDelay, crawlDelayMax)}
+	for _, sitemap := range data.Sitemaps {
+		if len(r.sitemaps) < sitemapsMax && !slices.Contains(r.sitemaps, sitemap) {
+			r.sitemaps = append(r.sitemaps, sitemap)
+		}
+	}
+	return r, nil
+}
+
+// allows reports whether a page may be read.
+func (r *robots) allows(u *url.URL) bool {
+	if r.group == nil || u.Path == "/robots.txt" {
+		return true
+	}
+	path := u.EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	if u.RawQuery != "" {
+		path += "?" + u.RawQuery
+	}
+	return r.group.Test(path)
+}
+
+// The bounds of patterns in a robots.txt. One that goes beyond is read as the
+// stricter rule: a prohibition of all that begins like it, or no permission.
+const (
+	patternMaxBytes = 500
+	patternStarsMax = 8
+	patternsMax     = 1000
+)
+
+// tidyRobots rewrites a robots.txt so that the library reads it by RFC 9309, and
+// in time. Only groups that can be ours are kept. Of two rules of equal length the
+// permission wins, since it comes first; a line that is no rule does not spoil the
+// others; a prohibition of "*" is one of everything. The library finds a pattern
+// anywhere in a path: that makes a prohibition wider, which is harmless, and a
+// permission too wide, so one that is not anchored by itself is left out.
+func tidyRobots(text []byte) []byte {
+	t := robotsTidier{}
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
+	for line := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return r == '\n' || r == '\r' }) {
+		line, _, _ = strings.Cut(line, "#")
+		key, value, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		if i := strings.IndexFunc(value, func(r rune) bool { return r <= ' ' || r == 0x7f }); i >= 0 {
+			value = value[:i]
+		}
+		t.line(strings.ToLower(strings.TrimSpace(key)), value)
+	}
+	t.flush()
+	return t.out.Bytes()
+}
+
+// robotsTidier collects the lines of one group after the other.
+type robotsTidier struct {
+	out            bytes.Buffer
+	agents         []string // of the group, those that can be ours
+	grouped        bool     // a rule has come after the agents
+	allows, others bytes.Buffer
+	patterns       int
+}
+
+func (t *robotsTidier) line(key, value string) {
+	switch key {
+	case "user-agent", "useragent":
+		if t.grouped {
+			t.flush()
+		}
+		// Only the token counts: "companyscore/1.0" is companyscore.
+		value, _, _ = strings.Cut(strings.ToLower(value), "/")
+		if (value == "*" || value != "" && strings.HasPrefix(Product, value)) && !slices.Contains(t.agents, value) {
+			t.agents = append(t.agents, value)
+		}
+	case "disallow":
+		if strings.Trim(value, "*") == "" && value != "" {
+			value = "/"
+		}
+		if t.grouped = true; t.isTooMuch(value) {
+			value = value[:strings.IndexAny(value+"*", "*$")]
+			value = "/" + strings.TrimPrefix(value, "/")
+		}
+		t.rule(&t.others, "Disallow", value)
+	case "allow":
+		t.grouped = true
+		inner := strings.TrimPrefix(strings.TrimPrefix(value, "/"), "*")
+		unanchored := strings.ContainsAny(inner, "*$") && !strings.HasPrefix(value, "/*") && !strings.HasPrefix(value, "*")
+		if value != "" && !unanchored && !t.isTooMuch(value) {
+			t.rule(&t.allows, "Allow", value)
+		}
+	case "crawl-delay", "crawldelay":
+		t.grouped = true
+		if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds >= 0 && seconds < 1e6 {
+			t.rule(&t.others, "Crawl-delay", value)
+		}
+	case "sitemap":
+		if value != "" {
+			fmt.Fprintf(&t.out, "Sitemap: %s\n", value)
+		}
+	}
+}
+
+// isTooMuch counts a pattern and reports whether it goes beyond the bounds.
+func (t *robotsTidier) isTooMuch(value string) bool {
+	if !strings.ContainsAny(value, "*$") {
+		return false
+	}
+	if len(t.agents) > 0 {
+		t.patterns++
+	}
+	return len(value) > patternMaxBytes || strings.Count(value, "*") > patternStarsMax || t.patterns > patternsMax
+}
+
+func (t *robotsTidier) rule(to *bytes.Buffer, name, value string) {
+	if len(t.agents) > 0 {
+		fmt.Fprintf(to, "%s: %s\n", name, value)
+	}
+}
+
+// flush ends a group.
+func (t *robotsTidier) flush() {
+	for _, agent := range t.agents {
+		fmt.Fprintf(&t.out, "User-agent: %s\n", agent)
+	}
+	if len(t.agents) > 0 && t.allows.Len()+t.others.Len() == 0 {
+		t.others.WriteString("Disallow:\n") // a group without rules allows everything
+	}
+	_, _ = t.allows.WriteTo(&t.out)
+	_, _ = t.others.WriteTo(&t.out)
+	t.agents, t.grouped = nil, false
+}

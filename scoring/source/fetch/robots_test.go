@@ -1,0 +1,126 @@
+package fetch
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestRobots(t *testing.T) {
+	t.Parallel()
+	f := func(text, path string, want bool) {
+		t.Helper()
+		r, err := parseRobots([]byte(text))
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			return
+		}
+		u, err := url.Parse("https://example.com" + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := r.allows(u); got != want {
+			t.Errorf("%q allows %s: %v, want %v", text, path, got, want)
+		}
+	}
+	f("", "/", true)
+	f("User-agent: *\nDisallow:", "/x", true)
+	f("User-agent: *\nDisallow: /", "/x", false)
+	f("User-agent: *\nDisallow: /", "/robots.txt", true)
+	f("User-agent: *\nDisallow: *", "/x", false)
+	f("user-agent: *\r\ndisallow: /a\r\n", "/a/b", false)
+	f("\ufeffUser-agent: *\nDisallow: /a", "/a", false)
+	f("User-agent: *\nDisallow: /a # not here\n", "/ab", false)
+	f("User-agent: *\nDisallow: /a", "/b", true)
+	f("User-agent: *\nDisallow: /a?b", "/a?b=1", false)
+	f("User-agent: *\nDisallow: /a?b", "/a?c=1", true)
+	// The group of our own name counts alone, in whatever case, with whatever version.
+	f("User-agent: *\nDisallow: /\n\nUser-agent: CompanyScore/1.0\nDisallow: /private", "/x", true)
+	f("User-agent: *\nDisallow:\n\nUser-agent: companyscore\nDisallow: /", "/x", false)
+	f("User-agent: other\nUser-agent: companyscore\nDisallow: /", "/x", false)
+	f("User-agent: other\nDisallow: /", "/x", true)
+	f("User-agent: companyscore\nDisallow: /a\n\nUser-agent: companyscore\nDisallow: /b", "/a", false)
+	f("User-agent: companyscore\nDisallow: /a\n\nUser-agent: companyscore\nDisallow: /b", "/b", false)
+	// The longest rule wins, and of equal ones the permission.
+	f("User-agent: *\nDisallow: /a\nAllow: /a/b", "/a/b/c", true)
+	f("User-agent: *\nAllow: /a\nDisallow: /a/b", "/a/b/c", false)
+	f("User-agent: *\nDisallow: /a\nAllow: /a", "/a", true)
+	f("User-agent: *\nAllow: /a\nDisallow: /a", "/a", true)
+	// Patterns.
+	f("User-agent: *\nDisallow: /*.pdf$", "/x/y.pdf", false)
+	f("User-agent: *\nDisallow: /*.pdf$", "/x/y.pdf?z", true)
+	f("User-agent: *\nDisallow: /a*b", "/axb", false)
+	f("User-agent: *\nDisallow: /\nAllow: /*.html", "/x.html", true)
+	// A permission that the library would make too wide is none.
+	f("User-agent: *\nDisallow: /\nAllow: /a*b", "/x/a1b", false)
+	// Beyond the bounds the stricter reading counts.
+	f("User-agent: *\nDisallow: /a/*"+strings.Repeat("*b", 20), "/a/x", false)
+	f("User-agent: *\nDisallow: /\nAllow: /*"+strings.Repeat("*b", 20), "/bbbbbbbbbbbbbbbbbbbbbbbbb", false)
+	// What is no rule does not spoil the rules.
+	f("<html>\nUser-agent: *\nCrawl-delay: soon\nNoindex: /x\nDisallow: /a\nnonsense", "/a", false)
+	f("Disallow: /a\nUser-agent: *\nDisallow: /b", "/a", true)
+	f("User-agent: *\nDisallow: \x00/a", "/a", true)
+
+	r, err := parseRobots([]byte("Sitemap: https://example.com/one.xml\nUser-agent: *\nCrawl-delay: 60\nSitemap: https://example.com/two.xml\nSitemap: https://example.com/one.xml\n"))
+	if err != nil || r.delay != 10*time.Second || strings.Join(r.sitemaps, " ") != "https://example.com/one.xml https://example.com/two.xml" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if r, err := parseRobots([]byte("User-agent: *\nDisallow: /a\n" + strings.Repeat("#", 600_000) + "\nDisallow: /b")); err != nil || !r.allows(&url.URL{Path: "/b"}) || r.allows(&url.URL{Path: "/a"}) {
+		t.Errorf("beyond 512,000 bytes: %+v, %v", r, err)
+	}
+}
+
+// TestHostileRobotsAreReadInTime reads files that are made to keep a reader busy:
+// each took from seconds to hours before it was bounded.
+func TestHostileRobotsAreReadInTime(t *testing.T) {
+	t.Parallel()
+	var agents strings.Builder
+	for i := range 18_000 {
+		fmt.Fprintf(&agents, "User-agent: a%d\n", i)
+	}
+	long := &url.URL{Path: "/" + strings.Repeat("a", 2000)}
+	for name, text := range map[string]string{
+		"stars": "User-agent: *\nDisallow: /" + strings.Repeat("*a", 250_000), "patterns": "User-agent: *\n" + strings.Repeat("Disallow: /*a*b*c$\n", 25_000),
+		"agents and rules": agents.String() + strings.Repeat("Disallow: /x\n", 15_000), "agents": strings.Repeat("User-agent: *\n", 30_000) + "Disallow: /\n",
+		"lines": strings.Repeat("\n", 512_000), "colons": strings.Repeat(":", 512_000), "sitemaps": strings.Repeat("Sitemap: a\n", 46_000),
+		"permissions": "User-agent: *\n" + strings.Repeat("Allow: /*a*b*c*d*e*f*g*h\n", 20_000),
+	} {
+		began := time.Now()
+		r, err := parseRobots([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		r.allows(long)
+		// Some tenths of a second are usual; the bound is there for what is not bounded.
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("%s took %s", name, took)
+		}
+	}
+}
+
+func FuzzRobots(f *testing.F) {
+	f.Add("User-agent: *\nDisallow: /", "/x")
+	f.Add("User-agent: companyscore\nAllow: /*$\nDisallow: /a\nCrawl-delay: 1e9\nSitemap: x", "/a?b")
+	f.Add("user-agent:\x00\ndisallow:\x00\n", "/")
+	f.Fuzz(func(t *testing.T, text, path string) {
+		r, err := parseRobots([]byte(text))
+		if err != nil {
+			return
+		}
+		if r.delay < 0 || r.delay > crawlDelayMax || len(r.sitemaps) > sitemapsMax {
+			t.Errorf("%q: delay %s, %d sitemaps", text, r.delay, len(r.sitemaps))
+		}
+		r.allows(&url.URL{Path: "/" + path})
+		// A group for us that forbids everything is obeyed, whatever stands before it.
+		closed, err := parseRobots([]byte(text + "\n\nUser-agent: zzz\nDisallow:\n\nUser-agent: companyscore\nDisallow: /\n"))
+		if err != nil || len(text) > robotsMaxBytes/2 || strings.Contains(strings.ToLower(text), "allow") || strings.Contains(strings.ToLower(text), "agent") {
+			return
+		}
+		if closed.allows(&url.URL{Path: "/x"}) {
+			t.Errorf("after %q a prohibition is not seen", text)
+		}
+	})
+}

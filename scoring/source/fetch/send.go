@@ -1,0 +1,286 @@
+package fetch
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+)
+
+const (
+	redirectsMax       = 5
+	headerMaxBytes     = 64 << 10
+	headerPatience     = 5 * time.Second  // of strangers, for the first byte of an answer
+	knownPatience      = 30 * time.Second // a request's own limit comes first
+	drainMaxBytes      = 64 << 10
+	retryAfterUnstated = 10 * time.Second // how long a provider is left alone that does not say
+)
+
+// call is one question, made out in full.
+type call struct {
+	policy Policy
+	url    *url.URL
+	// endpoint is nil for a stranger's server.
+	endpoint *Endpoint
+	quota    string
+	header   http.Header
+}
+
+// server names what the circuit breaker counts for.
+func (c *call) server() string {
+	if c.endpoint != nil {
+		return c.endpoint.Name
+	}
+	return c.policy.Source + " " + c.url.Host
+}
+
+// transport returns a transport whose connections dial makes.
+func transport(dial func(ctx context.Context, network, address string) (net.Conn, error), roots *x509.CertPool, known bool) *http.Transport {
+	t := &http.Transport{
+		Proxy:                  nil, // variables of the environment must not lead anywhere
+		DialContext:            dial,
+		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
+		TLSHandshakeTimeout:    5 * time.Second,
+		DisableKeepAlives:      !known,
+		DisableCompression:     true, // decompressed under a bound of our own
+		MaxIdleConns:           connectionsMax,
+		MaxIdleConnsPerHost:    4,
+		IdleConnTimeout:        30 * time.Second,
+		ResponseHeaderTimeout:  headerPatience,
+		MaxResponseHeaderBytes: headerMaxBytes,
+		ForceAttemptHTTP2:      true,
+	}
+	if known {
+		t.ResponseHeaderTimeout = knownPatience
+	}
+	return t
+}
+
+// send makes one call, with its redirects, and hands over the answer. What handle
+// returns is returned; the answer's body ends with it. Statuses other than 2xx
+// and 304 are errors.
+func (c *Client) send(ctx context.Context, call *call, handle func(*http.Response) error) (err error) {
+	b := c.breakers.getOr(call.server(), func() *breaker { return &breaker{max: c.failures} })
+	if err := b.allow(call.server(), time.Now()); err != nil {
+		return err
+	}
+	done, err := c.limits.enter(ctx, call.quota, call.url.Host, call.policy.Total)
+	if err != nil {
+		c.metrics.asked(call.policy.Source, err)
+		return err
+	}
+	defer done()
+	ctx, cancel := context.WithTimeout(withConnect(ctx, call.policy.Connect), call.policy.Total)
+	defer cancel()
+	defer func() {
+		c.metrics.asked(call.policy.Source, err)
+		b.ended(strike(err), call.policy, time.Now())
+	}()
+	res, err := c.follow(ctx, call)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if err := c.status(ctx, call, res); err != nil {
+		_, _ = io.CopyN(io.Discard, res.Body, drainMaxBytes) // so that the connection can be used again
+		return err
+	}
+	if err := inTime(ctx, call.url.Host, handle(res)); err != nil {
+		return err
+	}
+	_, _ = io.CopyN(io.Discard, res.Body, drainMaxBytes)
+	return nil
+}
+
+// inTime returns err, or another error when the time for an answer was over before
+// it was read: an answer that is given up can look as if it had ended, or as if it
+// were none. Only what was too large by then was so before.
+func inTime(ctx context.Context, host string, err error) error {
+	var e *Error
+	if ctx.Err() == nil || errors.As(err, &e) && e.Code == CodeTooLarge {
+		return err
+	}
+	return &Error{Code: CodeTimeout, Err: fmt.Errorf("the answer of %s came too late: %w", host, errors.Join(ctx.Err(), err))}
+}
+
+// strike is the code for which a server earns a strike, "" when it answered: even
+// "there is no such thing" is an answer.
+func strike(err error) string {
+	var e *Error
+	if !errors.As(err, &e) || errors.Is(err, context.Canceled) {
+		return ""
+	}
+	switch {
+	case e.Code == CodeHTTP && e.Status/100 == 4, e.Code == CodeAddress, e.Code == CodeTooLarge:
+		return ""
+	}
+	return e.Code
+}
+
+// follow makes the request and follows its redirects.
+func (c *Client) follow(ctx context.Context, call *call) (*http.Response, error) {
+	at, known := call.url, call.endpoint != nil
+	seen := []string{at.String()}
+	for {
+		req, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+		if err != nil {
+			return nil, &Error{Code: CodeHTTP, Err: err}
+		}
+		for name, values := range call.header {
+			req.Header[name] = values
+		}
+		req.Header.Set("User-Agent", c.userAgent)
+		req.Header.Set("Accept-Encoding", "gzip")
+		if known && at.Host == call.url.Host {
+			if token := c.cfg.Tokens[call.endpoint.Token]; token != "" {
+				req.Header.Set("Authorization", "Bearer "+token)
+			}
+		}
+		through := c.strangers
+		if known {
+			through = c.known
+		}
+		res, err := through.RoundTrip(req)
+		if err != nil {
+			return nil, classify(err)
+		}
+		to := redirect(res)
+		if to == "" {
+			return res, nil
+		}
+		res.Body.Close()
+		if at, known, err = c.hop(call, at, to); err != nil {
+			return nil, err
+		}
+		if slices.Contains(seen, at.String()) || len(seen) > redirectsMax {
+			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("redirects go in a circle or further than %d hops", redirectsMax)}
+		}
+		seen = append(seen, at.String())
+	}
+}
+
+// redirect returns where an answer sends the client, "" when it does not.
+func redirect(res *http.Response) string {
+	switch res.StatusCode {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return res.Header.Get("Location")
+	}
+	return ""
+}
+
+// hop decides whether a redirect of a call may be followed.
+func (c *Client) hop(call *call, from *url.URL, location string) (to *url.URL, known bool, err error) {
+	if to, err = from.Parse(location); err != nil {
+		return nil, false, &Error{Code: CodeHTTP, Err: fmt.Errorf("read the redirect: %w", err)}
+	}
+	if call.endpoint != nil {
+		for _, e := range Endpoints {
+			if base := c.bases[e.Name]; e.Source == call.policy.Source && base != nil && to.Scheme == base.Scheme && to.Host == base.Host && to.User == nil {
+				return to, true, nil
+			}
+		}
+		if !call.policy.Roams {
+			return nil, false, &Error{Code: CodeAddress, Err: fmt.Errorf("the redirect from %s leads to %s, which is no server of this source", from.Host, to.Host)}
+		}
+	}
+	if to, err = c.dialer.gate.url(to); err != nil {
+		return nil, false, &Error{Code: CodeAddress, Err: fmt.Errorf("the redirect is refused: %w", err)}
+	}
+	if to.Scheme != "https" {
+		return nil, false, &Error{Code: CodeAddress, Err: errors.New("the redirect leads away from https")}
+	}
+	return to, false, nil
+}
+
+// status turns a status that is no answer into an error, and heeds what the
+// provider says about its limits.
+func (c *Client) status(ctx context.Context, call *call, res *http.Response) error {
+	pause, stated := retryAfter(res.Header, c.cfg.Now())
+	code := CodeHTTP
+	switch {
+	case res.StatusCode == http.StatusTooManyRequests:
+		code = CodeRateLimited
+	case call.endpoint != nil && res.Header.Get("X-RateLimit-Remaining") == "0":
+		if reset, err := strconv.ParseInt(res.Header.Get("X-RateLimit-Reset"), 10, 64); err == nil {
+			pause, stated = max(0, time.Unix(reset, 0).Sub(c.cfg.Now())), true
+		}
+		if res.StatusCode == http.StatusForbidden {
+			code = CodeRateLimited
+			break
+		}
+		c.limits.hold(ctx, call.quota, call.url.Host, pause)
+	}
+	if res.StatusCode/100 == 2 || res.StatusCode == http.StatusNotModified && call.header.Get("If-None-Match")+call.header.Get("If-Modified-Since") != "" {
+		return nil
+	}
+	fault := &Error{Code: code, Status: res.StatusCode, RetryAfter: pause, Err: fmt.Errorf("%s answered %s", call.url.Host, res.Status)}
+	switch {
+	case code == CodeRateLimited && call.policy.BreakOnRefusal:
+		c.limits.hold(ctx, call.quota, call.url.Host, max(pause, call.policy.BreakFor))
+	case code == CodeRateLimited && !stated:
+		c.limits.hold(ctx, call.quota, call.url.Host, retryAfterUnstated)
+	case stated:
+		c.limits.hold(ctx, call.quota, call.url.Host, pause)
+	}
+	return fault
+}
+
+// retryAfter reads the header of this name: seconds, or a date.
+func retryAfter(header http.Header, now time.Time) (time.Duration, bool) {
+	text := header.Get("Retry-After")
+	if text == "" {
+		return 0, false
+	}
+	if seconds, err := strconv.ParseUint(text, 10, 32); err == nil {
+		return min(time.Duration(seconds)*time.Second, pauseMax), true
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(0, at.Sub(now)), pauseMax), true
+	}
+	return 0, false
+}
+
+// retryable reports whether a failed call may be made again: when the server did
+// not take it at all, or says that it could not answer just now.
+func retryable(err error) bool {
+	var e *Error
+	var op *net.OpError
+	if !errors.As(err, &e) {
+		return false
+	}
+	switch e.Status {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return e.Status == 0 && (e.Code == CodeHTTP || e.Code == CodeTimeout) && errors.As(err, &op) && op.Op == "dial"
+}
+
+// backOff waits before the next try; it is false when there is no time for it.
+func backOff(ctx context.Context, tries int, err error) bool {
+	wait := time.Second << (2 * tries) // 1 s, then 4 s
+	wait += time.Duration((rand.Float64()*0.6 - 0.3) * float64(wait))
+	var e *Error
+	if errors.As(err, &e) {
+		wait = max(wait, e.RetryAfter)
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
+		return false
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}

@@ -1,0 +1,366 @@
+package site
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"mime"
+	"net/url"
+	"strings"
+	"time"
+
+	"golang.org/x/net/html/charset"
+)
+
+// cadence is the span over which content is counted.
+const cadence = 90 * 24 * time.Hour
+
+// Dated says when things were published, as of a given instant.
+type Dated struct {
+	// Newest is zero when nothing has a date.
+	Newest time.Time
+	// Recent counts the things of the last 90 days.
+	Recent int
+}
+
+// add counts a date. What lies more than a day ahead is no date of publication.
+func (d *Dated) add(t, now time.Time) {
+	if t.IsZero() || t.Year() < 1990 || t.After(now.Add(24*time.Hour)) {
+		return
+	}
+	if t.After(d.Newest) {
+		d.Newest = t
+	}
+	if now.Sub(t) <= cadence {
+		d.Recent++
+	}
+}
+
+// Merge takes the newest date and the higher count of two lists that may show
+// the same things.
+func (d *Dated) Merge(other Dated) {
+	if other.Newest.After(d.Newest) {
+		d.Newest = other.Newest
+	}
+	d.Recent = max(d.Recent, other.Recent)
+}
+
+// Bounds of XML.
+const (
+	xmlBytesMax = 4 << 20
+	xmlDepthMax = 64
+	feedItems   = 2_000
+	sitemapURLs = 50_000
+)
+
+// ErrNotXML says that a body is no document of the kind that was asked for.
+var ErrNotXML = errors.New("not the kind of document that was asked for")
+
+// newDecoder reads XML strictly. It expands no entities besides the five of XML.
+func newDecoder(body []byte) *xml.Decoder {
+	d := xml.NewDecoder(bytes.NewReader(body))
+	d.CharsetReader = charset.NewReaderLabel
+	return d
+}
+
+// ParseFeed reads an RSS, RDF or Atom feed of at most 4 MiB. What was read before
+// a fault in the document counts; a document that is no feed is ErrNotXML.
+func ParseFeed(body []byte, now time.Time) (Dated, error) {
+	d := newDecoder(body[:min(len(body), xmlBytesMax)])
+	var dated Dated
+	var item Dated // dates of the item that is being read
+	depth, items, root := 0, 0, ""
+	within := false
+	for items < feedItems {
+		token, err := d.Token()
+		if err != nil {
+			if root == "" {
+				return Dated{}, fmt.Errorf("feed: %w", ErrNotXML)
+			}
+			return dated, nil
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if depth++; depth > xmlDepthMax {
+				return dated, nil
+			}
+			name := token.Name.Local
+			if root == "" {
+				if root = name; root != "rss" && root != "feed" && root != "RDF" {
+					return Dated{}, fmt.Errorf("feed: %w", ErrNotXML)
+				}
+			}
+			switch {
+			case name == "item" || name == "entry":
+				within, item = true, Dated{}
+			case within && (name == "pubDate" || name == "published" || name == "date" || name == "updated"):
+				text, err := elementText(d)
+				depth--
+				if err != nil {
+					return dated, nil
+				}
+				// An entry's first publication counts, its later changes only if that is all.
+				if t := parseFeedTime(text); item.Newest.IsZero() || name != "updated" {
+					item.Newest = t
+				}
+			}
+		case xml.EndElement:
+			depth--
+			if name := token.Name.Local; within && (name == "item" || name == "entry") {
+				dated.add(item.Newest, now)
+				within = false
+				items++
+			}
+		}
+	}
+	return dated, nil
+}
+
+// elementText returns the first 200 bytes of text up to the end of the element
+// that was just opened.
+func elementText(d *xml.Decoder) (string, error) {
+	var b strings.Builder
+	for depth := 1; depth > 0; {
+		token, err := d.Token()
+		if err != nil {
+			return "", err
+		}
+		switch token := token.(type) {
+		case xml.CharData:
+			b.Write(token[:min(len(token), attributeMax-b.Len())])
+		case xml.StartElement:
+			if depth++; depth > xmlDepthMax {
+				return "", errors.New("nested too deep")
+			}
+		case xml.EndElement:
+			depth--
+		}
+	}
+	return strings.TrimSpace(b.String()), nil
+}
+
+var feedLayouts = []string{
+	time.RFC3339, time.RFC1123Z, time.RFC1123, "Mon, 2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 2006 15:04:05 MST", "2 Jan 2006 15:04:05 -0700", "2 Jan 2006 15:04:05 MST",
+	"Mon, 2 Jan 2006 15:04 -0700", "Mon, 2 Jan 2006 15:04 MST", "Mon, 2 Jan 06 15:04:05 -0700", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05", time.DateOnly, "Mon, 2 Jan 2006", "2 Jan 2006", "2006-01",
+}
+
+// parseFeedTime is zero for what is no date. A zone it does not know counts as UTC.
+func parseFeedTime(text string) time.Time {
+	if len(text) > 64 {
+		return time.Time{}
+	}
+	for _, layout := range feedLayouts {
+		if t, err := time.Parse(layout, text); err == nil {
+			return t.UTC()
+		}
+	}
+	return time.Time{}
+}
+
+// Sitemap is what one file of a sitemap says.
+type Sitemap struct {
+	// Index says that the file lists other sitemaps, which are then in Children.
+	Index    bool
+	Children []string
+	// Count is the number of pages, or of children of an index.
+	Count int
+	// CaseStudies counts pages below a path of case studies or customers.
+	CaseStudies int
+	// Content says when the pages of blogs and news were changed.
+	Content Dated
+}
+
+// childrenKept bounds the children of an index that are remembered; all are counted.
+const childrenKept = 200
+
+// ParseSitemap reads a sitemap, an index of sitemaps, or a plain list of
+// addresses, of at most 4 MiB and 50,000 entries. location is where it was found:
+// a file named after a blog holds nothing but content. What was read before a
+// fault counts; what is no sitemap is ErrNotXML.
+func ParseSitemap(body []byte, location string, now time.Time) (Sitemap, error) {
+	body = bytes.TrimLeft(bytes.TrimPrefix(body[:min(len(body), xmlBytesMax)], []byte("\xef\xbb\xbf")), " \t\r\n")
+	s := sitemapReader{now: now, content: contentFile(location), days: map[int]int{}}
+	if !bytes.HasPrefix(body, []byte("<")) {
+		return s.lines(body)
+	}
+	return s.xml(body)
+}
+
+type sitemapReader struct {
+	now     time.Time
+	content bool
+	found   Sitemap
+	// days counts the dates of content by day, to tell the time of writing from
+	// that of generating the file.
+	days  map[int]int
+	dated int
+}
+
+func (s *sitemapReader) lines(body []byte) (Sitemap, error) {
+	for line := range bytes.Lines(body) {
+		line = bytes.TrimSpace(line)
+		if len(line) == 0 {
+			continue
+		}
+		if u, err := url.Parse(string(line[:min(len(line), attributeMax)])); err != nil || !webScheme(u) {
+			break
+		}
+		s.page(string(line), time.Time{})
+		if s.found.Count >= sitemapURLs {
+			break
+		}
+	}
+	if s.found.Count == 0 {
+		return Sitemap{}, fmt.Errorf("sitemap: %w", ErrNotXML)
+	}
+	return s.found, nil
+}
+
+func (s *sitemapReader) xml(body []byte) (Sitemap, error) {
+	d := newDecoder(body)
+	depth, root := 0, ""
+	var location string
+	var changed, published time.Time
+	for s.found.Count < sitemapURLs {
+		token, err := d.Token()
+		if err != nil {
+			if root == "" {
+				return Sitemap{}, fmt.Errorf("sitemap: %w", ErrNotXML)
+			}
+			break
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			if depth++; depth > xmlDepthMax {
+				return s.finish(), nil
+			}
+			name := token.Name.Local
+			if root == "" {
+				if root = name; root != "urlset" && root != "sitemapindex" {
+					return Sitemap{}, fmt.Errorf("sitemap: %w", ErrNotXML)
+				}
+				s.found.Index = root == "sitemapindex"
+			}
+			switch {
+			case depth == 2 && (name == "url" || name == "sitemap"):
+				location, changed, published = "", time.Time{}, time.Time{}
+			case depth == 3 && name == "loc", depth == 3 && name == "lastmod", depth == 4 && name == "publication_date":
+				text, err := elementText(d)
+				depth--
+				if err != nil {
+					return s.finish(), nil
+				}
+				switch name {
+				case "loc":
+					location = text
+				case "lastmod":
+					changed = parseFeedTime(text)
+				case "publication_date":
+					published = parseFeedTime(text)
+				}
+			}
+		case xml.EndElement:
+			depth--
+			if depth != 1 || location == "" {
+				continue
+			}
+			switch token.Name.Local {
+			case "sitemap":
+				s.found.Count++
+				if len(s.found.Children) < childrenKept {
+					s.found.Children = append(s.found.Children, location)
+				}
+			case "url":
+				if !published.IsZero() {
+					s.found.Content.add(published, s.now)
+					changed = time.Time{}
+				}
+				s.page(location, changed)
+			}
+			location = ""
+		}
+	}
+	return s.finish(), nil
+}
+
+// page counts one page that may have been changed at some time.
+func (s *sitemapReader) page(location string, changed time.Time) {
+	s.found.Count++
+	u, err := url.Parse(location[:min(len(location), attributeMax)])
+	if err != nil {
+		return
+	}
+	segments := pathSegments(u)
+	if len(segments) > 1 && has(segments[:len(segments)-1], caseStudySegments) {
+		s.found.CaseStudies++
+	}
+	if changed.IsZero() || !s.content && (len(segments) < 2 || !has(segments[:len(segments)-1], contentSegments)) && !has([]string{firstLabel(u)}, contentLabels) {
+		return
+	}
+	if changed.After(s.now.Add(24*time.Hour)) || changed.Year() < 1990 {
+		return
+	}
+	s.dated++
+	s.days[int(changed.Unix()/86400)]++
+}
+
+// stampedShare is the share of equal dates from which they are taken for the day
+// on which the file was made.
+const stampedShare = 0.9
+
+func (s *sitemapReader) finish() Sitemap {
+	for day, count := range s.days {
+		if s.dated >= 10 && float64(count) >= stampedShare*float64(s.dated) {
+			continue
+		}
+		before := s.found.Content.Recent
+		s.found.Content.add(time.Unix(int64(day)*86400, 0).UTC(), s.now)
+		if s.found.Content.Recent > before {
+			s.found.Content.Recent = before + count
+		}
+	}
+	return s.found
+}
+
+// contentFile reports whether a sitemap's own name says that it lists articles.
+func contentFile(location string) bool {
+	u, err := url.Parse(location)
+	if err != nil {
+		return false
+	}
+	name := strings.ToLower(u.Path[strings.LastIndexByte(u.Path, '/')+1:])
+	for _, word := range []string{"post-", "post_", "posts", "blog", "news", "article", "press"} {
+		if strings.Contains(name, word) {
+			return true
+		}
+	}
+	return strings.HasPrefix(name, "post.") || strings.HasPrefix(name, "sitemap-post")
+}
+
+// ValidSecurityTXT reports whether a body is a valid security.txt: served as
+// text, with a contact and one expiry in the future.
+func ValidSecurityTXT(body []byte, contentType string, now time.Time) bool {
+	const bytesMax = 32 << 10
+	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != "text/plain" {
+		return false
+	}
+	contact, expires := false, 0
+	valid := false
+	for line := range bytes.Lines(body[:min(len(body), bytesMax)]) {
+		key, value, ok := strings.Cut(string(line), ":")
+		if !ok || strings.HasPrefix(key, "#") {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		switch strings.ToLower(strings.TrimSpace(key)) {
+		case "contact":
+			contact = contact || value != ""
+		case "expires":
+			expires++
+			t, err := time.Parse(time.RFC3339, strings.ToUpper(value))
+			valid = err == nil && t.After(now)
+		}
+	}
+	return contact && valid && expires == 1
+}

@@ -1,0 +1,424 @@
+package site
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/language/display"
+)
+
+// Bounds of structured data.
+const (
+	organizationsMax = 32
+	structuredDepth  = 64
+	structuredNodes  = 20_000
+	namesMax         = 64 // people of one organization
+)
+
+// Organization is one organisation that structured data describes. The zero
+// value of a field means that the data does not say.
+type Organization struct {
+	Name, LegalName, URL string
+	SameAs               []string
+	// Founded is the founding date, of a year alone the middle of it.
+	Founded time.Time
+	// Employees is 0 when unknown.
+	Employees float64
+	// Country is an ISO 3166-1 alpha-2 code.
+	Country string
+	// People are the names of founders, employees and members, without repetition.
+	People []string
+	// Top says that the organisation stands by itself, not inside something else.
+	Top bool
+}
+
+// Structured is what one JSON-LD script says.
+type Structured struct {
+	Organizations []Organization
+	// Reviewed says that it holds reviews or ratings.
+	Reviewed bool
+	// Text is the names and descriptions in it.
+	Text string
+}
+
+// ParseStructured reads one JSON-LD script: an object, a list, or a @graph, with
+// organisations at any depth. References within the script are followed. What is
+// no JSON, or nests deeper than 64 levels, says nothing.
+func ParseStructured(script []byte) Structured {
+	if len(script) > structuredMax || tooDeep(script, structuredDepth) {
+		return Structured{}
+	}
+	var root any
+	if json.Unmarshal(script, &root) != nil {
+		return Structured{}
+	}
+	r := structuredReader{byID: map[string]map[string]any{}, nodes: structuredNodes}
+	r.index(root)
+	r.nodes = structuredNodes
+	r.walk(root, true)
+	r.found.Text = squeeze(r.text.String(), headingsBytesMax)
+	return r.found
+}
+
+// tooDeep reports whether a JSON text nests deeper than limit.
+func tooDeep(text []byte, limit int) bool {
+	depth, quoted, escaped := 0, false, false
+	for _, c := range text {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && c == '\\':
+			escaped = true
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > limit {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
+
+type structuredReader struct {
+	byID  map[string]map[string]any
+	nodes int // how many more may be visited
+	found Structured
+	text  strings.Builder
+}
+
+// index remembers the nodes that have an @id and say more than that.
+func (r *structuredReader) index(v any) {
+	if r.nodes--; r.nodes < 0 {
+		return
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			r.index(e)
+		}
+	case map[string]any:
+		if id, ok := v["@id"].(string); ok && len(v) > 1 {
+			if _, known := r.byID[id]; !known {
+				r.byID[id] = v
+			}
+		}
+		for _, key := range sortedKeys(v) {
+			r.index(v[key])
+		}
+	}
+}
+
+// others are properties whose value is another organisation than the one that
+// the page is about.
+var others = []string{
+	"parentOrganization", "subOrganization", "department", "memberOf", "worksFor", "alumniOf", "affiliation", "sponsor", "funder",
+	"author", "itemReviewed", "reviewedBy", "customer", "seller", "manufacturer", "brand", "hiringOrganization", "recognizedBy",
+	"member", "members", "founder", "founders", "employee", "employees", "review", "reviews", "provider", "organizer", "performer",
+}
+
+func (r *structuredReader) walk(v any, top bool) {
+	if r.nodes--; r.nodes < 0 {
+		return
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			r.walk(e, top)
+		}
+	case map[string]any:
+		types := typesOf(v)
+		if slices.Contains(types, "review") || slices.Contains(types, "aggregaterating") {
+			r.found.Reviewed = true
+		}
+		for _, key := range []string{"name", "description", "keywords", "slogan", "applicationCategory"} {
+			if text := str(v[key]); text != "" && r.text.Len() < headingsBytesMax {
+				r.text.WriteString(squeeze(text, 500))
+				r.text.WriteByte('\n')
+			}
+		}
+		if slices.ContainsFunc(types, isOrganization) && len(r.found.Organizations) < organizationsMax {
+			if org := r.organization(v); org.Name != "" || org.LegalName != "" || org.URL != "" {
+				org.Top = top
+				r.found.Organizations = append(r.found.Organizations, org)
+			}
+		}
+		for _, key := range sortedKeys(v) {
+			switch {
+			case key == "@graph" || key == "mainEntity" || key == "publisher" || key == "about":
+				r.walk(v[key], top)
+			case slices.Contains(others, key):
+				r.reviewed(key)
+			default:
+				if key == "aggregateRating" {
+					r.found.Reviewed = true
+				}
+				r.walk(v[key], false)
+			}
+		}
+	}
+}
+
+func (r *structuredReader) reviewed(key string) {
+	if key == "review" || key == "reviews" {
+		r.found.Reviewed = true
+	}
+}
+
+// sortedKeys makes the order of reading independent of that of a map.
+func sortedKeys(m map[string]any) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// typesOf returns the types of a node in lower case, without vocabulary.
+func typesOf(node map[string]any) []string {
+	var types []string
+	for _, t := range strs(node["@type"]) {
+		if i := strings.LastIndexAny(t, "/:#"); i >= 0 {
+			t = t[i+1:]
+		}
+		types = append(types, strings.ToLower(t))
+	}
+	return types
+}
+
+// organizationTypes are the kinds of organisation whose names do not say it.
+var organizationTypes = []string{
+	"airline", "consortium", "cooperative", "fundingagency", "librarysystem", "ngo", "onlinestore", "politicalparty", "collegeoruniversity",
+	"school", "hospital", "bankorcreditunion", "insuranceagency", "attorney", "notary", "hotel", "resort", "restaurant", "store", "realestateagent", "travelagency",
+	"employmentagency", "professionalservice", "financialservice", "legalservice", "accountingservice", "autodealer", "electronicsstore", "clothingstore", "onlinebusiness",
+	"brand",
+}
+
+func isOrganization(t string) bool {
+	return t != "brand" && (strings.HasSuffix(t, "organization") || strings.HasSuffix(t, "corporation") || strings.HasSuffix(t, "business") || slices.Contains(organizationTypes, t))
+}
+
+func (r *structuredReader) organization(node map[string]any) Organization {
+	org := Organization{
+		Name: squeeze(str(node["name"]), 300), LegalName: squeeze(str(node["legalName"]), 300), URL: squeeze(str(node["url"]), attributeMax),
+		Founded: ParseYearOrDate(str(node["foundingDate"])), Employees: r.employees(node["numberOfEmployees"]), Country: r.country(node),
+	}
+	for _, profile := range strs(node["sameAs"]) {
+		if len(org.SameAs) < namesMax && len(profile) <= attributeMax {
+			org.SameAs = append(org.SameAs, strings.TrimSpace(profile))
+		}
+	}
+	for _, key := range []string{"founder", "founders", "employee", "employees", "member", "members"} {
+		r.people(node[key], &org.People)
+	}
+	return org
+}
+
+// people adds the names of persons to found. Organisations among founders and
+// members are no persons.
+func (r *structuredReader) people(v any, found *[]string) {
+	var name string
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v[:min(len(v), 4*namesMax)] {
+			r.people(e, found)
+		}
+		return
+	case string:
+		if strings.Contains(v, "://") || strings.HasPrefix(v, "#") {
+			return
+		}
+		name = v
+	case map[string]any:
+		v = r.follow(v)
+		types := typesOf(v)
+		if slices.ContainsFunc(types, isOrganization) {
+			return
+		}
+		name = str(v["name"])
+		if slices.Contains(types, "organizationrole") || slices.Contains(types, "employeerole") || slices.Contains(types, "role") {
+			for _, key := range []string{"member", "employee", "founder"} {
+				if person, ok := v[key].(map[string]any); ok {
+					name = str(r.follow(person)["name"])
+				}
+			}
+		}
+		if name == "" {
+			name = strings.TrimSpace(str(v["givenName"]) + " " + str(v["familyName"]))
+		}
+	}
+	name = squeeze(name, 200)
+	same := func(known string) bool { return strings.EqualFold(known, name) }
+	if name != "" && len(*found) < namesMax && !slices.ContainsFunc(*found, same) {
+		*found = append(*found, name)
+	}
+}
+
+// follow returns the node that a bare reference points to, else the node itself.
+func (r *structuredReader) follow(node map[string]any) map[string]any {
+	if id, ok := node["@id"].(string); ok && len(node) == 1 {
+		if target, known := r.byID[id]; known {
+			return target
+		}
+	}
+	return node
+}
+
+// employees reads a number, a text that is one, or a quantitative value. Of a
+// range it takes the middle.
+func (r *structuredReader) employees(v any) float64 {
+	if list, ok := v.([]any); ok && len(list) > 0 {
+		v = list[0]
+	}
+	if node, ok := v.(map[string]any); ok {
+		node = r.follow(node)
+		if n := number(node["value"]); n > 0 {
+			return n
+		}
+		lo, hi := number(node["minValue"]), number(node["maxValue"])
+		if lo > 0 && hi >= lo {
+			return math.Round((lo + hi) / 2)
+		}
+		return 0
+	}
+	return number(v)
+}
+
+// number is 0 for what is no positive finite number below ten million.
+func number(v any) float64 {
+	var n float64
+	switch v := v.(type) {
+	case float64:
+		n = v
+	case string:
+		text := strings.TrimSuffix(strings.ReplaceAll(strings.TrimSpace(v), ",", ""), "+")
+		parsed, err := strconv.ParseFloat(text, 64)
+		if err != nil {
+			return 0
+		}
+		n = parsed
+	}
+	if n > 0 && n < 1e7 {
+		return n
+	}
+	return 0
+}
+
+func (r *structuredReader) country(node map[string]any) string {
+	address := node["address"]
+	if list, ok := address.([]any); ok && len(list) > 0 {
+		address = list[0]
+	}
+	place, ok := address.(map[string]any)
+	if !ok {
+		return ""
+	}
+	place = r.follow(place)
+	return CountryCode(str(place["addressCountry"]))
+}
+
+// countryNames leads from English names, in lower case, to codes.
+var countryNames = sync.OnceValue(func() map[string]string {
+	names := map[string]string{"usa": "US", "u.s.a.": "US", "u.s.": "US", "united states of america": "US", "uk": "GB", "great britain": "GB", "england": "GB", "scotland": "GB", "wales": "GB", "korea": "KR", "the netherlands": "NL", "deutschland": "DE", "czech republic": "CZ", "uae": "AE", "hong kong": "HK"}
+	english := display.English.Regions()
+	for a := 'A'; a <= 'Z'; a++ {
+		for b := 'A'; b <= 'Z'; b++ {
+			code := string([]rune{a, b})
+			region, err := language.ParseRegion(code)
+			if err != nil || !region.IsCountry() || region.Canonicalize().String() != code {
+				continue
+			}
+			if name := strings.ToLower(english.Name(region)); name != "" && name != strings.ToLower(code) {
+				names[name] = code
+			}
+		}
+	}
+	return names
+})
+
+// CountryCode returns the ISO 3166-1 alpha-2 code of a country that is given by
+// its code of two or three letters or by its English name, else "".
+func CountryCode(text string) string {
+	text = strings.TrimSpace(text)
+	if code, ok := countryNames()[strings.ToLower(text)]; ok {
+		return code
+	}
+	if len(text) != 2 && len(text) != 3 {
+		return ""
+	}
+	region, err := language.ParseRegion(strings.ToUpper(text))
+	if err != nil || !region.IsCountry() {
+		return ""
+	}
+	return region.Canonicalize().String()
+}
+
+// ParseYearOrDate reads a date that is given by its year, by year and month, or
+// whole. Of a year it is the first of July, of a month the fifteenth. It is zero
+// for what is no date after the year 1000.
+func ParseYearOrDate(text string) time.Time {
+	text = strings.TrimSpace(text)
+	if len(text) > 10 {
+		text = text[:10]
+	}
+	for _, known := range []struct {
+		layout string
+		add    func(time.Time) time.Time
+	}{
+		{"2006-01-02", func(t time.Time) time.Time { return t }},
+		{"2006-01", func(t time.Time) time.Time { return t.AddDate(0, 0, 14) }},
+		{"2006", func(t time.Time) time.Time { return t.AddDate(0, 6, 0) }},
+	} {
+		if t, err := time.Parse(known.layout, text); err == nil && t.Year() > 1000 {
+			return known.add(t)
+		}
+	}
+	return time.Time{}
+}
+
+// str is the text of a value: a string, a number, the first of a list, or the
+// name of an object.
+func str(v any) string {
+	all := strs(v)
+	if len(all) == 0 {
+		return ""
+	}
+	return all[0]
+}
+
+// strs is the text of a value or of each value of a list.
+func strs(v any) []string {
+	switch v := v.(type) {
+	case string:
+		if v != "" {
+			return []string{v}
+		}
+	case float64:
+		return []string{strconv.FormatFloat(v, 'f', -1, 64)}
+	case []any:
+		var all []string
+		for _, e := range v[:min(len(v), 4*namesMax)] {
+			if _, nested := e.([]any); !nested {
+				all = append(all, strs(e)...)
+			}
+		}
+		return all
+	case map[string]any:
+		for _, key := range []string{"@value", "name", "@id", "url"} {
+			if text, ok := v[key].(string); ok && text != "" {
+				return []string{text}
+			}
+		}
+	}
+	return nil
+}
