@@ -1,0 +1,118 @@
+package load
+
+import (
+	"fmt"
+	"os"
+	"time"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// poller waits for sockets in the kernel, to the microsecond.
+type poller struct {
+	fd     int
+	events [eventsMax]unix.EpollEvent
+}
+
+// readiness is what can be done with a socket.
+type readiness struct {
+	tag     int
+	in, out bool
+	over    bool // the other end will send no more
+}
+
+func newPoller() (*poller, error) {
+	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return nil, fmt.Errorf("make an epoll instance: %w", err)
+	}
+	return &poller{fd: fd}, nil
+}
+
+// add has the poller watch a socket. A socket that is closed is watched no more.
+func (p *poller) add(fd, tag int) error {
+	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | uint32(unix.EPOLLET&0xffffffff), Fd: int32(tag)}
+	return unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &event)
+}
+
+// remove is needed before a socket is closed where the kernel does not do it.
+func (p *poller) remove(int) {}
+
+// wantOut asks to be told again when a socket can be written to.
+func (p *poller) wantOut(int) {}
+
+// wait fills ready with what has become ready, and waits for it up to timeout. Each
+// change is told once.
+func (p *poller) wait(timeout time.Duration, ready []readiness) (int, error) {
+	var n uintptr
+	var errno unix.Errno
+	events := unsafe.Pointer(&p.events[0])
+	limit := uintptr(min(len(p.events), len(ready)))
+	if timeout <= 0 {
+		n, _, errno = unix.RawSyscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(events), limit, 0, 0, 0)
+	} else {
+		ts := unix.NsecToTimespec(int64(timeout))
+		n, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(p.fd), uintptr(events), limit, uintptr(unsafe.Pointer(&ts)), 0, 0)
+		if errno == unix.ENOSYS { // before Linux 5.11
+			n, _, errno = unix.Syscall6(unix.SYS_EPOLL_PWAIT, uintptr(p.fd), uintptr(events), limit, uintptr(timeout.Milliseconds()), 0, 0)
+		}
+	}
+	if errno == unix.EINTR {
+		return 0, nil
+	}
+	if errno != 0 {
+		return 0, os.NewSyscallError("epoll_pwait", errno)
+	}
+	for i, event := range p.events[:n] {
+		ready[i] = readiness{
+			tag: int(event.Fd),
+			in:  event.Events&(unix.EPOLLIN|unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0,
+			out: event.Events&unix.EPOLLOUT != 0, over: event.Events&(unix.EPOLLRDHUP|unix.EPOLLHUP|unix.EPOLLERR) != 0,
+		}
+	}
+	return int(n), nil
+}
+
+func (p *poller) close() { unix.Close(p.fd) }
+
+// prepareThread asks for a priority for the calling thread and for exact timers, and
+// returns the priority it has.
+func prepareThread(nice int) int {
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // without it sleeps are up to 50 µs longer
+	if nice != 0 {
+		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), nice) // refused without privileges
+	}
+	granted, err := unix.Getpriority(unix.PRIO_PROCESS, unix.Gettid())
+	if err != nil {
+		return 0
+	}
+	return 20 - granted // the system call returns 40 for the highest priority
+}
+
+// threadCPU is what the calling thread has used.
+func threadCPU() time.Duration {
+	var usage unix.Rusage
+	if unix.Getrusage(unix.RUSAGE_THREAD, &usage) != nil {
+		return 0
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
+
+// Sockets never block, so that the Go scheduler need not hear of the calls.
+
+func readSocket(fd int, b []byte) (int, unix.Errno) {
+	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
+}
+
+func writeSocket(fd int, b []byte) (int, unix.Errno) {
+	n, _, errno := unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))
+	if errno != 0 {
+		return 0, errno
+	}
+	return int(n), 0
+}

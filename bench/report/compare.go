@@ -1,0 +1,169 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"text/tabwriter"
+)
+
+// Difference is one figure of two runs.
+type Difference struct {
+	What   string // class and figure
+	Before float64
+	After  float64
+	Change float64 // of the figure, 0.1 is 10 % more
+	Worse  bool    // beyond the tolerance
+	Unit   Unit
+}
+
+// Unit says how a figure is written.
+type Unit uint8
+
+const (
+	Microseconds Unit = iota
+	PerSecond
+)
+
+func (u Unit) write(x float64) string {
+	if u == PerSecond {
+		return Count(x) + "/s"
+	}
+	return Duration(x)
+}
+
+// Comparison is what differs between two runs.
+type Comparison struct {
+	// Unusable says why the two cannot be compared; there are no differences then.
+	Unusable []string
+	// Notes are differences in what was asked for or where it was made.
+	Notes       []string
+	Differences []Difference
+}
+
+// noise is a difference of latencies that is none: the resolution of timers and schedulers.
+const noise = 50 // microseconds
+
+// Compare holds run b against run a. A latency that rose by more than the tolerance
+// and 50 µs is worse, and so is a throughput or a cost for each request that is off
+// by more than the tolerance.
+func Compare(a, b *Run, tolerance float64) Comparison {
+	var c Comparison
+	for _, side := range []struct {
+		name string
+		run  *Run
+	}{{"first", a}, {"second", b}} {
+		if side.run.Verdict.Status != Valid {
+			c.Unusable = append(c.Unusable, fmt.Sprintf("the %s run is %s", side.name, side.run.Verdict.Status))
+		}
+	}
+	if a.Settings.Scenario != b.Settings.Scenario {
+		c.Unusable = append(c.Unusable, fmt.Sprintf("the scenarios are %s and %s", a.Settings.Scenario, b.Settings.Scenario))
+	}
+	if (a.Settings.Rate == 0) != (b.Settings.Rate == 0) {
+		c.Unusable = append(c.Unusable, "one is an open loop and the other a closed one")
+	}
+	if c.Unusable != nil {
+		return c
+	}
+	note := func(what string, before, after any) {
+		if before != after {
+			c.Notes = append(c.Notes, fmt.Sprintf("%s: %v, then %v", what, before, after))
+		}
+	}
+	note("rate", a.Settings.Rate, b.Settings.Rate)
+	note("connections", a.Settings.Connections, b.Settings.Connections)
+	note("companies", a.Settings.Universe, b.Settings.Universe)
+	note("seed", a.Settings.Seed, b.Settings.Seed)
+	note("CPU", a.Environment.CPU, b.Environment.CPU)
+	note("cores", a.Environment.Cores, b.Environment.Cores)
+	note("kernel", a.Environment.Kernel, b.Environment.Kernel)
+	note("commit", a.Environment.Commit, b.Environment.Commit)
+	note("priority of the generator", a.Environment.Nice, b.Environment.Nice)
+	for _, before := range a.Classes {
+		after := b.ClassNamed(before.Name)
+		if after == nil {
+			c.Notes = append(c.Notes, "the second run has no "+before.Name)
+			continue
+		}
+		if a.Settings.Rate > 0 { // in a closed loop latency is throughput, said once
+			c.latency(before.Name+" p50", before.Latency.P50, after.Latency.P50, tolerance)
+			c.latency(before.Name+" p99", before.Latency.P99, after.Latency.P99, tolerance)
+			c.latency(before.Name+" p99.9", before.Latency.P999, after.Latency.P999, tolerance)
+		}
+	}
+	for _, after := range b.Classes {
+		if a.ClassNamed(after.Name) == nil {
+			c.Notes = append(c.Notes, "the first run has no "+after.Name)
+		}
+	}
+	change := relative(a.Load.Achieved, b.Load.Achieved)
+	c.Differences = append(c.Differences, Difference{What: "answers", Before: a.Load.Achieved, After: b.Load.Achieved, Change: change, Worse: change < -tolerance, Unit: PerSecond})
+	if a.Server != nil && b.Server != nil {
+		change := relative(a.Server.CPUPerRequest, b.Server.CPUPerRequest)
+		c.Differences = append(c.Differences, Difference{
+			What: "server CPU for each answer", Before: a.Server.CPUPerRequest, After: b.Server.CPUPerRequest, Change: change, Worse: change > tolerance,
+		})
+	}
+	if before, after := unexpected(a), unexpected(b); after > before {
+		c.Differences = append(c.Differences, Difference{What: "unexpected answers", Before: before, After: after, Change: relative(before, after), Worse: true, Unit: PerSecond})
+	}
+	return c
+}
+
+func unexpected(r *Run) float64 { return float64(r.Load.Unexpected) / r.Load.Elapsed }
+
+func (c *Comparison) latency(what string, before, after, tolerance float64) {
+	change := relative(before, after)
+	c.Differences = append(c.Differences, Difference{What: what, Before: before, After: after, Change: change, Worse: change > tolerance && after-before > noise})
+}
+
+func relative(before, after float64) float64 {
+	switch {
+	case before == after:
+		return 0
+	case before == 0:
+		return math.Inf(1)
+	}
+	return after/before - 1
+}
+
+// Worse reports whether anything is worse, or could not be compared.
+func (c Comparison) Worse() bool {
+	if len(c.Unusable) > 0 {
+		return true
+	}
+	for _, d := range c.Differences {
+		if d.Worse {
+			return true
+		}
+	}
+	return false
+}
+
+// Text writes the comparison for a terminal.
+func (c Comparison) Text(out io.Writer) error {
+	for _, reason := range c.Unusable {
+		fmt.Fprintln(out, "cannot be compared:", reason)
+	}
+	for _, note := range c.Notes {
+		fmt.Fprintln(out, "note:", note)
+	}
+	if len(c.Differences) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(w, "\tfirst\tsecond\tchange\t\t")
+	for _, d := range c.Differences {
+		mark := ""
+		if d.Worse {
+			mark = "WORSE"
+		}
+		change := fmt.Sprintf("%+.1f %%", 100*d.Change)
+		if math.IsInf(d.Change, 1) {
+			change = "new"
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t\n", d.What, d.Unit.write(d.Before), d.Unit.write(d.After), change, mark)
+	}
+	return w.Flush()
+}

@@ -1,0 +1,187 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+)
+
+// Text writes the report for a terminal. A run that is not valid has no headline.
+func (r *Run) Text(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	line := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
+	s := r.Settings
+	line("%s", r.summary())
+	line("")
+	line("verdict %s", r.Verdict.Status)
+	for _, reason := range r.Verdict.Reasons {
+		line("  %s", reason)
+	}
+	if r.Verdict.Status == Valid {
+		for _, name := range r.Headline {
+			if c := r.ClassNamed(name); c != nil {
+				line("%s: p50 %s, p99 %s, p99.9 %s at %s/s (%s of the answers to %s)", name, Duration(c.Latency.P50), Duration(c.Latency.P99),
+					Duration(c.Latency.P999), Count(c.PerSecond), Percent(c.Share), c.Op)
+			}
+		}
+	}
+	for _, slo := range r.SLO {
+		verdict := "met"
+		if !slo.Met {
+			verdict = "MISSED"
+		}
+		if slo.Why != "" {
+			verdict += ": " + slo.Why
+		}
+		line("slo %s of %s: %s, %s", slo.Text, slo.Class, Duration(slo.Measured), verdict)
+	}
+	line("")
+	line("\tanswers\tshare\tper second\tp50\tp90\tp99\tp99.9\tmax\tservice p50\tservice p99\t")
+	for _, c := range r.Classes {
+		name := c.Name
+		if !c.Expected {
+			name += " (!)"
+		}
+		line("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t", name, Count(float64(c.Count)), Percent(c.Share), Count(c.PerSecond), Duration(c.Latency.P50), Duration(c.Latency.P90),
+			Duration(c.Latency.P99), Duration(c.Latency.P999), Duration(c.Latency.Max), Duration(c.Service.P50), Duration(c.Service.P99))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	line("")
+	line("sent %s of %s due, answered %s, unexpected %s (!), %s connections opened again", Count(float64(r.Load.Sent)), Count(float64(r.Load.Planned)), Count(float64(r.Load.Answered)),
+		Count(float64(r.Load.Unexpected)), Count(float64(r.Load.Reconnects)))
+	g := r.Generator
+	if s.Rate > 0 {
+		line("generator: late p50 %s, p99 %s, max %s; then waiting for a connection p99 %s; %s of a core, priority %d", Duration(g.Pacing.P50), Duration(g.Pacing.P99), Duration(g.Pacing.Max),
+			Duration(g.Waiting.P99), Percent(g.CPUShare), g.Nice)
+	} else {
+		line("generator: %s of a core, priority %d", Percent(g.CPUShare), g.Nice)
+	}
+	if j := r.Jobs; j != nil {
+		line("runs: %s started, %s complete, %s failed, %s not settled at the end; to the score p50 %s, p99 %s", Count(float64(j.Started)), Count(float64(j.Complete)),
+			Count(float64(j.Failed)), Count(float64(j.Unsettled)), Duration(j.ToScore.P50), Duration(j.ToScore.P99))
+	}
+	if f := r.Fill; f != nil {
+		line("fill: %s companies asked for, %s found, in %.1f s", Count(float64(f.Companies)), Count(float64(f.Found)), f.Seconds)
+		for _, p := range r.processes() {
+			if after, ok := f.RSSAfter[p.Name]; ok {
+				line("  %s: %s before, %s after", p.Name, Size(f.RSSBefore[p.Name]), Size(after))
+			}
+		}
+	}
+	if r.Server != nil {
+		line("server: %s of CPU for each answer; the rest of the machine: %s in the first third, %s in the last", Duration(r.Server.CPUPerRequest), Percent(r.Server.OtherFirst), Percent(r.Server.OtherLast))
+		line("")
+		line("\tcores\tCPU\tmemory at start\tat 1/3\tat 2/3\tat the end\tslope a minute\t")
+		for _, p := range r.Server.Processes {
+			line("%s\t%.2f\t%.1f s\t%s\t%s\t%s\t%s\t%s\t", p.Name, p.CPUShare, p.CPU, Size(p.RSSStart), Size(p.RSSThird), Size(p.RSSThirds), Size(p.RSSEnd), Size(int64(p.Slope)))
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+	}
+	if m := r.FindMax; m != nil {
+		line("")
+		line("\tasked\tachieved\tp99\tverdict\tkept\t")
+		for _, step := range m.Steps {
+			line("\t%s\t%s\t%s\t%s\t%v\t", Count(step.Rate), Count(step.Achieved), Duration(step.P99), step.Status, step.Met)
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		switch {
+		case m.Best == 0:
+			line("no rate kept it")
+		case m.Limit == "generator":
+			line("highest rate that kept it: %s/s, where the generator ended; the server may do more", Count(m.Best))
+		default:
+			line("highest rate that kept it: %s/s", Count(m.Best))
+		}
+	}
+	e := r.Environment
+	line("")
+	line("%s, %d cores, %s, Linux %s, %s, commit %s", e.CPU, e.Cores, Size(e.Memory), e.Kernel, e.Go, e.Commit)
+	return w.Flush()
+}
+
+func (r *Run) processes() []Process {
+	if r.Server == nil {
+		return nil
+	}
+	return r.Server.Processes
+}
+
+// summary is a sentence on what was done.
+func (r *Run) summary() string {
+	s := r.Settings
+	how := "as fast as it goes"
+	if s.Rate > 0 {
+		how = fmt.Sprintf("%s/s, %s arrivals", Count(s.Rate), s.Arrivals)
+	}
+	return fmt.Sprintf("%s: %s, %g s after %g s of warm-up, %d connections, seed %d", s.Scenario, how, s.Duration, s.Warmup, s.Connections, s.Seed)
+}
+
+// Duration writes microseconds with three figures.
+func Duration(us float64) string {
+	switch {
+	case us == 0:
+		return "0"
+	case us < 1000:
+		return figures(us) + " µs"
+	case us < 1_000_000:
+		return figures(us/1000) + " ms"
+	}
+	return figures(us/1_000_000) + " s"
+}
+
+// Count writes a number with separators.
+func Count(n float64) string {
+	if n != 0 && math.Abs(n) < 10 && n != math.Trunc(n) {
+		return strconv.FormatFloat(n, 'f', 2, 64)
+	}
+	text := strconv.FormatInt(int64(math.Round(n)), 10)
+	sign := ""
+	if text[0] == '-' {
+		sign, text = "-", text[1:]
+	}
+	var parts []string
+	for len(text) > 3 {
+		parts = append([]string{text[len(text)-3:]}, parts...)
+		text = text[:len(text)-3]
+	}
+	return sign + strings.Join(append([]string{text}, parts...), ",")
+}
+
+// Percent writes a share.
+func Percent(share float64) string { return figures(100*share) + " %" }
+
+// Size writes bytes.
+func Size(bytes int64) string {
+	n := math.Abs(float64(bytes))
+	sign := ""
+	if bytes < 0 {
+		sign = "-"
+	}
+	switch {
+	case n < 1<<20:
+		return sign + figures(n/(1<<10)) + " KB"
+	case n < 1<<30:
+		return sign + figures(n/(1<<20)) + " MB"
+	}
+	return sign + figures(n/(1<<30)) + " GB"
+}
+
+// figures writes a number with three figures, or whole from a hundred on.
+func figures(x float64) string {
+	switch a := math.Abs(x); {
+	case a >= 99.95:
+		return strconv.FormatFloat(x, 'f', 0, 64)
+	case a >= 9.995:
+		return strconv.FormatFloat(x, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(x, 'f', 2, 64)
+}
