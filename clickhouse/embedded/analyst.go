@@ -16,12 +16,28 @@ const analyst = "analyst"
 // read the analyst's text, where two parsers could disagree on what is a string and what is not, but the engine's own rendering of it,
 // and that rendering is what runs.
 
-// analystLimits bound what one statement of the analyst may take; larger aggregations and sorts go to disk.
+// analystLimits bound what one statement of the analyst may take; larger aggregations and sorts go to disk. The limits on the result
+// stop a statement that was not meant to answer so much; what is large on purpose is exported in parts.
 const analystLimits = "max_memory_usage = 2147483648, max_bytes_before_external_group_by = 536870912, " +
-	"max_bytes_before_external_sort = 536870912, max_execution_time = 300"
+	"max_bytes_before_external_sort = 536870912, max_execution_time = 300, max_result_rows = 20000000, max_result_bytes = 8589934592, " +
+	"result_overflow_mode = 'throw'"
 
-// analystMaxSeconds is the most an analyst may ask for with max_execution_time; it is the same as the default.
-const analystMaxSeconds = 300
+// analystAdvice says which limit of the analyst an exception is about, and what to do, by the exception's name.
+var analystAdvice = map[string]string{
+	"MEMORY_LIMIT_EXCEEDED": "This is the analyst's limit of 2 GiB of memory for a statement: select fewer columns, narrow it by domain or time, or join the smaller side last",
+	"TIMEOUT_EXCEEDED":      "This is the analyst's limit of time, 300 s or what max_execution_time asked for: narrow the statement by domain or time, or aggregate first",
+	"TOO_MANY_ROWS_OR_BYTES": "This is the analyst's limit for a result, 20 million rows or 8 GiB, or what max_result_rows asked for: add a LIMIT, aggregate, or export in parts, " +
+		"such as one range of domains after the other",
+	"TOO_MANY_SIMULTANEOUS_QUERIES": "This is the analyst's limit of statements at a time: wait for those under way, and run one after the other",
+}
+
+// advised adds to an exception that is about a limit of the analyst what to do about it.
+func advised(e *exception) *exception {
+	if advice, ok := analystAdvice[e.name]; ok {
+		return &exception{e.code, e.name, e.message + ". " + advice}
+	}
+	return e
+}
 
 // analystMaySet reports whether the analyst may choose a setting for a request. Those that begin so change how a result is written;
 // the others can only make a statement do less.

@@ -270,3 +270,44 @@ func TestDataDirectoryHasOneOwner(t *testing.T) {
 		t.Errorf("second New = %v, want ErrInUse", err)
 	}
 }
+
+// TestExecutionTimeIsNoStateOfASession ends a statement after the time its request
+// gave it, and nothing of that is left on the connection for the next.
+func TestExecutionTimeIsNoStateOfASession(t *testing.T) {
+	t.Parallel()
+	const long = "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)"
+	for _, user := range []string{"companyscore", "analyst"} {
+		for _, held := range []string{"0", "1"} {
+			status, body := ask(t, user, long, url.Values{"max_execution_time": {"0.2"}, "wait_end_of_query": {held}})
+			if status != http.StatusRequestTimeout || !strings.Contains(body, "TIMEOUT_EXCEEDED") {
+				t.Errorf("%s: %d %s", user, status, body)
+			}
+			want := map[string]string{"companyscore": "0", "analyst": "300"}[user]
+			if _, body := ask(t, user, "SELECT value FROM system.settings WHERE name = 'max_execution_time'", url.Values{"max_execution_time": {"7"}}); body != want {
+				t.Errorf("%s: the session has a limit of %s s, want %s", user, body, want)
+			}
+		}
+	}
+	for _, wrong := range []string{"-1", "soon", "NaN"} {
+		if status, body := ask(t, "companyscore", "SELECT 1", url.Values{"max_execution_time": {wrong}}); status != http.StatusBadRequest {
+			t.Errorf("%s: %d %s", wrong, status, body)
+		}
+	}
+}
+
+// TestHeldAnswer is the same as one that is sent in pieces.
+func TestHeldAnswer(t *testing.T) {
+	t.Parallel()
+	for _, query := range []string{"SELECT number FROM numbers(3)", "SELECT number FROM numbers(0)", "SELECT 'a' FORMAT JSONEachRow", "SELECT number FROM numbers(100000)", "SELECT throwIf(number = 5) FROM numbers(10)"} {
+		for _, user := range []string{"companyscore", "analyst"} {
+			status, body := ask(t, user, query, nil)
+			heldStatus, held := ask(t, user, query, url.Values{"wait_end_of_query": {"1"}})
+			if status != heldStatus || body != held {
+				t.Errorf("%s: %s: %d %.100s, held %d %.100s", user, query, status, body, heldStatus, held)
+			}
+		}
+	}
+	if status, body := ask(t, "companyscore", "SELECT number FROM numbers(20000000)", url.Values{"wait_end_of_query": {"1"}}); status != http.StatusInternalServerError || !strings.Contains(body, "TOO_MANY_BYTES") {
+		t.Errorf("too much to hold: %d %.200s", status, body)
+	}
+}

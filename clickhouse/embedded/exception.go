@@ -28,6 +28,7 @@ const (
 	codeNotImplemented   = 48
 	codeSyntaxError      = 62
 	codeUnknownFormat    = 73
+	codeTimeoutExceeded  = 159
 	codeReadonly         = 164
 	codeRequiredPassword = 194
 	codeTooManyQueries   = 202
@@ -45,6 +46,7 @@ var codeNames = map[int]string{
 	codeNotImplemented:   "NOT_IMPLEMENTED",
 	codeSyntaxError:      "SYNTAX_ERROR",
 	codeUnknownFormat:    "UNKNOWN_FORMAT",
+	codeTimeoutExceeded:  "TIMEOUT_EXCEEDED",
 	codeReadonly:         "READONLY",
 	codeRequiredPassword: "REQUIRED_PASSWORD",
 	codeTooManyQueries:   "TOO_MANY_SIMULTANEOUS_QUERIES",

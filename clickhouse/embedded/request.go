@@ -27,7 +27,8 @@ type request struct {
 	format   string // of the answer, unless the statement has a FORMAT clause
 	session  session
 	params   []param
-	hold     bool // answer only when the statement has succeeded
+	hold     bool          // answer only when the statement has succeeded
+	limit    time.Duration // how long the statement may run, 0 for as long as it likes
 	encoding string
 	method   compress.Method // of native blocks, compress.None for a plain answer
 	revision int             // protocol revision the client asks for
@@ -105,9 +106,14 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 			if !analystMaySet(name) {
 				return nil, newException(codeReadonly, "Cannot modify '%s' setting in readonly mode", name)
 			}
-			if seconds, err := strconv.ParseFloat(value, 64); name == "max_execution_time" && (err != nil || seconds <= 0 || seconds > analystMaxSeconds) {
-				value = strconv.Itoa(analystMaxSeconds)
+		}
+		if name == "max_execution_time" {
+			// Not a setting of the session: clickhouse-go derives it from the deadline of each call, so that hardly two
+			// calls would share a connection.
+			if req.limit, err = executionTime(value); err != nil {
+				return nil, err
 			}
+			continue
 		}
 		settings = append(settings, quoteName(name)+" = "+quoteString(value))
 	}
@@ -133,6 +139,18 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 	}
 	return req, err
 }
+
+// executionTime reads max_execution_time: seconds, 0 for no limit.
+func executionTime(text string) (time.Duration, error) {
+	seconds, err := strconv.ParseFloat(text, 64)
+	if err != nil || !(seconds >= 0) {
+		return 0, newException(codeBadArguments, "max_execution_time is %q: send seconds, or 0 for no limit", text)
+	}
+	return time.Duration(min(seconds, executionMaxSeconds) * float64(time.Second)), nil
+}
+
+// executionMaxSeconds is what more is cut to: a week.
+const executionMaxSeconds = 7 * 24 * 3600
 
 // authenticate finds the user by Authorization header, X-ClickHouse headers or URL, in this order.
 func (s *Server) authenticate(r *http.Request) (*user, error) {

@@ -201,7 +201,11 @@ func (s *Server) serveStatement(w http.ResponseWriter, r *http.Request) {
 		err = out.finish(sum)
 	}
 	if err != nil {
-		out.fail(s.asException(err), s.engine.version)
+		e := s.asException(err)
+		if req.user != nil && req.user.guard != nil {
+			e = advised(e)
+		}
+		out.fail(e, s.engine.version)
 	}
 }
 
@@ -263,6 +267,11 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 	}
 	clean := false
 	defer func() { req.user.pool.put(c, clean) }()
+	if req.limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, req.limit, newException(codeTimeoutExceeded, "Timeout exceeded: maximum: %s", req.limit))
+		defer cancel()
+	}
 	if req.user.guard != nil {
 		if st, err = req.user.guard.admit(ctx, c, text); err != nil {
 			return summary{}, err
@@ -274,7 +283,9 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 		req.format = st.format
 	}
 	var sum summary
-	if st.selects() {
+	// A result that is held back anyway needs no pipe, whose file costs more than a point read. The analyst's may be
+	// of any size, and go through the pipe in pieces.
+	if st.selects() && !(req.hold && req.user.guard == nil) {
 		sum, err = s.spool.stream(ctx, c, st, format, req.params, out)
 	} else {
 		var result []byte

@@ -63,10 +63,11 @@ func parseStatement(src string) (statement, error) {
 			return st, newException(codeOutfile, "INTO OUTFILE is not allowed: the answer is the output")
 		case st.verb == "WITH" && depth == 0 && tok.is("INSERT") && next.is("INTO"):
 			st.verb = "INSERT"
-		case depth == 0 && tok.is("FORMAT") && next.kind == tokenWord:
-			// A column may be called so as well, and then more than SETTINGS follows.
-			if after := lex.peek(); after.kind == tokenEnd || after.isMark(';') || after.is("SETTINGS") {
-				st.format, st.clause = next.text, tok.pos
+		case depth == 0 && tok.is("FORMAT"):
+			// A column may be called so as well, and then more than SETTINGS follows. A format may be quoted, as Null is by formatQuery.
+			name, ok := next.identifier()
+			if after := lex.peek(); ok && (after.kind == tokenEnd || after.isMark(';') || after.is("SETTINGS")) {
+				st.format, st.clause = name, tok.pos
 			}
 		}
 		tok = next

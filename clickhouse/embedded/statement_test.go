@@ -15,6 +15,7 @@ func TestStatementsAreOutlined(t *testing.T) {
 		{src: "SELECT 1", verb: "SELECT", text: "SELECT 1", keeps: true},
 		{src: " /* a */ select 1 ; ", verb: "SELECT", text: " /* a */ select 1 ", keeps: true},
 		{src: "SELECT ';' FORMAT CSV", verb: "SELECT", format: "CSV", text: "SELECT ';' FORMAT CSV", keeps: true},
+		{src: "SELECT 1 FORMAT `Null`", verb: "SELECT", format: "Null", text: "SELECT 1 FORMAT `Null`", keeps: true},
 		{src: "SELECT format FROM t", verb: "SELECT", text: "SELECT format FROM t", keeps: true},
 		{src: "SELECT $a$ ; FORMAT CSV $a$", verb: "SELECT", text: "SELECT $a$ ; FORMAT CSV $a$", keeps: true},
 		{src: "SELECT 1; SELECT 2", errs: true},
