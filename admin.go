@@ -6,12 +6,15 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
+	"companyscore/batch"
 	"companyscore/internal/config"
 	"companyscore/internal/queue"
 	"companyscore/server"
@@ -20,7 +23,7 @@ import (
 )
 
 func addAdminFlag(cmd *cobra.Command, admin *string) {
-	cmd.Flags().StringVar(admin, "admin-listen", "", "address for /healthz, /readyz and /metrics; empty for none")
+	cmd.Flags().StringVar(admin, "admin-listen", "", "address for /healthz, /readyz, /metrics and /debug/pprof/; empty for none")
 }
 
 func checkAdmin(admin string) error {
@@ -42,7 +45,33 @@ func (s *stores) checks() map[string]server.Check {
 	return map[string]server.Check{
 		"clickhouse": s.db.Ping,
 		"redis":      func(ctx context.Context) error { return s.redis.Ping(ctx).Err() },
+		"batch":      s.checkBatch,
 	}
+}
+
+// checkBatch says which batch jobs did not end well. Requests are answered all the
+// same, by what was published before.
+func (s *stores) checkBatch(ctx context.Context) error {
+	all, err := batch.ReadStatus(ctx, s.redis)
+	if err != nil {
+		return &server.Ailing{Reason: err.Error()}
+	}
+	var ill []string
+	for _, job := range batch.Jobs() {
+		status, ok := all[job]
+		if !ok || status.Outcome == batch.OK {
+			continue
+		}
+		good := "there was no good run before"
+		if !status.Good.IsZero() {
+			good = "the last good run ended " + status.Good.Format(time.RFC3339)
+		}
+		ill = append(ill, fmt.Sprintf("%s %s at %s (%s), %s", job, status.Outcome, status.At.Format(time.RFC3339), status.Error, good))
+	}
+	if len(ill) > 0 {
+		return &server.Ailing{Reason: strings.Join(ill, "; ")}
+	}
+	return nil
 }
 
 // startAdmin answers operators on an address until the returned server is shut
@@ -53,7 +82,7 @@ func startAdmin(address string, checks map[string]server.Check, registry *promet
 	if err != nil {
 		return nil, "", fmt.Errorf("answer operators: %w", err)
 	}
-	admin = &http.Server{Handler: server.Admin(checks, registry), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 15 * time.Second}
+	admin = &http.Server{Handler: server.Admin(checks, registry), ReadHeaderTimeout: 5 * time.Second, WriteTimeout: 90 * time.Second} // a profile takes 30 s
 	go func() {
 		if err := admin.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
 			failed <- err
@@ -116,6 +145,40 @@ func collectUniverse(registry *prometheus.Registry, follower *published.Follower
 		}
 		return float64(t.Distribution().Count), nil
 	})
+}
+
+// collectBatch has the age of the last good run of each batch job read, -1 before
+// the first, and whether its last run ended well.
+func collectBatch(registry *prometheus.Registry, rdb goredis.UniversalClient) {
+	for _, job := range batch.Jobs() {
+		labelled := func(name, help string, value func(batch.Status, bool) float64) {
+			registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: prometheus.Labels{"job": job}}, func() float64 {
+				ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+				defer cancel()
+				all, err := batch.ReadStatus(ctx, rdb)
+				if err != nil {
+					return -1
+				}
+				status, ok := all[job]
+				return value(status, ok)
+			}))
+		}
+		labelled("companyscore_batch_age_seconds", "Age of the last good run of a batch job; -1 when there was none.", func(s batch.Status, ok bool) float64 {
+			if !ok || s.Good.IsZero() {
+				return -1
+			}
+			return time.Since(s.Good).Seconds()
+		})
+		labelled("companyscore_batch_last_ok", "1 when the last run of a batch job ended well, 0 when not, -1 when there was none.", func(s batch.Status, ok bool) float64 {
+			switch {
+			case !ok:
+				return -1
+			case s.Outcome == batch.OK:
+				return 1
+			}
+			return 0
+		})
+	}
 }
 
 func gauge(registry *prometheus.Registry, name, help string, read func(ctx context.Context) (float64, error)) {

@@ -91,7 +91,7 @@ func (c *cli) root() *cobra.Command {
 		},
 	}
 	c.log.Flags(root.PersistentFlags())
-	root.AddGroup(&cobra.Group{ID: "roles", Title: "Roles:"}, &cobra.Group{ID: "operator", Title: "For operators:"}, &cobra.Group{ID: "customer", Title: "For customers and data teams:"})
+	root.AddGroup(&cobra.Group{ID: "roles", Title: "Roles:"}, &cobra.Group{ID: "operator", Title: "For operators:"}, &cobra.Group{ID: "customer", Title: "For customers, data teams and load testers:"})
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, cmd := range cmds {
 			cmd.GroupID = group
@@ -99,8 +99,8 @@ func (c *cli) root() *cobra.Command {
 		}
 	}
 	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
-	add("operator", c.account(), c.key(), c.facts(), c.runs())
-	add("customer", c.score(), c.sql())
+	add("operator", c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), c.source())
+	add("customer", c.score(), c.sql(), c.bench())
 	config.DescribeEnv(root)
 	return root
 }

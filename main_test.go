@@ -58,7 +58,7 @@ func TestExitCodes(t *testing.T) {
 
 func TestHelpShowsTheVariableOfEveryFlag(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"up"}, {"serve"}, {"work"}, {"batch"}, {"clickhouse"}, {"run", "start"}, {"score"}, {"sql"}} {
+	for _, args := range [][]string{{"up"}, {"serve"}, {"work"}, {"batch"}, {"clickhouse"}, {"run", "start"}, {"score"}, {"sql"}, {"bench", "run"}, {"bench", "peers"}} {
 		_, stdout, _ := command(t, "", append(args, "--help")...)
 		for line := range strings.Lines(stdout) {
 			if strings.Contains(line, "--") && strings.HasPrefix(strings.TrimSpace(line), "--") && !strings.Contains(line, "--help") &&

@@ -34,22 +34,24 @@ var (
 
 func (c *cli) serve() *cobra.Command {
 	var where config.Stores
-	var listen, admin, tiers string
+	cfg := apiConfig{}
+	var tiers string
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Answer the HTTP interface",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			limits, err := checkServe(listen, admin, tiers)
+			limits, err := cfg.check(tiers)
 			if err != nil {
 				return &usageError{err}
 			}
+			cfg.memory.Apply()
 			stores, err := openStores(cmd.Context(), where)
 			if err != nil {
 				return err
 			}
 			defer stores.close()
-			api, err := startAPI(cmd.Context(), stores, limits, listen, admin, c.logger)
+			api, err := startAPI(cmd.Context(), stores, limits, cfg, c.logger)
 			if err != nil {
 				return err
 			}
@@ -58,8 +60,7 @@ func (c *cli) serve() *cobra.Command {
 		},
 	}
 	where.Flags(cmd.Flags())
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8080", "address to answer on")
-	addAdminFlag(cmd, &admin)
+	cfg.flags(cmd)
 	addTiersFlag(cmd, &tiers)
 	return cmd
 }
@@ -68,14 +69,32 @@ func addTiersFlag(cmd *cobra.Command, tiers *string) {
 	cmd.Flags().StringVar(tiers, "tiers", "", "YAML file that changes tiers, breakers and deadlines")
 }
 
-func checkServe(listen, admin, tiers string) (meter.Limits, error) {
-	faults := []error{config.CheckAddress("--listen", listen), checkAdmin(admin)}
+// apiConfig is what the HTTP interface is told.
+type apiConfig struct {
+	listen, admin string
+	cacheMB       int
+	http          config.HTTP
+	memory        config.Memory
+}
+
+func (a *apiConfig) flags(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&a.listen, "listen", "127.0.0.1:8080", "address to answer on")
+	flags.IntVar(&a.cacheMB, "cache-mb", 640, "memory for scores and pages of history; a score takes some 0.5 kB, an eighth is for pages")
+	addAdminFlag(cmd, &a.admin)
+	a.http.Flags(flags)
+	a.memory.Flags(flags, 1024)
+}
+
+// check returns the limits of tiers, or an error that names all that is wrong.
+func (a *apiConfig) check(tiers string) (meter.Limits, error) {
+	faults := []error{config.CheckAddress("--listen", a.listen), checkAdmin(a.admin), a.http.Validate(), a.memory.Validate()}
+	if a.cacheMB < 64 {
+		faults = append(faults, fmt.Errorf("--cache-mb %d: use 64 or more", a.cacheMB))
+	}
 	limits, err := meter.LoadLimits(tiers)
 	return limits, errors.Join(append(faults, err)...)
 }
-
-// cacheBytes bounds the scores held in memory: some 1.5 million.
-const cacheBytes = 512 << 20
 
 // api is a running HTTP interface.
 type api struct {
@@ -95,12 +114,12 @@ type api struct {
 
 // startAPI starts answering on an address. The stores must stay open until wait
 // or stop returns.
-func startAPI(ctx context.Context, stores *stores, limits meter.Limits, listen, admin string, logger *slog.Logger) (*api, error) {
+func startAPI(ctx context.Context, stores *stores, limits meter.Limits, cfg apiConfig, logger *slog.Logger) (*api, error) {
 	queue, err := stores.queue(limits, logger)
 	if err != nil {
 		return nil, err
 	}
-	ln, err := net.Listen("tcp", listen)
+	ln, err := net.Listen("tcp", cfg.listen)
 	if err != nil {
 		return nil, fmt.Errorf("%w: is another companyscore running? Choose another address with --listen", err)
 	}
@@ -112,12 +131,14 @@ func startAPI(ctx context.Context, stores *stores, limits meter.Limits, listen, 
 		universe:  published.Follow(ctx, stores.redis, logger),
 		failed:    make(chan error, 2),
 	}
-	a.cache = cache.New(cacheBytes, stores.redis, a.scores, logger)
+	a.cache = cache.New(cfg.cacheMB<<20, stores.redis, a.scores, logger)
 	registry := newRegistry()
 	collectCache(registry, a.cache)
 	collectQueue(registry, queue)
 	collectUniverse(registry, a.universe)
+	collectBatch(registry, stores.redis)
 	a.server, err = server.New(server.Config{
+		HTTP: cfg.http,
 		Keys: a.directory, Scores: a.scores, Cache: a.cache, Universe: a.universe, Meter: a.meter,
 		Jobs: job.New(stores.redis, queue, job.WithHistory(a.scores)), Queue: queue, Metrics: registry, Logger: logger,
 	})
@@ -126,11 +147,13 @@ func startAPI(ctx context.Context, stores *stores, limits meter.Limits, listen, 
 	}
 	hearing, unheard := context.WithCancel(context.WithoutCancel(ctx))
 	a.unheard = unheard
-	a.listening.Go(func() { redis.Subscribe(hearing, stores.redis, a.heard, a.missed) })
+	a.listening.Go(func() {
+		redis.Subscribe(hearing, stores.redis, redis.Listener{Heard: a.heard, Missed: a.missed, Alive: a.alive})
+	})
 	go func() { a.failed <- a.server.Serve(ln) }()
-	if admin != "" {
+	if cfg.admin != "" {
 		bound := ""
-		if a.admin, bound, err = startAdmin(admin, stores.checks(), registry, a.failed); err != nil {
+		if a.admin, bound, err = startAdmin(cfg.admin, stores.checks(), registry, a.failed); err != nil {
 			return nil, errors.Join(err, a.stop(ctx))
 		}
 		a.adminURL = "http://" + bound
@@ -157,6 +180,12 @@ func (a *api) heard(e redis.Event) {
 func (a *api) missed() {
 	a.directory.Doubt()
 	a.cache.DropAll()
+}
+
+// alive notes that nothing was missed until now.
+func (a *api) alive() {
+	a.directory.Alive()
+	a.cache.Alive()
 }
 
 // wait returns when ctx ends and everything under way is done, or when serving fails.

@@ -22,10 +22,12 @@ func (c *cli) sql() *cobra.Command {
 		Use:   `sql "SELECT ..."`,
 		Short: "Query ClickHouse, read-only, as the analyst user",
 		Long: `Query ClickHouse as the analyst user, who may read and not write. Begin with the views
-v1_score_latest, v1_score_history and v1_signal; DESCRIBE explains every column.
-A statement of "-" is read from standard input.`,
-		Example: `  companyscore sql "SELECT sector, round(avg(composite), 1) AS mean, count() FROM v1_score_latest GROUP BY sector ORDER BY mean DESC"`,
-		Args:    cobra.ExactArgs(1),
+v1_score_latest, v1_score_history and v1_signal; DESCRIBE explains every column, and
+docs/sql/ has all views, limits, exports and worked queries. The answer is written as
+it comes. A statement of "-" is read from standard input.`,
+		Example: `  companyscore sql "SELECT sector, round(avg(composite), 1) AS mean, count() FROM v1_score_latest GROUP BY sector ORDER BY mean DESC"
+  companyscore sql --format Parquet "SELECT * FROM v1_score_latest" > latest.parquet`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			query := args[0]
 			if query == "-" {
@@ -77,10 +79,28 @@ func queryHTTP(ctx context.Context, address, query, format string, w io.Writer) 
 	defer res.Body.Close()
 	if res.StatusCode != http.StatusOK {
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
-		return errors.New(strings.TrimSpace(string(text)))
+		return errors.New(strings.TrimSpace(string(text)) + limitAdvice(string(text)))
 	}
 	if _, err := io.Copy(w, res.Body); err != nil {
-		return fmt.Errorf("read answer: %w", err)
+		return fmt.Errorf("the answer broke off and is not whole: %w", err)
 	}
 	return nil
+}
+
+// limitAdvice says what to do about an exception of ClickHouse that is about a
+// limit. The embedded engine says so itself.
+func limitAdvice(exception string) string {
+	if strings.Contains(exception, "the analyst's limit") {
+		return ""
+	}
+	for name, advice := range map[string]string{
+		"(MEMORY_LIMIT_EXCEEDED)":  "select fewer columns, narrow it by domain or time, or join the smaller side last",
+		"(TIMEOUT_EXCEEDED)":       "narrow it by domain or time, or aggregate first",
+		"(TOO_MANY_ROWS_OR_BYTES)": "add a LIMIT, aggregate, or export in parts, such as one range of domains after the other",
+	} {
+		if strings.Contains(exception, name) {
+			return "\nThis is a limit of the analyst user: " + advice + ". docs/sql/README.md has the limits."
+		}
+	}
+	return ""
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -42,13 +43,19 @@ func openStores(ctx context.Context, where config.Stores) (*stores, error) {
 
 // openClickHouse connects to ClickHouse alone.
 func openClickHouse(ctx context.Context, where config.Stores) (*clickhouse.DB, error) {
+	return openClickHouseFor(ctx, where, 0)
+}
+
+// openClickHouseFor is openClickHouse for queries that may take as long as said;
+// zero means the usual.
+func openClickHouseFor(ctx context.Context, where config.Stores, queryMax time.Duration) (*clickhouse.DB, error) {
 	if where.RedisURL == "" {
 		where.RedisURL = "unused" // so that a ClickHouse URL is enough
 	}
 	if _, err := where.Resolve(); err != nil {
 		return nil, err
 	}
-	return clickhouse.Open(ctx, clickhouse.Config{URL: where.ClickHouseURL})
+	return clickhouse.Open(ctx, clickhouse.Config{URL: where.ClickHouseURL, QueryTimeout: queryMax})
 }
 
 // close closes both connections.

@@ -13,12 +13,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"time"
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"companyscore/batch"
 	"companyscore/clickhouse"
 	"companyscore/internal/config"
 	"companyscore/internal/process"
@@ -30,10 +32,11 @@ import (
 // upConfig is what `up` is told.
 type upConfig struct {
 	stores  config.Stores
-	listen  string
-	admin   string
-	sources string
+	api     apiConfig
+	sources sourceConfig
 	tiers   string
+	// schedules are those of the batch jobs.
+	schedules batch.Schedules
 }
 
 func (c *cli) up() *cobra.Command {
@@ -46,10 +49,12 @@ data in one directory. Prints a line that begins with "ready" when it serves.
 With --clickhouse-url or --redis-url it uses that server instead of its own.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			limits, err := checkServe(cfg.listen, cfg.admin, cfg.tiers)
-			_, unknown := config.ParseSources(cfg.sources, knownSources)
-			if err := errors.Join(err, unknown); err != nil {
+			limits, err := cfg.api.check(cfg.tiers)
+			if err := errors.Join(err, cfg.sources.check(), cfg.schedules.Validate()); err != nil {
 				return &usageError{err}
+			}
+			if cfg.sources.ranks == "" {
+				cfg.sources.ranks = filepath.Join(cfg.stores.Data, "ranks")
 			}
 			u := &upRun{cfg: cfg, limits: limits, logger: c.logger, level: c.log, out: cmd.OutOrStdout()}
 			err = u.start(cmd.Context())
@@ -60,13 +65,13 @@ With --clickhouse-url or --redis-url it uses that server instead of its own.`,
 			return errors.Join(err, u.stop(cmd.Context()))
 		},
 	}
-	cmd.Flags().StringVar(&cfg.listen, "listen", "127.0.0.1:8080", "address to answer on")
+	cfg.api.flags(cmd)
 	cmd.Flags().StringVar(&cfg.stores.Data, "data", config.DefaultData, "directory for all data")
 	cmd.Flags().StringVar(&cfg.stores.ClickHouseURL, "clickhouse-url", "", "ClickHouse to use instead of an own one")
 	cmd.Flags().StringVar(&cfg.stores.RedisURL, "redis-url", "", "Redis to use instead of an own one")
-	addSourcesFlag(cmd, &cfg.sources)
-	addAdminFlag(cmd, &cfg.admin)
+	cfg.sources.flags(cmd)
 	addTiersFlag(cmd, &cfg.tiers)
+	cfg.schedules.Flags(cmd.Flags())
 	return cmd
 }
 
@@ -91,6 +96,7 @@ type upRun struct {
 
 func (u *upRun) start(ctx context.Context) (err error) {
 	began := time.Now()
+	u.cfg.api.memory.Apply()
 	if u.lock, err = config.LockData(u.cfg.stores.Data); err != nil {
 		return err
 	}
@@ -124,10 +130,10 @@ func (u *upRun) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if u.batch, err = startBatch(u.stores, u.logger); err != nil {
+	if u.batch, err = startBatch(u.stores, u.cfg.schedules, u.logger); err != nil {
 		return err
 	}
-	if u.api, err = startAPI(ctx, u.stores, u.limits, u.cfg.listen, u.cfg.admin, u.logger); err != nil {
+	if u.api, err = startAPI(ctx, u.stores, u.limits, u.cfg.api, u.logger); err != nil {
 		return err
 	}
 	if err := u.startWorker(ctx); err != nil {
@@ -156,6 +162,10 @@ func (u *upRun) start(ctx context.Context) (err error) {
 	return nil
 }
 
+// engineNice is how far the embedded engine yields the processor to the HTTP
+// interface and the worker.
+const engineNice = 10
+
 // startClickHouse starts the embedded engine in a process of its own. The
 // listening socket stays ours and is handed to each new child.
 func (u *upRun) startClickHouse(ctx context.Context) error {
@@ -177,6 +187,7 @@ func (u *upRun) startClickHouse(ctx context.Context) error {
 		Name: "clickhouse",
 		Command: func() *exec.Cmd {
 			cmd := exec.Command(self, "clickhouse", "--path", filepath.Join(u.cfg.stores.Data, "clickhouse"),
+				"--nice", strconv.Itoa(engineNice), // so that a batch does not keep answers from memory waiting
 				"--log-level", u.level.Level, "--log-format", u.level.Format)
 			cmd.Env = append(os.Environ(), "COMPANYSCORE_PASSWORD="+password, "COMPANYSCORE_ANALYST_PASSWORD="+analyst, listenFDs+"=1")
 			cmd.ExtraFiles = []*os.File{u.chListener}
@@ -211,8 +222,8 @@ func (u *upRun) startWorker(ctx context.Context) error {
 	u.worker, err = process.Start(ctx, process.Config{
 		Name: "worker",
 		Command: func() *exec.Cmd {
-			cmd := exec.Command(self, "work", "--sources", u.cfg.sources, "--tiers", u.cfg.tiers,
-				"--log-level", u.level.Level, "--log-format", u.level.Format)
+			args := append([]string{"work", "--tiers", u.cfg.tiers, "--log-level", u.level.Level, "--log-format", u.level.Format}, u.cfg.sources.args()...)
+			cmd := exec.Command(self, args...)
 			// URLs hold passwords, and arguments can be seen by everyone.
 			cmd.Env = append(os.Environ(), "CLICKHOUSE_URL="+u.cfg.stores.ClickHouseURL, "REDIS_URL="+u.cfg.stores.RedisURL)
 			cmd.Stderr = os.Stderr

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
@@ -14,7 +15,6 @@ import (
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/scoring"
-	"companyscore/scoring/source"
 	"companyscore/scoring/worker"
 	"companyscore/server/meter"
 )
@@ -34,17 +34,22 @@ func (r records) Publish(ctx context.Context, rec scoring.Record) error {
 	return redis.Announce(ctx, r.redis, redis.Event{Kind: redis.ScoreStored, Name: rec.Domain})
 }
 
-// knownSources are the data sources there are, by name.
-var knownSources = []string{scoring.FactsSource}
-
-func addSourcesFlag(cmd *cobra.Command, sources *string) {
-	cmd.Flags().StringVar(sources, "sources", "all", "data sources to ask: all, or names separated by commas")
-}
+const (
+	// insertPause bounds the inserts of a worker to some three a second.
+	insertPause = 300 * time.Millisecond
+	// defaultConcurrency is how many runs a worker works on at once. A run of facts
+	// alone takes some 0.3 s, nearly all of it waiting to share queries and inserts:
+	// 64 make 200 a second, twice what one machine is meant for. One that asks
+	// the world waits for it for seconds, and takes a few hundred kilobytes.
+	defaultConcurrency = 64
+)
 
 func (c *cli) work() *cobra.Command {
 	var where config.Stores
-	var sources, tiers, admin string
+	var from sourceConfig
+	var tiers, admin string
 	var concurrency int
+	var memory config.Memory
 	cmd := &cobra.Command{
 		Use:   "work",
 		Short: "Score companies that were asked for",
@@ -52,10 +57,10 @@ func (c *cli) work() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ctx := cmd.Context()
 			limits, err := meter.LoadLimits(tiers)
-			_, unknown := config.ParseSources(sources, knownSources)
-			if err := errors.Join(err, unknown, checkAdmin(admin)); err != nil {
+			if err := errors.Join(err, from.check(), checkAdmin(admin), memory.Validate()); err != nil {
 				return &usageError{err}
 			}
+			memory.Apply()
 			stores, err := openStores(ctx, where)
 			if err != nil {
 				return err
@@ -65,9 +70,17 @@ func (c *cli) work() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			scores := clickhouse.NewScores(stores.db, clickhouse.WriterConfig{})
+			scores := clickhouse.NewScores(stores.db, clickhouse.WriterConfig{Pause: insertPause})
+			traces := clickhouse.NewTraces(stores.db, clickhouse.WriterConfig{Pause: insertPause})
 			registry := newRegistry()
-			w := worker.New([]source.Source{source.Facts{Store: clickhouse.NewFacts(stores.db)}}, records{scores, stores.redis}, registry, c.logger)
+			sources, err := from.open(stores, registry, c.logger)
+			if err != nil {
+				return err
+			}
+			w, err := worker.New(sources, records{scores, stores.redis}, traces, registry, c.logger)
+			if err != nil {
+				return err
+			}
 			server, err := queue.NewServer(q, queue.ServerConfig{Log: stores.db, Concurrency: concurrency})
 			if err != nil {
 				return &usageError{err}
@@ -90,23 +103,29 @@ func (c *cli) work() *cobra.Command {
 					}
 				}()
 			}
-			c.logger.Info("worker ready", "concurrency", concurrency, "sources", sources)
+			beside, stopBeside := context.WithCancel(ctx)
+			defer stopBeside()
+			wait := runBackground(beside, sources)
+			c.logger.Info("worker ready", "concurrency", concurrency, "sources", sourceNames(sources))
 			err = server.Run(ctx, w.Run)
+			stopBeside()
+			wait()
 			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 				err = errors.Join(err, cause)
 			}
 			closing, cancel := shutdownContext(ctx)
 			defer cancel()
-			if err := errors.Join(err, scores.Close(closing)); err != nil {
+			if err := errors.Join(err, scores.Close(closing), traces.Close(closing)); err != nil {
 				return fmt.Errorf("work: %w", err)
 			}
 			return nil
 		},
 	}
 	where.Flags(cmd.Flags())
-	addSourcesFlag(cmd, &sources)
+	from.flags(cmd)
 	addAdminFlag(cmd, &admin)
 	addTiersFlag(cmd, &tiers)
-	cmd.Flags().IntVar(&concurrency, "concurrency", 16, "runs to work on at once")
+	memory.Flags(cmd.Flags(), 192) // a worker holds lists of traffic ranks and the answers it keeps, and runs beside others
+	cmd.Flags().IntVar(&concurrency, "concurrency", defaultConcurrency, "runs to work on at once")
 	return cmd
 }

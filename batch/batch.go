@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	mathrand "math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,24 +21,40 @@ import (
 	"companyscore/universe"
 )
 
-// Store is where the jobs work.
+// Store is where the jobs work. Advance returns an error that wraps
+// universe.ErrLost when only Count helps.
 type Store interface {
+	// Position returns the last insert of records that can be seen, and how many
+	// records all inserts up to it brought.
+	Position(ctx context.Context) (position, records uint64, err error)
+	// Count counts everything; progress is told after each step.
+	Count(ctx context.Context, at time.Time, limits universe.Limits, progress func(step string)) (*universe.Tally, error)
+	// Advance counts what changed since a tally. After an error the tally is of no use.
+	Advance(ctx context.Context, t *universe.Tally, at time.Time) error
+	// Notes is how many notes the store has of a generation.
+	Notes(ctx context.Context, generation uint64) (uint64, error)
+	// Forget drops the notes of generations before a current one, but for the last.
+	Forget(ctx context.Context, current uint64) error
 	// Compact merges rows that replaced each other, so that reads find fewer of them.
 	Compact(ctx context.Context) error
-	// Groups counts the newest records of the current pipeline version.
-	Groups(ctx context.Context) (universe.Snapshot, error)
-	// Movers finds whose composite changed most within the window that ends at end.
-	Movers(ctx context.Context, window universe.Window, end time.Time) (universe.Movers, error)
+	// Load returns what the engine has read so far and the memory in use.
+	Load(ctx context.Context) (Load, error)
+	// WriteRuns stores what became of runs.
+	WriteRuns(ctx context.Context, runs []Run) error
 }
+
+// Load is what an engine has read since its start, and the memory it has in use.
+type Load struct{ ReadRows, ReadBytes, MemoryBytes uint64 }
 
 // Config holds what the jobs need. All fields are required.
 type Config struct {
-	Store  Store
-	Redis  goredis.UniversalClient
-	Logger *slog.Logger
+	Store     Store
+	Redis     goredis.UniversalClient
+	Logger    *slog.Logger
+	Schedules Schedules
 }
 
-// Validate returns an error that names every field that is not set.
+// Validate returns an error that names every field that is not set or wrong.
 func (c Config) Validate() error {
 	var faults []error
 	if c.Store == nil {
@@ -48,18 +66,18 @@ func (c Config) Validate() error {
 	if c.Logger == nil {
 		faults = append(faults, errors.New("batch config: Logger is not set"))
 	}
-	return errors.Join(faults...)
+	return errors.Join(append(faults, c.Schedules.Validate())...)
 }
 
 // job is one thing to do by the clock.
 type job struct {
 	name     string
-	schedule string // as robfig/cron reads it, in UTC
+	lock     string        // jobs of one lock work on the same thing
+	schedule cron.Schedule // nil for never by the clock
 	deadline time.Duration
-	// atStart has it run when the runner starts, too.
-	atStart bool
-	// do is given the fencing token of this run: larger than that of any before.
-	do func(ctx context.Context, fence int64) error
+	// do is given the fencing token of this run: larger than that of any before with
+	// the same lock.
+	do func(ctx context.Context, fence int64) (Run, error)
 }
 
 // restFactor is how many times as long as its last run a job rests at least, so
@@ -75,7 +93,11 @@ type Runner struct {
 	cancel context.CancelFunc
 	starts sync.WaitGroup
 	mu     sync.Mutex           // one job at a time
+	restMu sync.Mutex           // guards rest
 	rest   map[string]time.Time // until when a job rests
+	// tally is what this process published last, so that it need not be read again.
+	tally    *universe.Tally
+	progress func(step string)
 }
 
 // New returns a runner that does nothing yet.
@@ -83,29 +105,40 @@ func New(cfg Config) (*Runner, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	r := &Runner{cfg: cfg, cron: cron.New(cron.WithLocation(time.UTC)), rest: make(map[string]time.Time)}
+	r := &Runner{cfg: cfg, cron: cron.New(cron.WithLocation(time.UTC)), rest: make(map[string]time.Time), progress: func(string) {}}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
+	counts := func(name, schedule string, do countRun) job {
+		return job{name: name, lock: "universe", schedule: parsed(schedule), deadline: 30 * time.Minute, do: func(ctx context.Context, fence int64) (Run, error) { return r.count(ctx, fence, do) }}
+	}
+	s := cfg.Schedules
 	r.jobs = []job{
-		{name: "universe", schedule: "@every 10s", deadline: 10 * time.Minute, atStart: true, do: r.countUniverse},
-		{name: "compact", schedule: "17 3 * * *", deadline: time.Hour, do: func(ctx context.Context, _ int64) error { return cfg.Store.Compact(ctx) }},
+		counts("count", s.Count, countRun{}),
+		counts("movers-7d", s.Movers7d, countRun{show: []universe.Window{universe.Week}}),
+		counts("movers-30d", s.Movers30d, countRun{show: []universe.Window{universe.Month}}),
+		counts("movers-90d", s.Movers90d, countRun{show: []universe.Window{universe.Quarter}}),
+		counts("recount", s.Recount, countRun{full: true}),
+		{name: "housekeeping", lock: "housekeeping", schedule: parsed(s.Housekeeping), deadline: time.Hour, do: r.keepHouse},
 	}
 	for _, j := range r.jobs {
-		if _, err := r.cron.AddFunc(j.schedule, func() { r.scheduled(j) }); err != nil {
-			return nil, fmt.Errorf("schedule %s: %w", j.name, err)
+		if j.schedule != nil {
+			r.cron.Schedule(j.schedule, cron.FuncJob(func() { r.scheduled(j) }))
 		}
 	}
 	return r, nil
 }
 
-// Start begins to run jobs by their schedules.
+// everything is the first job of a process: one count for all that is published.
+func (r *Runner) everything() job {
+	j := r.jobs[0]
+	j.do = func(ctx context.Context, fence int64) (Run, error) {
+		return r.count(ctx, fence, countRun{show: universe.Windows})
+	}
+	return j
+}
+
+// Start begins to run jobs by their schedules, all that is published at once.
 func (r *Runner) Start() {
-	r.starts.Go(func() {
-		for _, j := range r.jobs {
-			if j.atStart {
-				r.scheduled(j)
-			}
-		}
-	})
+	r.starts.Go(func() { r.attempt(r.everything()) })
 	r.cron.Start()
 }
 
@@ -116,38 +149,65 @@ func (r *Runner) Stop() {
 	r.starts.Wait()
 }
 
-// Once runs every job now, one after the other, and tells progress after each.
-// The error joins those of all jobs.
-func (r *Runner) Once(ctx context.Context, progress func(job string, took fmt.Stringer)) error {
+// Once does the work of every job now and tells each step with its figures. The
+// error joins those of all jobs.
+func (r *Runner) Once(ctx context.Context, progress func(line string)) error {
+	began := time.Now()
+	r.progress = func(step string) {
+		line := fmt.Sprintf("%8.3f s  %s", time.Since(began).Seconds(), step)
+		if load, err := r.cfg.Store.Load(ctx); err == nil {
+			line += fmt.Sprintf(" (engine memory %d MiB)", load.MemoryBytes>>20)
+		}
+		progress(line)
+	}
 	var faults []error
-	for _, j := range r.jobs {
-		began := time.Now()
-		if err := r.run(ctx, j); err != nil {
+	for _, j := range []job{r.everything(), r.jobs[len(r.jobs)-1]} {
+		run, err := r.run(ctx, j)
+		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", j.name, err))
 			continue
 		}
-		progress(j.name, time.Since(began).Round(time.Millisecond))
+		progress(fmt.Sprintf("%s took %.3f s: %s", j.name, run.Took.Seconds(), run.describe()))
 	}
 	return errors.Join(faults...)
 }
 
+// jitterMax bounds by how much a job is late on purpose, so that many processes
+// and jobs do not all begin in the same instant.
+const jitterMax = 10 * time.Second
+
+// scheduled runs a job whose time has come.
 func (r *Runner) scheduled(j job) {
-	r.mu.Lock()
+	r.restMu.Lock()
 	resting := time.Now().Before(r.rest[j.name])
-	r.mu.Unlock()
+	r.restMu.Unlock()
 	if resting {
 		return
 	}
+	now := time.Now()
+	next := j.schedule.Next(now)
+	if most := min(j.schedule.Next(next).Sub(next)/20, jitterMax); most > 0 {
+		select {
+		case <-time.After(mathrand.N(most)):
+		case <-r.ctx.Done():
+			return
+		}
+	}
+	r.attempt(j)
+}
+
+// attempt runs a job and says in the log when it failed.
+func (r *Runner) attempt(j job) {
 	began := time.Now()
-	err := r.run(r.ctx, j)
-	r.mu.Lock()
+	_, err := r.run(r.ctx, j)
+	r.restMu.Lock()
 	r.rest[j.name] = time.Now().Add(restFactor * time.Since(began))
-	r.mu.Unlock()
+	r.restMu.Unlock()
 	switch {
 	case errors.Is(err, errTaken):
 		r.cfg.Logger.Debug("batch job runs elsewhere", "job", j.name)
 	case err != nil && r.ctx.Err() == nil:
-		r.cfg.Logger.Error("batch job failed", "job", j.name, "err", err)
+		r.cfg.Logger.Error("batch job failed; what was published before stays", "job", j.name, "err", err)
 	}
 }
 
@@ -158,26 +218,49 @@ var releaseLua string
 
 var releaseScript = goredis.NewScript(releaseLua)
 
-// run does a job if no other process is at it. The lock outlasts the job's
-// deadline, so that it needs no renewal.
-func (r *Runner) run(ctx context.Context, j job) error {
+// run does a job if no other process is at it, and notes what became of it. The
+// lock outlasts the job's deadline, so that it needs no renewal.
+func (r *Runner) run(ctx context.Context, j job) (run Run, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	parent := ctx
 	ctx, cancel := context.WithTimeout(ctx, j.deadline)
 	defer cancel()
-	key, token := redis.BatchLock(j.name), rand.Text()
+	key, token := redis.BatchLock(j.lock), rand.Text()
 	won, err := r.cfg.Redis.SetNX(ctx, key, token, j.deadline+time.Minute).Result()
 	if err != nil {
-		return fmt.Errorf("take lock: %w", err)
+		return Run{}, fmt.Errorf("take lock: %w", err)
 	}
 	if !won {
-		return errTaken
+		return Run{}, errTaken
 	}
-	fence, err := r.cfg.Redis.Incr(ctx, redis.BatchFence(j.name)).Result()
+	began := time.Now()
+	fence, err := r.cfg.Redis.Incr(ctx, redis.BatchFence(j.lock)).Result()
 	if err == nil {
-		err = j.do(ctx, fence)
+		watch := watchLoad(ctx, r.cfg.Store)
+		run, err = j.do(ctx, fence)
+		watch.end(&run)
 	}
-	release, cancelRelease := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancelRelease()
-	return errors.Join(err, releaseScript.Run(release, r.cfg.Redis, []string{key}, token).Err())
+	run.Job, run.Fence, run.StartedAt, run.Took = j.name, fence, began, time.Since(began)
+	run.finish(err)
+	after, cancelAfter := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancelAfter()
+	if parent.Err() == nil { // a job that was told to stop has not failed
+		r.note(after, run)
+	}
+	return run, errors.Join(err, releaseScript.Run(after, r.cfg.Redis, []string{key}, token).Err())
+}
+
+// keepHouse merges what can be merged and drops notes that nobody needs.
+func (r *Runner) keepHouse(ctx context.Context, _ int64) (Run, error) {
+	if err := r.cfg.Store.Compact(ctx); err != nil {
+		return Run{}, err
+	}
+	r.progress("tables merged")
+	return Run{Coverage: 1}, nil
+}
+
+// Jobs lists the names of all jobs.
+func Jobs() []string {
+	return slices.Clone([]string{"count", "movers-7d", "movers-30d", "movers-90d", "recount", "housekeeping"})
 }

@@ -3,48 +3,100 @@ package batch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"companyscore/internal/redis"
 	"companyscore/internal/testenv"
+	"companyscore/scoring"
 	"companyscore/universe"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
+// store counts companies that exist only as a number.
 type store struct {
-	compact func(ctx context.Context) error
+	mu        sync.Mutex
+	companies int64
+	compact   func(ctx context.Context) error
+	counts    int   // of everything
+	broken    error // of every count
+	lost      error // of counts of changes
+	wrong     int64 // how many companies too many counts of changes find
+	notes     uint64
+	forgot    uint64
+	runs      []Run
 }
 
-func (s store) Compact(ctx context.Context) error { return s.compact(ctx) }
+func (s *store) Compact(ctx context.Context) error { return s.compact(ctx) }
 
-func (store) Groups(context.Context) (universe.Snapshot, error) {
-	return universe.Count(nil, time.Now()), nil
+func (s *store) Position(context.Context) (uint64, uint64, error) {
+	return uint64(s.companies), uint64(s.companies), s.broken
 }
 
-func (store) Movers(_ context.Context, window universe.Window, end time.Time) (universe.Movers, error) {
-	return universe.Movers{Start: end.Add(-window.Length()), End: end}, nil
+// add counts so many companies more.
+func (s *store) add(t *universe.Tally, n int64, at time.Time) error {
+	c := universe.Change{
+		Note: t.Note + 1, Position: uint64(s.companies), Records: uint64(s.companies), At: at,
+		Names: map[uint64]universe.GroupKey{1: {Sector: "software", Profile: scoring.ProfileGrowth}},
+	}
+	if c.Premium[0] = n; n != 0 {
+		c.Steps = []universe.StepChange{{Cohort: 1, Step: 5000, Count: n}}
+	}
+	return t.Add(c)
 }
 
-func runner(t *testing.T, url string, compact func(ctx context.Context) error) *Runner {
+func (s *store) Count(_ context.Context, at time.Time, limits universe.Limits, progress func(string)) (*universe.Tally, error) {
+	s.counts++
+	t := universe.NewTally(scoring.PipelineVersion, uint64(s.counts), limits)
+	t.Full = at
+	progress("counted")
+	return t, errors.Join(s.broken, s.add(t, s.companies, at))
+}
+
+func (s *store) Advance(_ context.Context, t *universe.Tally, at time.Time) error {
+	return errors.Join(s.broken, s.lost, s.add(t, s.companies-t.Companies()+s.wrong, at))
+}
+
+func (s *store) Notes(context.Context, uint64) (uint64, error) { return s.notes, nil }
+
+func (s *store) Forget(_ context.Context, current uint64) error { s.forgot = current; return nil }
+
+func (s *store) Load(context.Context) (Load, error) { return Load{}, nil }
+
+func (s *store) WriteRuns(_ context.Context, runs []Run) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.runs = append(s.runs, runs...)
+	return nil
+}
+
+// never is the schedules of jobs that run only when a test runs them.
+var never = Schedules{"off", "off", "off", "off", "off", "off"}
+
+func runnerOf(t *testing.T, url string, s *store) *Runner {
 	t.Helper()
 	client, err := redis.Open(t.Context(), url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	r, err := New(Config{Store: store{compact}, Redis: client, Logger: slog.New(slog.DiscardHandler)})
+	r, err := New(Config{Store: s, Redis: client, Logger: slog.New(slog.DiscardHandler), Schedules: never})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
 
-func silent(string, fmt.Stringer) {}
+func runner(t *testing.T, url string, compact func(ctx context.Context) error) *Runner {
+	t.Helper()
+	return runnerOf(t, url, &store{compact: compact})
+}
+
+func silent(string) {}
 
 func TestOneOfTwoProcessesRunsAJob(t *testing.T) {
 	t.Parallel()
@@ -73,7 +125,7 @@ func TestFailedJobIsReportedAndGivesItsLockBack(t *testing.T) {
 	boom := errors.New("boom")
 	r := runner(t, testenv.Redis(t).URL, func(context.Context) error { return boom })
 	for range 2 {
-		if err := r.Once(t.Context(), silent); !errors.Is(err, boom) || !strings.Contains(err.Error(), "compact") {
+		if err := r.Once(t.Context(), silent); !errors.Is(err, boom) || !strings.Contains(err.Error(), "housekeeping") {
 			t.Errorf("Once = %v, want the job named and its error", err)
 		}
 	}
@@ -89,7 +141,7 @@ func TestStopEndsTheJobUnderWay(t *testing.T) {
 	})
 	r.Start()
 	done := make(chan struct{})
-	go func() { defer close(done); r.scheduled(r.jobs[1]) }()
+	go func() { defer close(done); r.attempt(r.jobs[5]) }()
 	<-begun
 	r.Stop()
 	<-done
@@ -97,10 +149,13 @@ func TestStopEndsTheJobUnderWay(t *testing.T) {
 
 func TestNewNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	_, err := New(Config{})
-	for _, field := range []string{"Store", "Redis", "Logger"} {
+	_, err := New(Config{Schedules: Schedules{Count: "sometimes", Movers7d: "off", Movers30d: "@every 1m", Movers90d: "* * * * *", Recount: "61 2 * * *"}})
+	for _, field := range []string{"Store", "Redis", "Logger", "schedule-count", "schedule-recount", "schedule-housekeeping"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("New of nothing = %v, want %s named", err, field)
 		}
+	}
+	if err != nil && strings.Contains(err.Error(), "movers") {
+		t.Errorf("New of nothing = %v, though schedules of movers are right", err)
 	}
 }

@@ -2,6 +2,7 @@ package batch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -9,40 +10,160 @@ import (
 	"companyscore/universe/published"
 )
 
-// moversEvery is how long a list of movers stands.
-const moversEvery = 5 * time.Minute
-
-// countUniverse counts all companies and publishes what came out. Whatever fails
-// leaves what was published before.
-func (r *Runner) countUniverse(ctx context.Context, fence int64) error {
-	s, err := r.cfg.Store.Groups(ctx)
-	if err != nil {
-		return err
-	}
-	before, found, err := published.Read(ctx, r.cfg.Redis)
-	if err != nil {
-		r.cfg.Logger.Warn("published universe is not readable and is made anew", "err", err)
-	}
-	s.Movers = before.Movers
-	if !found || before.PipelineVersion != s.PipelineVersion || outdated(s.Movers, s.Cut) {
-		s.Movers = make(map[universe.Window]universe.Movers)
-		for _, window := range universe.Windows {
-			if s.Movers[window], err = r.cfg.Store.Movers(ctx, window, s.Cut); err != nil {
-				return err
-			}
-		}
-	}
-	if err := published.Publish(ctx, r.cfg.Redis, s, fence); err != nil {
-		return fmt.Errorf("universe: %w", err)
-	}
-	return nil
+// countRun says what a run publishes beside the counts.
+type countRun struct {
+	show []universe.Window
+	full bool // count everything
 }
 
-func outdated(movers map[universe.Window]universe.Movers, now time.Time) bool {
-	for _, window := range universe.Windows {
-		if now.Sub(movers[window].End) >= moversEvery {
-			return true
+// notesFactor is how many notes there may be for each company before everything is
+// counted again, which leaves one for each.
+const notesFactor = 3
+
+// count brings the tally up to date and publishes it. Whatever fails leaves what
+// was published before.
+func (r *Runner) count(ctx context.Context, fence int64, do countRun) (run Run, err error) {
+	run.Kind = "incremental"
+	at := time.Now().UTC()
+	t, err := r.last(ctx)
+	if err != nil {
+		return run, err
+	}
+	position, records, err := r.cfg.Store.Position(ctx)
+	if err != nil {
+		return run, err
+	}
+	defer func() {
+		if t != nil && records > 0 {
+			run.Coverage = min(1, float64(t.Records)/float64(records))
+		} else if records == 0 {
+			run.Coverage = 1
+		}
+	}()
+	if t != nil {
+		run.Companies = uint64(t.Companies())
+	}
+	if t != nil && !do.full && len(do.show) == 0 && position == t.Position && records == t.Records {
+		run.Kind = "same"
+		return run, nil
+	}
+	// From here on the tally is unfinished; if anything fails the published one is read again.
+	r.tally = nil
+	next, why, err := r.next(ctx, t, at, do.full)
+	if err != nil {
+		return run, err
+	}
+	if why != "" {
+		run.Kind = "full"
+	}
+	if why != "" && t != nil && !do.full {
+		r.cfg.Logger.Info("everything is counted again", "why", why)
+	}
+	for w, shown := range shownBefore(t) {
+		next.Shown[w] = shown
+	}
+	for _, w := range universe.Windows {
+		if _, ok := next.Shown[w]; !ok { // what was never shown is not missing until its time comes
+			next.Show(w)
 		}
 	}
-	return false
+	for _, w := range do.show {
+		next.Show(w)
+	}
+	if why != "" && do.full && t != nil {
+		run.Error = r.compare(ctx, t, next, at)
+	}
+	if err := published.Publish(ctx, r.cfg.Redis, next, fence); err != nil {
+		return run, fmt.Errorf("universe: %w", err)
+	}
+	r.progress("tables published")
+	r.tally, t = next, next
+	run.Companies = uint64(t.Companies())
+	if run.Kind == "full" {
+		if err := r.cfg.Store.Forget(ctx, t.Generation); err != nil {
+			return run, err
+		}
+	}
+	return run, nil
+}
+
+// last returns what is published, nil when nothing fitting is.
+func (r *Runner) last(ctx context.Context) (*universe.Tally, error) {
+	if t := r.tally; t != nil {
+		// Another process may have published since.
+		generation, note, err := published.Count(ctx, r.cfg.Redis)
+		if err != nil {
+			return nil, err
+		}
+		if generation == t.Generation && note == t.Note {
+			return t, nil
+		}
+	}
+	t, err := published.Read(ctx, r.cfg.Redis)
+	if errors.Is(err, universe.ErrFormat) {
+		r.cfg.Logger.Warn("published universe is not readable and is made anew", "err", err)
+		return nil, nil
+	}
+	return t, err
+}
+
+// next counts on from a tally, or everything. why is why everything was counted,
+// empty if it was not.
+func (r *Runner) next(ctx context.Context, t *universe.Tally, at time.Time, full bool) (next *universe.Tally, why string, err error) {
+	switch {
+	case full:
+		why = "it is time"
+	case t == nil:
+		why = "nothing is published"
+	default:
+		notes, err := r.cfg.Store.Notes(ctx, t.Generation)
+		if err != nil {
+			return nil, "", err
+		}
+		if companies := uint64(t.Companies()); notes > notesFactor*companies+100_000 {
+			why = fmt.Sprintf("there are %d notes on %d companies", notes, companies)
+			break
+		}
+		t, err := clone(t)
+		if err != nil {
+			return nil, "", err
+		}
+		err = r.cfg.Store.Advance(ctx, t, at)
+		if err == nil {
+			r.progress("changes counted")
+			return t, "", nil
+		}
+		if !errors.Is(err, universe.ErrLost) {
+			return nil, "", err
+		}
+		why = err.Error()
+	}
+	next, err = r.cfg.Store.Count(ctx, at, universe.Limits{}, r.progress)
+	return next, why, err
+}
+
+// clone is a tally that shares nothing that counting changes.
+func clone(t *universe.Tally) (*universe.Tally, error) { return universe.Decode(universe.Encode(t)) }
+
+func shownBefore(t *universe.Tally) map[universe.Window]universe.Movers {
+	if t == nil {
+		return nil
+	}
+	return t.Shown
+}
+
+// compare brings the tally of before to the state of a count of everything and
+// returns in what they differ: batches that count changes have then gone wrong.
+func (r *Runner) compare(ctx context.Context, before, full *universe.Tally, at time.Time) string {
+	if before.Position != full.Position {
+		if err := r.cfg.Store.Advance(ctx, before, at); err != nil || before.Position != full.Position {
+			return "" // records came in meanwhile, so that there is nothing to compare
+		}
+	}
+	why := before.Differs(full)
+	if why == "" {
+		return ""
+	}
+	r.cfg.Logger.Error("counting everything gave another result than counting changes; the former is published", "difference", why)
+	return "counting everything gave another result than counting changes: " + why
 }

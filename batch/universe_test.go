@@ -1,72 +1,88 @@
 package batch
 
 import (
-	"context"
 	"errors"
-	"log/slog"
+	"fmt"
 	"testing"
-	"time"
 
 	"companyscore/internal/redis"
 	"companyscore/internal/testenv"
-	"companyscore/scoring"
 	"companyscore/universe"
 	"companyscore/universe/published"
 )
 
-// counted is a store with so many companies; counting fails while it is broken.
-type counted struct {
-	store
-	end    time.Time
-	asked  int // for movers
-	broken bool
-}
-
-func (c *counted) Groups(context.Context) (universe.Snapshot, error) {
-	if c.broken {
-		return universe.Snapshot{}, errors.New("broken")
-	}
-	return universe.Count(make([]scoring.Record, 0), c.end), nil
-}
-
-func (c *counted) Movers(_ context.Context, window universe.Window, end time.Time) (universe.Movers, error) {
-	c.asked++
-	return universe.Movers{Start: end.Add(-window.Length()), End: end}, nil
-}
-
-func TestUniverseIsPublishedAndSurvivesAFailure(t *testing.T) {
+// TestCountGoesOnFromWhatIsPublished plays days of a batch: what is counted, how,
+// and what is told of it.
+func TestCountGoesOnFromWhatIsPublished(t *testing.T) {
 	t.Parallel()
-	client, err := redis.Open(t.Context(), testenv.Redis(t).URL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer client.Close()
-	c := &counted{store: store{func(context.Context) error { return nil }}, end: time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)}
-	r, err := New(Config{Store: c, Redis: client, Logger: slog.New(slog.DiscardHandler)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	start := c.end
+	url := testenv.Redis(t).URL
+	s := &store{companies: 3}
+	r := runnerOf(t, url, s)
+	const count, movers, recount = 0, 1, 4
+	broken := errors.New("broken")
+	generation := uint64(0)
 	for _, step := range []struct {
-		after  time.Duration
-		broken bool
-		asked  int
+		name    string
+		change  func()
+		job     int
+		kind    string
+		outcome Outcome
+		counts  int   // of everything, so far
+		served  int64 // companies
 	}{
-		{0, false, 3},
-		{4 * time.Minute, false, 3}, // a list of movers stands for five minutes
-		{5 * time.Minute, false, 6},
-		{6 * time.Minute, true, 6},
+		{"the first counts everything", func() {}, count, "full", OK, 1, 3},
+		{"nothing came in", func() {}, count, "same", OK, 1, 3},
+		{"movers are published though nothing came in", func() {}, movers, "incremental", OK, 1, 3},
+		{"two came in", func() { s.companies = 5 }, count, "incremental", OK, 1, 5},
+		{"the store is broken", func() { s.companies, s.broken = 6, broken }, count, "", Failed, 1, 5},
+		{"it is well again", func() { s.broken = nil }, count, "incremental", OK, 1, 6},
+		{"a new process", func() { s.companies = 7; r = runnerOf(t, url, s) }, count, "incremental", OK, 1, 7},
+		{"the notes do not fit", func() { s.companies, s.lost = 8, fmt.Errorf("%w: gone", universe.ErrLost) }, count, "full", OK, 2, 8},
+		{"it is time to count everything", func() { s.lost = nil }, recount, "full", OK, 3, 8},
+		{"changes were counted wrongly", func() { s.companies, s.wrong = 9, 1 }, recount, "full", Partial, 4, 9},
+		{"there are too many notes", func() { s.companies, s.wrong, s.notes = 10, 0, 1_000_000 }, count, "full", OK, 5, 10},
+		{"Redis was emptied", func() {
+			s.notes = 0
+			if err := r.cfg.Redis.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}, count, "full", OK, 6, 10},
 	} {
-		c.end, c.broken = start.Add(step.after), step.broken
-		if err := r.Once(t.Context(), silent); (err != nil) != step.broken {
-			t.Fatalf("after %s: %v", step.after, err)
+		step.change()
+		run, err := r.run(t.Context(), r.jobs[step.job])
+		if failed := step.outcome == Failed; failed != (err != nil) || run.Outcome != step.outcome || !failed && run.Kind != step.kind || s.counts != step.counts {
+			t.Fatalf("%s: %+v, %v, everything counted %d times; want %+v", step.name, run, err, s.counts, step)
 		}
-		s, found, err := published.Read(t.Context(), client)
-		if err != nil || !found || c.asked != step.asked {
-			t.Fatalf("after %s: found %v, %v, movers asked for %d times, want %d", step.after, found, err, c.asked, step.asked)
+		served, err := published.Read(t.Context(), r.cfg.Redis)
+		if err != nil || served == nil || served.Companies() != step.served || len(served.Shown) != len(universe.Windows) {
+			t.Fatalf("%s: published is %+v, %v; want %d companies", step.name, served, err, step.served)
 		}
-		if step.broken && !s.Cut.Equal(start.Add(5*time.Minute)) {
-			t.Errorf("a failed run replaced the last good one by one of %v", s.Cut)
+		if step.kind == "full" && s.forgot != served.Generation || served.Generation < generation {
+			t.Fatalf("%s: generation %d is published and %d kept", step.name, served.Generation, s.forgot)
 		}
+		generation = served.Generation
+		all, err := ReadStatus(t.Context(), r.cfg.Redis)
+		status := all[r.jobs[step.job].name]
+		if err != nil || status.Outcome != step.outcome || status.Good.IsZero() || (status.Error == "") != (step.outcome == OK) {
+			t.Fatalf("%s: status is %+v, %v", step.name, status, err)
+		}
+		if last := s.runs[len(s.runs)-1]; step.kind != "same" && (last.ID != run.ID || last.Job != r.jobs[step.job].name) {
+			t.Fatalf("%s: the last run on record is %+v", step.name, last)
+		}
+	}
+}
+
+func TestOvertakenLeaderPublishesNothing(t *testing.T) {
+	t.Parallel()
+	r := runnerOf(t, testenv.Redis(t).URL, &store{companies: 3})
+	if _, err := r.run(t.Context(), r.jobs[0]); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.cfg.Redis.Set(t.Context(), redis.BatchFence("universe"), -5, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	r.cfg.Store.(*store).companies = 4
+	if _, err := r.run(t.Context(), r.jobs[0]); !errors.Is(err, published.ErrOvertaken) {
+		t.Errorf("a leader of before: %v", err)
 	}
 }

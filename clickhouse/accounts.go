@@ -43,13 +43,17 @@ func (r accountRow) account() account.Account {
 	return account.Account{ID: r.ID, Name: r.Name, Tier: account.Tier(r.Tier), CreatedAt: r.CreatedAt.UTC()}
 }
 
-// Put writes an account, new or changed.
-func (a *Accounts) Put(ctx context.Context, acct account.Account) error {
-	row := struct {
+// Put writes accounts, new or changed, all of them or none.
+func (a *Accounts) Put(ctx context.Context, accounts ...account.Account) error {
+	type row struct {
 		accountRow
 		UpdatedAt time.Time `ch:"updated_at"`
-	}{accountRow{acct.ID, acct.Name, string(acct.Tier), acct.CreatedAt}, time.Now()}
-	if err := insert(ctx, a.db, accountInsert, ptrs(row)); err != nil {
+	}
+	now, rows := time.Now(), make([]*row, len(accounts))
+	for i, acct := range accounts {
+		rows[i] = &row{accountRow{acct.ID, acct.Name, string(acct.Tier), acct.CreatedAt}, now}
+	}
+	if err := insert(ctx, a.db, accountInsert, rows); err != nil {
 		return fmt.Errorf("write account: %w", err)
 	}
 	return nil
@@ -103,13 +107,16 @@ func (r keyRow) key() (account.Key, error) {
 	return key, nil
 }
 
-// PutKey writes a key, new or revoked. A revoked key stays revoked.
-func (a *Accounts) PutKey(ctx context.Context, key account.Key) error {
-	row := keyRow{
-		ID: key.ID, AccountID: key.AccountID, Name: key.Name, Prefix: key.Prefix, Mode: string(key.Mode),
-		Hash: hex.EncodeToString(key.Hash[:]), CreatedAt: key.CreatedAt, RevokedAt: never(key.RevokedAt),
+// PutKey writes keys, new or revoked, all of them or none. A revoked key stays revoked.
+func (a *Accounts) PutKey(ctx context.Context, keys ...account.Key) error {
+	rows := make([]*keyRow, len(keys))
+	for i, key := range keys {
+		rows[i] = &keyRow{
+			ID: key.ID, AccountID: key.AccountID, Name: key.Name, Prefix: key.Prefix, Mode: string(key.Mode),
+			Hash: hex.EncodeToString(key.Hash[:]), CreatedAt: key.CreatedAt, RevokedAt: never(key.RevokedAt),
+		}
 	}
-	if err := insert(ctx, a.db, keyInsert, ptrs(row)); err != nil {
+	if err := insert(ctx, a.db, keyInsert, rows); err != nil {
 		return fmt.Errorf("write key: %w", err)
 	}
 	return nil
@@ -174,5 +181,3 @@ func (a *Accounts) TouchKeys(ctx context.Context, used map[string]time.Time) err
 	}
 	return nil
 }
-
-func ptrs[T any](v T) []*T { return []*T{&v} }

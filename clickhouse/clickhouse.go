@@ -105,12 +105,22 @@ func (db *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, db.timeout)
 }
 
+// held asks for an answer in one piece, sent when the query is over. It is for
+// answers of a few megabytes at most, and spares the embedded engine the pipe
+// through which it sends others: some 1 ms of CPU, a third of a point read.
+func (db *DB) held(ctx context.Context) context.Context {
+	if db.options.Protocol != ch.HTTP {
+		return ctx // a parameter of HTTP, which the native protocol does not know
+	}
+	return ch.Context(ctx, ch.WithSettings(ch.Settings{"wait_end_of_query": 1}))
+}
+
 // first scans the only row of a query into dest, a pointer to a row struct. It
 // reports whether there was one.
 func (db *DB) first(ctx context.Context, dest any, query string, args ...any) (bool, error) {
 	ctx, cancel := db.bound(ctx)
 	defer cancel()
-	rows, err := db.conn.Query(ctx, query, args...)
+	rows, err := db.conn.Query(db.held(ctx), query, args...)
 	if err != nil {
 		return false, err
 	}
@@ -129,6 +139,28 @@ func (db *DB) list(ctx context.Context, dest any, query string, args ...any) err
 	ctx, cancel := db.bound(ctx)
 	defer cancel()
 	return db.conn.Select(ctx, dest, query, args...)
+}
+
+// few is list for a result of some thousand rows at most.
+func (db *DB) few(ctx context.Context, dest any, query string, args ...any) error {
+	return db.list(db.held(ctx), dest, query, args...)
+}
+
+// each calls row for every row of a query, with the function that scans it.
+func (db *DB) each(ctx context.Context, query string, args []any, row func(scan func(...any) error) error) error {
+	ctx, cancel := db.bound(ctx)
+	defer cancel()
+	rows, err := db.conn.Query(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // insert writes rows, pointers to row structs, with one insert.

@@ -55,3 +55,6 @@ func (s *Scores) LatestHead(ctx context.Context, domain string) (scoring.Record,
 	}
 	return rec, nil
 }
+
+// SetRecordsMax says how many records tests have grouped in one pass.
+func (u *Universe) SetRecordsMax(n uint64) { u.recordsMax = n }

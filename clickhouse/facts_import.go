@@ -16,7 +16,7 @@ import (
 
 // ImportOptions says how to import.
 type ImportOptions struct {
-	// Progress is told how far the file is read, in bytes (rows for Parquet). It may be nil.
+	// Progress is told how far the file is read, in bytes. It may be nil.
 	Progress func(done, total int64)
 }
 

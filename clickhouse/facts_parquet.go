@@ -21,7 +21,8 @@ type parquetTable struct {
 	columns []parquetColumn // by index of the leaf
 	buffer  [1]parquet.Row
 	row     int64
-	total   int64
+	rowsMax int64
+	size    int64 // bytes
 }
 
 type parquetColumn struct {
@@ -38,7 +39,7 @@ func newParquetTable(f interface {
 	if err != nil {
 		return nil, fmt.Errorf("read Parquet file: %w", err)
 	}
-	t = &parquetTable{file: f, rows: parquet.NewGenericReader[any](file, file.Schema()), total: file.NumRows()}
+	t = &parquetTable{file: f, rows: parquet.NewGenericReader[any](file, file.Schema()), rowsMax: file.NumRows(), size: size}
 	var names []string
 	for _, path := range file.Schema().Columns() {
 		if slices.Contains(names, path[0]) {
@@ -88,8 +89,13 @@ func (t *parquetTable) next() (line int, cells []cell, err error) {
 	return line, cells, err
 }
 
-func (t *parquetTable) progress() (int64, int64) { return t.row, t.total }
-func (t *parquetTable) Close() error             { return errors.Join(t.rows.Close(), t.file.Close()) }
+// progress tells rows as their share of the file, since the reader does not tell
+// how far it has read.
+func (t *parquetTable) progress() (int64, int64) {
+	return int64(float64(t.size) * float64(t.row) / float64(max(t.rowsMax, 1))), t.size
+}
+
+func (t *parquetTable) Close() error { return errors.Join(t.rows.Close(), t.file.Close()) }
 
 // parquetText writes a value as it would stand in a CSV file.
 func parquetText(leaf parquet.Type, v parquet.Value) (string, error) {

@@ -193,9 +193,14 @@ func TestImportParquet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := db.ImportFacts(t.Context(), path, clickhouse.ImportOptions{})
+	var done, total int64
+	report, err := db.ImportFacts(t.Context(), path, clickhouse.ImportOptions{Progress: func(d, t int64) { done, total = d, t }})
 	if err != nil || report.Imported != 2 || len(report.Faults) != 1 || report.Faults[0].Line != 2 {
 		t.Fatalf("report = %+v, %v", report, err)
+	}
+	info, err := os.Stat(path)
+	if err != nil || done != info.Size() || total != info.Size() {
+		t.Errorf("progress ended at %d of %d, for a file of %d bytes, %v", done, total, info.Size(), err)
 	}
 	one, err := clickhouse.NewFacts(db).Get(t.Context(), "one.com")
 	if err != nil || *one.Employees != 250 || *one.RevenueUSD != 5e7 || len(one.Categories) != 2 || !*one.Listed ||

@@ -7,6 +7,7 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
+	"companyscore/internal/gather"
 	"companyscore/scoring"
 	"companyscore/sql"
 )
@@ -17,19 +18,23 @@ var (
 	scoreRecord    = sql.Query("score_record")
 	scoreReference = sql.Query("score_reference")
 	scoreFresh     = sql.Query("score_fresh")
+	scoreNewest    = sql.Query("score_newest")
 	scoreHistory   = sql.Query("score_history")
 )
 
 // Scores reads and writes records. It is safe for concurrent use.
 type Scores struct {
-	db     *DB
-	writer *writer
+	db         *DB
+	writer     *writer[recordRow]
+	references *gather.Gatherer[referenceKey, scoring.Reference]
 }
 
 // NewScores returns the records of a database. Close it before the database, to
 // have what is under way written.
 func NewScores(db *DB, cfg WriterConfig) *Scores {
-	return &Scores{db: db, writer: newWriter(db, cfg)}
+	s := &Scores{db: db, writer: newWriter(db, cfg, scoreInsert, func(r *recordRow) string { return "record of " + r.Domain })}
+	s.references = gather.New(gather.Config[referenceKey, scoring.Reference]{Ask: s.manyReferences, Most: runPage, Pause: runPause, Timeout: runTimeout})
+	return s
 }
 
 // Write stores a record and returns when it is durable. Writing a record again
@@ -150,7 +155,7 @@ func (r *recordRow) record() scoring.Record {
 // are left out. The text of all domains must fit into a request: a thousand do.
 func (s *Scores) LatestHeads(ctx context.Context, domains []string) (map[string]scoring.Record, error) {
 	var rows []headRow
-	if err := s.db.list(ctx, &rows, scoreHeads, ch.Named("domains", domains)); err != nil {
+	if err := s.db.few(ctx, &rows, scoreHeads, ch.Named("domains", domains)); err != nil {
 		return nil, fmt.Errorf("latest scores of %d companies: %w", len(domains), err)
 	}
 	records := make(map[string]scoring.Record, len(rows))
@@ -184,7 +189,7 @@ func (s *Scores) History(ctx context.Context, domain string, before time.Time, l
 		before = lastInstant
 	}
 	var rows []headRow
-	err := s.db.list(ctx, &rows, scoreHistory,
+	err := s.db.few(ctx, &rows, scoreHistory,
 		ch.Named("domain", domain), ch.Named("before_ms", millis(before)), ch.Named("limit", uint32(limit)))
 	if err != nil {
 		return nil, fmt.Errorf("history of %s: %w", domain, err)
@@ -196,24 +201,78 @@ func (s *Scores) History(ctx context.Context, domain string, before time.Time, l
 	return records, nil
 }
 
+// referenceKey is a company and the unix milliseconds of its own now.
+type referenceKey struct {
+	domain string
+	now    int64
+}
+
 // Reference returns the record the momentum index of a record made now compares
 // with, or nil when there is none of the current pipeline version and a fitting age.
 func (s *Scores) Reference(ctx context.Context, domain string, now time.Time) (*scoring.Reference, error) {
-	var row struct {
-		ScoredAt time.Time `ch:"scored_at"`
-		Base     float64   `ch:"base"`
-	}
-	days := func(d time.Duration) uint16 { return uint16(d / (24 * time.Hour)) }
-	found, err := s.db.first(ctx, &row, scoreReference,
-		ch.Named("domain", domain), ch.Named("version", scoring.PipelineVersion), ch.Named("now_ms", millis(now)),
-		ch.Named("min_days", days(scoring.ReferenceMinAge)), ch.Named("best_days", days(scoring.ReferenceAge)), ch.Named("max_days", days(scoring.ReferenceMaxAge)))
+	reference, found, err := s.references.Get(ctx, referenceKey{domain, millis(now)})
 	if err != nil {
 		return nil, fmt.Errorf("reference score of %s: %w", domain, err)
 	}
 	if !found {
 		return nil, nil
 	}
-	return &scoring.Reference{ScoredAt: row.ScoredAt.UTC(), Base: row.Base}, nil
+	return &reference, nil
+}
+
+// manyReferences looks references up. Companies that are asked for twice, with
+// different nows, take more than one query.
+func (s *Scores) manyReferences(ctx context.Context, keys []referenceKey) (map[referenceKey]scoring.Reference, error) {
+	found := make(map[referenceKey]scoring.Reference)
+	days := func(d time.Duration) uint16 { return uint16(d / (24 * time.Hour)) }
+	for len(keys) > 0 {
+		nows := make(map[string]int64, len(keys))
+		domains, nowsMS := make([]string, 0, len(keys)), make([]int64, 0, len(keys))
+		var again []referenceKey
+		for _, key := range keys {
+			if _, twice := nows[key.domain]; twice {
+				again = append(again, key)
+				continue
+			}
+			nows[key.domain] = key.now
+			domains, nowsMS = append(domains, key.domain), append(nowsMS, key.now)
+		}
+		keys = again
+		var rows []struct {
+			Domain   string    `ch:"domain"`
+			ScoredAt time.Time `ch:"scored_at"`
+			Base     float64   `ch:"base"`
+		}
+		err := s.db.few(ctx, &rows, scoreReference,
+			ch.Named("domains", domains), ch.Named("nows_ms", nowsMS), ch.Named("version", scoring.PipelineVersion),
+			ch.Named("min_days", days(scoring.ReferenceMinAge)), ch.Named("best_days", days(scoring.ReferenceAge)), ch.Named("max_days", days(scoring.ReferenceMaxAge)))
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			found[referenceKey{row.Domain, nows[row.Domain]}] = scoring.Reference{ScoredAt: row.ScoredAt.UTC(), Base: row.Base}
+		}
+	}
+	return found, nil
+}
+
+// NewestAt returns when the newest scores of companies were made, under whichever
+// pipeline version. Those never scored are left out.
+func (s *Scores) NewestAt(ctx context.Context, domains []string) (map[string]time.Time, error) {
+	var rows []struct {
+		Domain   string    `ch:"domain"`
+		ScoredAt time.Time `ch:"scored_at"`
+	}
+	if err := s.db.few(ctx, &rows, scoreNewest, ch.Named("domains", domains)); err != nil {
+		return nil, fmt.Errorf("newest scores of %d companies: %w", len(domains), err)
+	}
+	newest := make(map[string]time.Time, len(rows))
+	for _, row := range rows {
+		if row.ScoredAt.After(newest[row.Domain]) {
+			newest[row.Domain] = row.ScoredAt.UTC()
+		}
+	}
+	return newest, nil
 }
 
 // freshPage is how many domains are asked about at once: their text must fit
@@ -231,7 +290,7 @@ func (s *Scores) FreshSince(ctx context.Context, domains []string, at time.Time)
 			Domain   string    `ch:"domain"`
 			ScoredAt time.Time `ch:"scored_at"`
 		}
-		err := s.db.list(ctx, &rows, scoreFresh,
+		err := s.db.few(ctx, &rows, scoreFresh,
 			ch.Named("domains", page), ch.Named("version", scoring.PipelineVersion), ch.Named("since_ms", millis(at)))
 		if err != nil {
 			return nil, fmt.Errorf("find fresh scores: %w", err)

@@ -3,6 +3,8 @@ package clickhouse
 import (
 	"context"
 	"fmt"
+	"math"
+	"slices"
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -13,128 +15,501 @@ import (
 )
 
 var (
-	universeGroups = sql.Query("universe_groups")
-	universeMovers = sql.Query("universe_movers")
-	scoreStanding  = sql.Query("score_standing")
+	universePosition    = sql.Query("universe_position")
+	universeCount       = sql.Query("universe_count")
+	universeAdvance     = sql.Query("universe_advance")
+	universeSteps       = sql.Query("universe_steps")
+	universeSums        = sql.Query("universe_sums")
+	universeDeltas      = sql.Query("universe_deltas")
+	universeLeaders     = sql.Query("universe_leaders")
+	universeCome        = sql.Query("universe_come")
+	universeGone        = sql.Query("universe_gone")
+	universeCohorts     = sql.Query("universe_cohorts")
+	universeNames       = sql.Query("universe_names")
+	universeStanding    = sql.Query("universe_standing")
+	universeGenerations = sql.Query("universe_generations")
+	universeForget      = sql.Query("universe_forget")
 )
 
-// groupRow is one row of universe_groups.
-type groupRow struct {
-	Sector               string    `ch:"sector"`
-	GeoScope             string    `ch:"geo_scope"`
-	Profile              string    `ch:"profile"`
-	Steps                []uint32  `ch:"steps"`
-	StepCounts           []int64   `ch:"step_counts"`
-	PremiumBins          []uint32  `ch:"premium_bins"`
-	PremiumCounts        []int64   `ch:"premium_counts"`
-	TeamStructureSum     int64     `ch:"team_structure_sum"`
-	MarketPositionSum    int64     `ch:"market_position_sum"`
-	MomentumTailwindsSum int64     `ch:"momentum_tailwinds_sum"`
-	FinancialHealthSum   int64     `ch:"financial_health_sum"`
-	TopDomains           []string  `ch:"top_domains"`
-	TopNames             []string  `ch:"top_names"`
-	TopComposites        []float64 `ch:"top_composites"`
-	TopRatings           []string  `ch:"top_ratings"`
+// Universe counts companies. It keeps notes in the table universe_company; one
+// process at a time may count, see batch.
+type Universe struct {
+	db *DB
+	// recordsMax is how many records one pass may group, which bounds its memory.
+	recordsMax uint64
 }
 
-// Groups counts the newest records of the current pipeline version. The snapshot
-// has no movers.
-func (db *DB) Groups(ctx context.Context) (universe.Snapshot, error) {
-	s := universe.Snapshot{PipelineVersion: scoring.PipelineVersion, Cut: time.Now().UTC()}
-	var rows []groupRow
-	if err := db.list(ctx, &rows, universeGroups, ch.Named("version", s.PipelineVersion)); err != nil {
-		return universe.Snapshot{}, fmt.Errorf("count the universe: %w", err)
+// NewUniverse returns the statistics of a database.
+func NewUniverse(db *DB) *Universe { return &Universe{db, 5_000_000} }
+
+// Position returns the last insert that can be seen and how many records all
+// inserts up to it brought.
+func (u *Universe) Position(ctx context.Context) (position, records uint64, err error) {
+	var row struct {
+		Position int64  `ch:"position"`
+		Records  uint64 `ch:"records"`
+	}
+	if _, err := u.db.first(ctx, &row, universePosition); err != nil {
+		return 0, 0, fmt.Errorf("position of the records: %w", err)
+	}
+	return uint64(max(row.Position, 0)), row.Records, nil
+}
+
+// windowStarts are the parameters of the windows that end at an instant.
+func windowStarts(end time.Time, prefix string) []any {
+	args := []any{ch.Named(prefix+"end_ms", millis(end))}
+	for _, w := range universe.Windows {
+		args = append(args, ch.Named(prefix+"start_"+string(w)+"_ms", millis(end.Add(-w.Length()))))
+	}
+	return args
+}
+
+// Count counts everything that was inserted by now and scored by an instant, of
+// the current pipeline version. progress is told after each step.
+func (u *Universe) Count(ctx context.Context, at time.Time, limits universe.Limits, progress func(step string)) (*universe.Tally, error) {
+	at = at.UTC().Truncate(time.Millisecond)
+	position, records, err := u.Position(ctx)
+	if err != nil {
+		return nil, err
+	}
+	t := universe.NewTally(scoring.PipelineVersion, 0, limits)
+	for t.Generation = uint64(time.Now().UnixMilli()); ; t.Generation++ { // two counts may begin in one millisecond
+		generations, err := u.generations(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if _, ok := slices.BinarySearch(generations, t.Generation); !ok {
+			break
+		}
+	}
+	passes := max(1, (records+u.recordsMax-1)/u.recordsMax)
+	width := math.MaxUint64 / passes
+	for pass := range passes {
+		first, last := pass*width, pass*width+width-1
+		if pass == passes-1 {
+			last = math.MaxUint64
+		}
+		args := append(windowStarts(at, ""), ch.Named("generation", t.Generation), ch.Named("note", t.Generation), ch.Named("position", position),
+			ch.Named("version", t.PipelineVersion), ch.Named("first", first), ch.Named("last", last))
+		if err := u.db.exec(ctx, universeCount, args...); err != nil {
+			return nil, fmt.Errorf("count the universe: %w", err)
+		}
+		progress(fmt.Sprintf("records grouped by company, pass %d of %d", pass+1, passes))
+	}
+	change := universe.Change{Note: t.Generation, Position: position, Records: records, At: at}
+	if err := u.counts(ctx, t.Generation, &change); err != nil {
+		return nil, err
+	}
+	progress("companies counted by cohort")
+	up, down, f, err := u.fullFloors(ctx, t, change)
+	if err != nil {
+		return nil, err
+	}
+	if err := u.leaders(ctx, t, f, &change); err != nil {
+		return nil, err
+	}
+	if err := t.Add(change); err != nil {
+		return nil, err
+	}
+	if err := t.Trim(up, down); err != nil {
+		return nil, err
+	}
+	t.Full = at
+	progress("leaders of cohorts and movers found")
+	return t, nil
+}
+
+// Advance counts what was inserted since the tally's position, and what time has
+// passed since. The error wraps ErrLost of the universe when only counting everything helps; the
+// tally must not be used any more after an error.
+func (u *Universe) Advance(ctx context.Context, t *universe.Tally, at time.Time) error {
+	at = at.UTC().Truncate(time.Millisecond)
+	position, records, err := u.Position(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case t.PipelineVersion != scoring.PipelineVersion:
+		return fmt.Errorf("%w: they are of pipeline version %s", universe.ErrLost, t.PipelineVersion)
+	case position < t.Position, records < t.Records, position == t.Position && records != t.Records:
+		return fmt.Errorf("%w: %d records up to insert %d were counted, and there are %d up to %d", universe.ErrLost, t.Records, t.Position, records, position)
+	case at.Before(t.At):
+		return fmt.Errorf("%w: the clock went back from %s to %s", universe.ErrLost, t.At.Format(time.RFC3339), at.Format(time.RFC3339))
+	}
+	generations, err := u.generations(ctx)
+	if err != nil {
+		return err
+	}
+	if _, ok := slices.BinarySearch(generations, t.Generation); !ok && t.Companies() > 0 {
+		return fmt.Errorf("%w: generation %d is gone", universe.ErrLost, t.Generation)
+	}
+	// A batch of which nothing was published may have left notes: no two batches
+	// have the same number.
+	note := max(uint64(time.Now().UnixMilli()), t.Note+1)
+	args := append(windowStarts(at, ""), windowStarts(t.At, "was_")...)
+	args = append(args, ch.Named("generation", t.Generation), ch.Named("version", t.PipelineVersion), ch.Named("note", note), ch.Named("was_note", t.Note),
+		ch.Named("since", t.Position), ch.Named("position", position))
+	if err := u.db.exec(ctx, universeAdvance, args...); err != nil {
+		return fmt.Errorf("count what changed: %w", err)
+	}
+	change := universe.Change{Note: note, Position: position, Records: records, At: at}
+	if err := u.counts(ctx, t.Generation, &change); err != nil {
+		return err
+	}
+	f := floorsOf(t)
+	if err := u.moved(ctx, t, f, args, &change); err != nil {
+		return err
+	}
+	if err := t.Add(change); err != nil {
+		return fmt.Errorf("%w: %w", universe.ErrLost, err)
+	}
+	if t.Short() {
+		return fmt.Errorf("%w: too many of the first have fallen back", universe.ErrLost)
+	}
+	return nil
+}
+
+// generations lists the generations of the notes in rising order.
+func (u *Universe) generations(ctx context.Context) ([]uint64, error) {
+	var rows []struct {
+		Generation uint64 `ch:"generation"`
+		Notes      uint64 `ch:"notes"`
+	}
+	if err := u.db.list(ctx, &rows, universeGenerations); err != nil {
+		return nil, fmt.Errorf("list generations: %w", err)
+	}
+	generations := make([]uint64, len(rows))
+	for i, row := range rows {
+		generations[i] = row.Generation
+	}
+	return generations, nil
+}
+
+// Notes is how many notes a generation has.
+func (u *Universe) Notes(ctx context.Context, generation uint64) (uint64, error) {
+	var rows []struct {
+		Generation uint64 `ch:"generation"`
+		Notes      uint64 `ch:"notes"`
+	}
+	if err := u.db.list(ctx, &rows, universeGenerations); err != nil {
+		return 0, fmt.Errorf("list generations: %w", err)
 	}
 	for _, row := range rows {
-		g := universe.Group{
-			GroupKey: universe.GroupKey{Sector: row.Sector, GeoScope: row.GeoScope, Profile: scoring.Profile(row.Profile)},
-			BucketSums: universe.BucketSums{
-				TeamStructure: row.TeamStructureSum, MarketPosition: row.MarketPositionSum,
-				MomentumTailwinds: row.MomentumTailwindsSum, FinancialHealth: row.FinancialHealthSum,
-			},
+		if row.Generation == generation {
+			return row.Notes, nil
 		}
-		for i, step := range row.Steps {
-			g.Steps = append(g.Steps, universe.StepCount{Step: int(step), Count: row.StepCounts[i]})
-		}
-		for i, bin := range row.PremiumBins {
-			s.PremiumHist[bin] += row.PremiumCounts[i]
-		}
-		for i, domain := range row.TopDomains {
-			g.Top = append(g.Top, universe.Member{
-				Domain: domain, CompanyName: row.TopNames[i], Composite: row.TopComposites[i], Rating: scoring.Rating(row.TopRatings[i]),
-			})
-		}
-		s.Groups = append(s.Groups, g)
 	}
-	s.At = time.Now().UTC()
-	return s, nil
+	return 0, nil
 }
 
-// moversRow is the row of universe_movers.
-type moversRow struct {
-	UpDomains      []string  `ch:"up_domains"`
-	UpNames        []string  `ch:"up_names"`
-	UpNow          []float64 `ch:"up_now"`
-	UpThen         []float64 `ch:"up_then"`
-	UpRatingNow    []string  `ch:"up_rating_now"`
-	UpRatingThen   []string  `ch:"up_rating_then"`
-	DownDomains    []string  `ch:"down_domains"`
-	DownNames      []string  `ch:"down_names"`
-	DownNow        []float64 `ch:"down_now"`
-	DownThen       []float64 `ch:"down_then"`
-	DownRatingNow  []string  `ch:"down_rating_now"`
-	DownRatingThen []string  `ch:"down_rating_then"`
-}
-
-// Movers returns whose composite changed most within the window that ends at an
-// instant, under the current pipeline version.
-func (db *DB) Movers(ctx context.Context, window universe.Window, end time.Time) (universe.Movers, error) {
-	end = end.UTC().Truncate(time.Millisecond)
-	m := universe.Movers{Start: end.Add(-window.Length()), End: end}
-	var row moversRow
-	_, err := db.first(ctx, &row, universeMovers,
-		ch.Named("version", scoring.PipelineVersion), ch.Named("start_ms", millis(m.Start)), ch.Named("end_ms", millis(m.End)))
+// Forget drops the notes of all generations but one and the one before it, which
+// servers may still look into.
+func (u *Universe) Forget(ctx context.Context, current uint64) error {
+	generations, err := u.generations(ctx)
 	if err != nil {
-		return universe.Movers{}, fmt.Errorf("find movers of %s: %w", window, err)
+		return err
 	}
-	m.Gainers = movers(row.UpDomains, row.UpNames, row.UpNow, row.UpThen, row.UpRatingNow, row.UpRatingThen)
-	m.Decliners = movers(row.DownDomains, row.DownNames, row.DownNow, row.DownThen, row.DownRatingNow, row.DownRatingThen)
-	return m, nil
-}
-
-func movers(domains, names []string, now, then []float64, ratingNow, ratingThen []string) []universe.Mover {
-	list := make([]universe.Mover, len(domains))
-	for i := range domains {
-		list[i] = universe.Mover{
-			Domain: domains[i], CompanyName: names[i], Now: now[i], Then: then[i],
-			RatingNow: scoring.Rating(ratingNow[i]), RatingThen: scoring.Rating(ratingThen[i]),
+	i, _ := slices.BinarySearch(generations, current)
+	for _, generation := range generations[:max(0, i-1)] {
+		if err := u.db.exec(ctx, universeForget, ch.Named("generation", generation)); err != nil {
+			return fmt.Errorf("drop generation %d: %w", generation, err)
 		}
 	}
-	return list
+	return nil
 }
 
-// Standing returns the newest record of a company, as LatestHeads does, and the
-// record by which statistics of the current pipeline version count it that were
-// made of what was written up to cut; nil when they do not count it. The error is
-// scoring.ErrNotFound when the company was never scored.
-func (s *Scores) Standing(ctx context.Context, domain string, cut time.Time) (latest scoring.Record, counted *scoring.Record, err error) {
-	var rows []struct {
-		headRow
-		Counted uint8 `ch:"counted"`
+// counts reads what the notes of a position change.
+func (u *Universe) counts(ctx context.Context, generation uint64, c *universe.Change) error {
+	args := []any{ch.Named("generation", generation), ch.Named("note", c.Note)}
+	err := u.db.each(ctx, universeSteps, args, func(scan func(...any) error) error {
+		var cohort uint64
+		var step uint16
+		var n int64
+		if err := scan(&cohort, &step, &n); err != nil {
+			return err
+		}
+		c.Steps = append(c.Steps, universe.StepChange{Cohort: cohort, Step: int(step), Count: n})
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("count by composite: %w", err)
 	}
-	err = s.db.list(ctx, &rows, scoreStanding,
-		ch.Named("domain", domain), ch.Named("version", scoring.PipelineVersion), ch.Named("cut_ms", millis(cut)))
-	if err == nil && len(rows) == 0 {
-		err = scoring.ErrNotFound
+	err = u.db.each(ctx, universeSums, args, func(scan func(...any) error) error {
+		var s universe.SumChange
+		var bin uint8
+		var n int64
+		if err := scan(&s.Cohort, &bin, &n, &s.Sums.TeamStructure, &s.Sums.MarketPosition, &s.Sums.MomentumTailwinds, &s.Sums.FinancialHealth); err != nil {
+			return err
+		}
+		c.Premium[min(int(bin), universe.PremiumBins-1)] += n
+		c.Sums = append(c.Sums, s)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("sum by cohort: %w", err)
 	}
+	return nil
+}
+
+// floors are what a standing must reach to be of interest.
+type floors struct {
+	cohorts    []uint64
+	composites []uint16
+	up, down   [3]int16
+}
+
+func (f floors) args() []any {
+	args := []any{ch.Named("cohorts", f.cohorts), ch.Named("floors", f.composites)}
+	for i, w := range universe.Windows {
+		args = append(args, ch.Named("up_"+string(w), f.up[i]), ch.Named("down_"+string(w), f.down[i]))
+	}
+	return args
+}
+
+// floorsOf are those that the rankings of a tally set.
+func floorsOf(t *universe.Tally) floors {
+	var f floors
+	for id, c := range t.Cohorts {
+		if floor := c.Top.Floor(0); floor > 0 {
+			f.cohorts, f.composites = append(f.cohorts, id), append(f.composites, uint16(floor))
+		}
+	}
+	for i, w := range universe.Windows {
+		f.up[i] = int16(t.Movers[w].Up.Floor(1))
+		f.down[i] = int16(-t.Movers[w].Down.Floor(1))
+	}
+	return f
+}
+
+// fullFloors are those that as many as are kept reach in a count of everything.
+// up and down is how many companies rose and fell, by window.
+func (u *Universe) fullFloors(ctx context.Context, t *universe.Tally, c universe.Change) (up, down [3]int64, f floors, err error) {
+	limits := t.Limits()
+	for end := len(c.Steps); end > 0; { // backwards, as the highest come first
+		cohort := c.Steps[end-1].Cohort
+		var seen int64
+		floor := 0
+		for ; end > 0 && c.Steps[end-1].Cohort == cohort; end-- {
+			if seen < int64(limits.MembersKept) {
+				floor = c.Steps[end-1].Step
+			}
+			seen += c.Steps[end-1].Count
+		}
+		f.cohorts, f.composites = append(f.cohorts, cohort), append(f.composites, uint16(floor))
+	}
+	type delta struct {
+		delta int16
+		n     int64
+	}
+	var deltas [3][]delta
+	args := []any{ch.Named("generation", t.Generation), ch.Named("note", c.Note)}
+	err = u.db.each(ctx, universeDeltas, args, func(scan func(...any) error) error {
+		var window uint8
+		var d int16
+		var n uint64
+		if err := scan(&window, &d, &n); err != nil {
+			return err
+		}
+		deltas[window] = append(deltas[window], delta{d, int64(n)})
+		return nil
+	})
+	if err != nil {
+		return up, down, f, fmt.Errorf("count changes: %w", err)
+	}
+	for i, list := range deltas {
+		slices.SortFunc(list, func(a, b delta) int { return int(b.delta) - int(a.delta) })
+		f.up[i], f.down[i] = 1, -1
+		for _, d := range list {
+			if d.delta > 0 {
+				if up[i] < int64(limits.MoversKept) {
+					f.up[i] = d.delta
+				}
+				up[i] += d.n
+			}
+		}
+		for _, d := range slices.Backward(list) {
+			if d.delta < 0 {
+				if down[i] < int64(limits.MoversKept) {
+					f.down[i] = d.delta
+				}
+				down[i] += d.n
+			}
+		}
+	}
+	return up, down, f, nil
+}
+
+// leaders reads who may be shown after a count of everything, and the names of
+// all cohorts.
+func (u *Universe) leaders(ctx context.Context, t *universe.Tally, f floors, c *universe.Change) error {
+	c.Names = make(map[uint64]universe.GroupKey)
+	args := append(f.args(), ch.Named("generation", t.Generation), ch.Named("note", c.Note),
+		ch.Named("version", t.PipelineVersion), ch.Named("position", c.Position))
+	err := u.db.each(ctx, universeLeaders, args, func(scan func(...any) error) error {
+		var s standingRow
+		var key universe.GroupKey
+		var profile string
+		if err := scan(append(s.fields(), &s.domain, &s.name, &key.Sector, &key.GeoScope, &profile)...); err != nil {
+			return err
+		}
+		key.Profile = scoring.Profile(profile)
+		c.Names[s.cohort] = key
+		c.Come = append(c.Come, s.standing())
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("find the first: %w", err)
+	}
+	return u.cohortNames(ctx, t, c)
+}
+
+// cohortNames reads the names of cohorts that neither the tally nor the change has.
+func (u *Universe) cohortNames(ctx context.Context, t *universe.Tally, c *universe.Change) error {
+	var unknown []uint64
+	for _, s := range c.Sums {
+		if _, ok := c.Names[s.Cohort]; !ok && t.Cohorts[s.Cohort] == nil && !slices.Contains(unknown, s.Cohort) {
+			unknown = append(unknown, s.Cohort)
+		}
+	}
+	if len(unknown) == 0 {
+		return nil
+	}
+	if c.Names == nil {
+		c.Names = make(map[uint64]universe.GroupKey)
+	}
+	args := []any{ch.Named("version", t.PipelineVersion), ch.Named("cohorts", unknown)}
+	err := u.db.each(ctx, universeCohorts, args, func(scan func(...any) error) error {
+		var id uint64
+		var key universe.GroupKey
+		var profile string
+		if err := scan(&id, &key.Sector, &key.GeoScope, &profile); err != nil {
+			return err
+		}
+		key.Profile = scoring.Profile(profile)
+		c.Names[id] = key
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("name cohorts: %w", err)
+	}
+	return nil
+}
+
+// standingRow is what all queries for standings return first.
+type standingRow struct {
+	company, cohort uint64
+	composite       uint16
+	delta           [3]int16
+	domain, name    string
+}
+
+func (s *standingRow) fields() []any {
+	return []any{&s.company, &s.cohort, &s.composite, &s.delta[0], &s.delta[1], &s.delta[2]}
+}
+
+func (s *standingRow) standing() universe.Standing {
+	out := universe.Standing{Company: s.company, Domain: s.domain, Name: s.name, Cohort: s.cohort, Composite: int(s.composite)}
+	for i, d := range s.delta {
+		if d != 0 {
+			out.Delta[i], out.Then[i] = int(d), int(s.composite)-int(d)
+		}
+	}
+	return out
+}
+
+// moved reads whose standing changed among the first, or so that they may be.
+func (u *Universe) moved(ctx context.Context, t *universe.Tally, f floors, args []any, c *universe.Change) error {
+	notes := append(f.args(), ch.Named("generation", t.Generation), ch.Named("note", c.Note))
+	err := u.db.each(ctx, universeGone, notes, func(scan func(...any) error) error {
+		var company uint64
+		if err := scan(&company); err != nil {
+			return err
+		}
+		c.Gone = append(c.Gone, company)
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("find who was first: %w", err)
+	}
+	var unnamed []string
+	err = u.db.each(ctx, universeCome, append(f.args(), args...), func(scan func(...any) error) error {
+		var s standingRow
+		var newest uint8
+		if err := scan(append(s.fields(), &s.domain, &s.name, &newest)...); err != nil {
+			return err
+		}
+		if newest == 0 {
+			unnamed = append(unnamed, s.domain)
+		}
+		c.Come = append(c.Come, s.standing())
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("find who may be first: %w", err)
+	}
+	if err := u.renamed(ctx, t.PipelineVersion, unnamed, c); err != nil {
+		return err
+	}
+	return u.cohortNames(ctx, t, c)
+}
+
+// renamed gives standings the names of the newest records of some domains.
+func (u *Universe) renamed(ctx context.Context, version string, domains []string, c *universe.Change) error {
+	names := make(map[string]string)
+	for page := range slices.Chunk(domains, freshPage) {
+		err := u.db.each(ctx, universeNames, []any{ch.Named("version", version), ch.Named("domains", page)}, func(scan func(...any) error) error {
+			var domain, name string
+			err := scan(&domain, &name)
+			names[domain] = name
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("name companies: %w", err)
+		}
+	}
+	for i := range c.Come {
+		if name, ok := names[c.Come[i].Domain]; ok {
+			c.Come[i].Name = name
+		}
+	}
+	return nil
+}
+
+// Standing returns the newest record of a company, as LatestHeads does, and how a
+// count counted it; nil when it did not. The error
+// is scoring.ErrNotFound when the company was never scored.
+func (s *Scores) Standing(ctx context.Context, domain string, generation, note uint64) (latest scoring.Record, counted *universe.Counted, err error) {
+	heads, err := s.LatestHeads(ctx, []string{domain})
 	if err != nil {
 		return scoring.Record{}, nil, fmt.Errorf("standing of %s: %w", domain, err)
 	}
-	for _, row := range rows {
-		if row.Counted == 1 {
-			rec := row.record()
-			counted = &rec
-		}
+	latest, ok := heads[domain]
+	if !ok {
+		return scoring.Record{}, nil, fmt.Errorf("standing of %s: %w", domain, scoring.ErrNotFound)
 	}
-	return rows[0].record(), counted, nil
+	var row struct {
+		ScoredMs          int64  `ch:"scored_ms"`
+		Cohort            uint64 `ch:"cohort"`
+		Composite         uint16 `ch:"composite"`
+		TeamStructure     uint16 `ch:"team_structure"`
+		MarketPosition    uint16 `ch:"market_position"`
+		MomentumTailwinds uint16 `ch:"momentum_tailwinds"`
+		FinancialHealth   uint16 `ch:"financial_health"`
+	}
+	found, err := s.db.first(ctx, &row, universeStanding,
+		ch.Named("domain", domain), ch.Named("generation", generation), ch.Named("note", note))
+	if err != nil {
+		return scoring.Record{}, nil, fmt.Errorf("standing of %s: %w", domain, err)
+	}
+	if !found {
+		return latest, nil, nil
+	}
+	points := func(hundredths uint16) float64 { return float64(hundredths) / 100 }
+	return latest, &universe.Counted{
+		Target: universe.Target{Domain: domain, Composite: points(row.Composite), Buckets: scoring.BucketScores{
+			TeamStructure: points(row.TeamStructure), MarketPosition: points(row.MarketPosition),
+			MomentumTailwinds: points(row.MomentumTailwinds), FinancialHealth: points(row.FinancialHealth),
+		}},
+		Group: row.Cohort, ScoredAt: time.UnixMilli(row.ScoredMs).UTC(),
+	}, nil
 }

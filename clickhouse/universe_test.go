@@ -3,7 +3,10 @@ package clickhouse_test
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -29,50 +32,200 @@ func anyRecord(rng *rand.Rand, domain string, at time.Time) scoring.Record {
 	return rec
 }
 
-func TestUniverseIsCountedAsOneWouldByHand(t *testing.T) {
-	t.Parallel()
-	db := open(t)
-	s := scores(t, db)
-	rng := rand.New(rand.NewPCG(1, 2))
-	newest := make(map[string]scoring.Record)
-	var all []scoring.Record
-	for i := range 700 {
-		rec := anyRecord(rng, fmt.Sprintf("c%d.com", rng.IntN(300)), noon.Add(-time.Duration(i)*time.Hour))
-		all = append(all, rec)
-		if newest[rec.Domain].ScoredAt.Before(rec.ScoredAt) {
-			newest[rec.Domain] = rec
-		}
-	}
-	other := anyRecord(rng, "old.com", noon)
-	other.PipelineVersion = "v0"
-	writeAll(t, s, append(all, other)...)
+// history is all that was ever written, as a test knows it.
+type history []written
 
-	got, err := db.Groups(t.Context())
+type written struct {
+	scoring.Record
+	at time.Time // of writing
+}
+
+// write inserts records with the times at which they are said to be written.
+func (h *history) write(t *testing.T, db *clickhouse.DB, records ...written) {
+	t.Helper()
+	if len(records) == 0 {
+		return
+	}
+	batch, err := db.Conn().PrepareBatch(t.Context(), "INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, sector, geo_scope, profile, rating, "+
+		"composite, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, confidence, written_at)")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var records []scoring.Record
-	for _, rec := range newest {
-		records = append(records, rec)
-	}
-	want := universe.Count(records, noon)
-	if diff := cmp.Diff(want, got, cmpopts.IgnoreFields(universe.Snapshot{}, "At", "Cut"), cmpopts.SortSlices(func(a, b universe.Group) bool {
-		return fmt.Sprint(a.GroupKey) < fmt.Sprint(b.GroupKey)
-	})); diff != "" {
-		t.Error(diff)
-	}
-	if _, err := universe.New(got); err != nil {
-		t.Error(err)
-	}
-	for _, window := range universe.Windows {
-		got, err := db.Movers(t.Context(), window, noon)
+	for _, r := range records {
+		err := batch.Append(r.Domain, r.ScoredAt, r.PipelineVersion, r.CompanyName, r.Sector, r.GeoScope, string(r.Profile), string(r.Rating), r.Composite,
+			r.ScalePremium, r.Buckets.TeamStructure, r.Buckets.MarketPosition, r.Buckets.MomentumTailwinds, r.Buckets.FinancialHealth, string(r.Confidence), r.at)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(slowMovers(all, window, noon), got); diff != "" {
-			t.Errorf("%s: %s", window, diff)
+	}
+	if err := batch.Send(); err != nil {
+		t.Fatal(err)
+	}
+	*h = append(*h, records...)
+}
+
+// by are the records of the current version that count at an instant, one for
+// each company and time of scoring.
+func (h history) by(at time.Time) []scoring.Record {
+	type key struct {
+		domain string
+		at     time.Time
+	}
+	last := make(map[key]written)
+	for _, r := range h {
+		k := key{r.Domain, r.ScoredAt}
+		old, ok := last[k]
+		if r.PipelineVersion == scoring.PipelineVersion && !r.ScoredAt.After(at) && (!ok || old.at.Before(r.at)) {
+			last[k] = r
 		}
 	}
+	var records []scoring.Record
+	for _, r := range last {
+		records = append(records, r.Record)
+	}
+	return records
+}
+
+// slowly counts company by company.
+func slowly(records []scoring.Record, at time.Time, limits universe.Limits) universe.Snapshot {
+	newest := make(map[string]scoring.Record)
+	for _, r := range records {
+		if old, ok := newest[r.Domain]; !ok || old.ScoredAt.Before(r.ScoredAt) {
+			newest[r.Domain] = r
+		}
+	}
+	s := universe.Count(slices.Collect(maps.Values(newest)), at)
+	for i := range s.Groups {
+		s.Groups[i].Top = s.Groups[i].Top[:min(len(s.Groups[i].Top), limits.Members)]
+	}
+	s.Movers = make(map[universe.Window]universe.Movers)
+	for _, w := range universe.Windows {
+		m := slowMovers(records, w, at)
+		m.Gainers, m.Decliners = m.Gainers[:min(len(m.Gainers), limits.Movers)], m.Decliners[:min(len(m.Decliners), limits.Movers)]
+		s.Movers[w] = m
+	}
+	return s
+}
+
+// snapshotOf is what a tally publishes when all movers are due.
+func snapshotOf(tally *universe.Tally) universe.Snapshot {
+	for _, w := range universe.Windows {
+		tally.Show(w)
+	}
+	return tally.Snapshot()
+}
+
+var uncounted = []cmp.Option{
+	cmpopts.IgnoreFields(universe.Snapshot{}, "Generation", "Note"), cmpopts.IgnoreFields(universe.Group{}, "ID"), cmpopts.EquateEmpty(),
+}
+
+// TestCountingChangesEqualsCountingEverything holds that batches which go on from
+// one another, a count of everything and a slow look at all history agree, whatever
+// comes in whichever order.
+func TestCountingChangesEqualsCountingEverything(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(4) {
+		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
+			t.Parallel()
+			db := open(t)
+			u := clickhouse.NewUniverse(db)
+			u.SetRecordsMax(50 + 100*seed) // so that a count takes several passes
+			rng := rand.New(rand.NewPCG(seed, 2))
+			limits := universe.Limits{Members: 3, MembersKept: 6, Movers: 3, MoversKept: 6}
+			at := noon
+			var all history
+			var tally *universe.Tally
+			lost := 0
+			const rounds = 12
+			for round := range rounds {
+				var records []written
+				n := rng.IntN(40)
+				if round == 0 {
+					n = 200
+				}
+				for range n {
+					made := at.Add(-time.Duration(rng.IntN(200*24)) * time.Hour) // also late ones
+					switch rng.IntN(10) {
+					case 0:
+						made = at.Add(time.Duration(rng.IntN(48)) * time.Hour) // a clock that is ahead
+					case 1, 2, 3:
+						made = at
+					}
+					r := anyRecord(rng, fmt.Sprintf("c%d.com", rng.IntN(60)), made)
+					r.Composite = float64(rng.IntN(40)) / 2 // many have the same
+					r.Rating = scoring.RatingOf(r.Composite)
+					if rng.IntN(20) == 0 {
+						r.PipelineVersion = "v0"
+					}
+					if len(all) > 0 && rng.IntN(8) == 0 { // the same run once more, and its score may have changed
+						old := all[rng.IntN(len(all))].Record
+						r.Domain, r.ScoredAt, r.PipelineVersion = old.Domain, old.ScoredAt, old.PipelineVersion
+						if rng.IntN(2) == 0 {
+							r = old
+						}
+					}
+					records = append(records, written{r, noon.Add(time.Duration(len(all)+len(records)) * time.Second)})
+				}
+				for _, part := range [][]written{records[:n/2], records[n/2:]} {
+					all.write(t, db, part...)
+				}
+				if rng.IntN(3) > 0 {
+					at = at.Add(time.Duration(rng.IntN(20*24)) * time.Hour)
+				}
+				full, err := u.Count(t.Context(), at, limits, func(string) {})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if tally != nil {
+					if rng.IntN(4) == 0 { // a batch that dies before it publishes
+						dead := decoded(t, tally)
+						if err := u.Advance(t.Context(), dead, at); err != nil && !errors.Is(err, universe.ErrLost) {
+							t.Fatal(err)
+						}
+					}
+					err = u.Advance(t.Context(), tally, at)
+				}
+				switch {
+				case errors.Is(err, universe.ErrLost):
+					lost++
+					tally = full
+				case err != nil:
+					t.Fatal(err)
+				case tally == nil:
+					tally = full
+				}
+				if why := tally.Differs(full); why != "" {
+					t.Errorf("round %d: counting changes and counting everything differ: %s", round, why)
+				}
+				want := slowly(all.by(at), at, limits)
+				if diff := cmp.Diff(want, snapshotOf(full), uncounted...); diff != "" {
+					t.Fatalf("round %d: counting everything: %s", round, diff)
+				}
+				if diff := cmp.Diff(want, snapshotOf(tally), uncounted...); diff != "" {
+					t.Fatalf("round %d: counting changes: %s", round, diff)
+				}
+				if _, err := universe.New(tally.Snapshot()); err != nil {
+					t.Fatal(err)
+				}
+				tally = decoded(t, tally)
+				tally.SetLimits(limits)
+			}
+			if lost > rounds/2 {
+				t.Errorf("%d of %d batches had to count everything", lost, rounds)
+			}
+		})
+	}
+}
+
+// decoded is what another process makes of a tally.
+func decoded(t *testing.T, tally *universe.Tally) *universe.Tally {
+	t.Helper()
+	out, err := universe.Decode(universe.Encode(tally))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out.SetLimits(tally.Limits())
+	return out
 }
 
 // slowMovers finds movers company by company.
@@ -116,60 +269,89 @@ func slowMovers(records []scoring.Record, window universe.Window, end time.Time)
 	return m
 }
 
-// writeAll writes records together and waits for all.
-func writeAll(t *testing.T, s *clickhouse.Scores, records ...scoring.Record) {
-	t.Helper()
-	done := make(chan error, len(records))
-	for _, rec := range records {
-		go func() { done <- s.Write(t.Context(), rec) }()
+func TestEmptyUniverseIsCounted(t *testing.T) {
+	t.Parallel()
+	u := clickhouse.NewUniverse(open(t))
+	tally, err := u.Count(t.Context(), noon, universe.Limits{}, func(string) {})
+	if err != nil || tally.Companies() != 0 {
+		t.Fatalf("%+v, %v", tally, err)
 	}
-	for range records {
-		if err := <-done; err != nil {
-			t.Fatal(err)
-		}
+	if err := u.Advance(t.Context(), tally, noon.Add(time.Hour)); err != nil || tally.Companies() != 0 {
+		t.Fatalf("%+v, %v", tally, err)
 	}
 }
 
-func TestEmptyUniverseIsCounted(t *testing.T) {
+func TestNotesThatDoNotFitAreNoticed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	s, err := db.Groups(t.Context())
-	if err != nil || len(s.Groups) != 0 {
-		t.Errorf("%+v, %v", s, err)
-	}
-	m, err := db.Movers(t.Context(), universe.Month, noon)
-	if err != nil || len(m.Gainers)+len(m.Decliners) != 0 || !m.End.Equal(noon) || m.End.Sub(m.Start) != 30*24*time.Hour {
-		t.Errorf("%+v, %v", m, err)
+	u := clickhouse.NewUniverse(db)
+	rng := rand.New(rand.NewPCG(7, 7))
+	var all history
+	all.write(t, db, written{anyRecord(rng, "a.com", noon), noon}, written{anyRecord(rng, "b.com", noon), noon})
+	for name, spoil := range map[string]func(tally *universe.Tally) error{
+		"another version":     func(tally *universe.Tally) error { tally.PipelineVersion = "v0"; return nil },
+		"records were lost":   func(tally *universe.Tally) error { tally.Records++; return nil },
+		"another store":       func(tally *universe.Tally) error { tally.Position += 10; return nil },
+		"the clock went back": func(tally *universe.Tally) error { tally.At = tally.At.Add(time.Hour); return nil },
+		"the notes are gone":  func(tally *universe.Tally) error { return u.Forget(t.Context(), math.MaxUint64) },
+	} {
+		tally, err := u.Count(t.Context(), noon, universe.Limits{}, func(string) {})
+		if err == nil {
+			_, err = u.Count(t.Context(), noon, universe.Limits{}, func(string) {}) // one generation before is kept
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := spoil(tally); err != nil {
+			t.Fatal(err)
+		}
+		if err := u.Advance(t.Context(), tally, noon); !errors.Is(err, universe.ErrLost) {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 
 func TestStandingTellsWhatWasCounted(t *testing.T) {
 	t.Parallel()
 	db := open(t)
+	u := clickhouse.NewUniverse(db)
 	s := scores(t, db)
 	rng := rand.New(rand.NewPCG(3, 4))
-	if _, _, err := s.Standing(t.Context(), "example.com", noon); !errors.Is(err, scoring.ErrNotFound) {
+	if _, _, err := s.Standing(t.Context(), "example.com", 1, 1); !errors.Is(err, scoring.ErrNotFound) {
 		t.Fatalf("standing of an unknown company: %v", err)
 	}
-	old := anyRecord(rng, "example.com", noon.Add(-time.Hour))
-	writeAll(t, s, old)
-	counted, err := db.Groups(t.Context())
+	old, fresh := anyRecord(rng, "example.com", noon.Add(-time.Hour)), anyRecord(rng, "example.com", noon)
+	var all history
+	all.write(t, db, written{old, noon})
+	tally, err := u.Count(t.Context(), noon, universe.Limits{}, func(string) {})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for time.Now().UnixMilli() <= counted.Cut.UnixMilli() { // the next record is to be written in a later millisecond
+	before := tally.Note
+	all.write(t, db, written{fresh, noon})
+	f := func(note uint64, want *scoring.Record) {
+		t.Helper()
+		latest, counted, err := s.Standing(t.Context(), "example.com", tally.Generation, note)
+		if err != nil || latest.Composite != fresh.Composite {
+			t.Fatalf("latest %v, %v; want %v", latest.Composite, err, fresh.Composite)
+		}
+		if want == nil && counted != nil || want != nil && (counted == nil || counted.Target != universe.Target{Domain: want.Domain, Composite: want.Composite, Buckets: want.Buckets} || !counted.ScoredAt.Equal(want.ScoredAt)) {
+			t.Errorf("counted as of %d: %+v, want %+v", note, counted, want)
+		}
 	}
-	fresh := anyRecord(rng, "example.com", noon)
-	writeAll(t, s, fresh)
-	latest, was, err := s.Standing(t.Context(), "example.com", counted.Cut)
-	if err != nil || latest.Composite != fresh.Composite || was == nil || was.Composite != old.Composite {
-		t.Errorf("standing: latest %v, counted %v, %v; want %v and %v", latest.Composite, was, err, fresh.Composite, old.Composite)
+	f(tally.Note, &old)
+	if err := u.Advance(t.Context(), tally, noon); err != nil {
+		t.Fatal(err)
 	}
-	_, was, err = s.Standing(t.Context(), "example.com", time.Now().Add(time.Hour))
-	if err != nil || was == nil || was.Composite != fresh.Composite {
-		t.Errorf("counted later: %v, %v", was, err)
+	f(before, &old)
+	f(tally.Note, &fresh)
+	f(before-1, nil)
+	tables, err := universe.New(tally.Snapshot())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if _, was, err = s.Standing(t.Context(), "example.com", noon.Add(-1e6*time.Hour)); err != nil || was != nil {
-		t.Errorf("counted long before: %v, %v", was, err)
+	_, counted, err := s.Standing(t.Context(), "example.com", tally.Generation, tally.Note)
+	if key := (universe.GroupKey{Sector: fresh.Sector, GeoScope: fresh.GeoScope, Profile: fresh.Profile}); err != nil || !tables.CountedIn(counted, key) {
+		t.Errorf("the company is not counted in its group: %v", err)
 	}
 }

@@ -220,3 +220,31 @@ func TestHistoryPagesBackwards(t *testing.T) {
 		t.Errorf("history of an unknown company = %v, %v", page, err)
 	}
 }
+
+// TestPauseHoldsASecondRecordAndCloseWritesIt has a pause that never ends by itself.
+func TestPauseHoldsASecondRecordAndCloseWritesIt(t *testing.T) {
+	t.Parallel()
+	s := clickhouse.NewScores(open(t), clickhouse.WriterConfig{Pause: 24 * time.Hour})
+	if err := s.Write(t.Context(), record(t, "first.com", noon)); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := s.Write(ctx, record(t, "gone.com", noon)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a record within the pause: %v", err)
+	}
+	written := make(chan error)
+	go func() { written <- s.Write(t.Context(), record(t, "second.com", noon)) }()
+	if err := s.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	// Close may come before the second record does, which is then refused.
+	err := <-written
+	if err != nil && !errors.Is(err, clickhouse.ErrClosed) {
+		t.Fatal(err)
+	}
+	newest, queryErr := s.NewestAt(t.Context(), []string{"first.com", "gone.com", "second.com"})
+	if queryErr != nil || newest["first.com"].IsZero() || !newest["gone.com"].IsZero() || newest["second.com"].IsZero() == (err == nil) {
+		t.Errorf("written are %v, %v; the second was answered with %v", newest, queryErr, err)
+	}
+}

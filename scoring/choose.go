@@ -86,3 +86,15 @@ func (r Reason) failure() bool {
 	}
 	return false
 }
+
+// Believed returns the observation that Score would choose for a signal out of
+// several, false when there is none, or one that Score refuses.
+func Believed(signal string, observations []Observation) (Observation, bool) {
+	of := slices.DeleteFunc(slices.Clone(observations), func(o Observation) bool { return o.Signal != signal })
+	chosen, err := choose(of)
+	i, known := signalIndex[signal]
+	if err != nil || len(of) == 0 || !known {
+		return Observation{}, false
+	}
+	return chosen[i], true
+}

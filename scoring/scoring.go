@@ -28,6 +28,10 @@ const Neutral = 50.0
 // ErrNotFound says that a store holds no such thing: no score, no facts, no run.
 var ErrNotFound = errors.New("not found")
 
+// ErrUnregistered says that nobody owns the domain, so that there is nothing to
+// score. It will be no different a moment later: a run is not tried again.
+var ErrUnregistered = errors.New("the domain is not registered")
+
 // Bucket is one of the four groups of signals.
 type Bucket string
 

@@ -58,6 +58,7 @@ var (
 	errJobNotFound       = problem{Status: 404, Code: "job not found", Message: "There is no such job, or it expired."}
 	errNotFound          = problem{Status: 404, Code: "not found", Message: "There is nothing at this address."}
 	errMethod            = problem{Status: 405, Code: "method not allowed", Message: "This address does not answer that method."}
+	errTimeout           = problem{Status: 408, Code: "request timeout", Message: "The request did not arrive in time."}
 	errTooLarge          = problem{Status: 413, Code: "request too large", Message: "The request is larger than this service accepts."}
 	errEncoding          = problem{Status: 415, Code: "content encoding not supported", Message: "Send the body as it is, without Content-Encoding."}
 	errHeadersTooLarge   = problem{Status: 431, Code: "request too large", Message: "The headers of the request are larger than this service accepts."}
@@ -122,6 +123,8 @@ func (s *Server) problemOf(c *fiber.Ctx, err error) *problem {
 			return &errNotFound
 		case fiber.StatusMethodNotAllowed:
 			return &errMethod
+		case fiber.StatusRequestTimeout:
+			return &errTimeout
 		case fiber.StatusRequestEntityTooLarge:
 			return &errTooLarge
 		case fiber.StatusRequestHeaderFieldsTooLarge:

@@ -34,6 +34,10 @@ func (o one) LatestHeads(_ context.Context, domains []string) (map[string]scorin
 	return found, nil
 }
 
+func (o one) NewestAt(context.Context, []string) (map[string]time.Time, error) {
+	return map[string]time.Time{o.Domain: o.ScoredAt}, nil
+}
+
 // counted is a universe that never changes.
 type counted struct{ tables *universe.Tables }
 

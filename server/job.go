@@ -48,7 +48,7 @@ func (s *Server) getJob(c *fiber.Ctx) error {
 	completed := api.Time(j.CompletedAt)
 	body.CompletedAt = &completed
 	if j.Status == job.Complete {
-		s.Cache.Drop(j.Domain) // whoever reads the score next must find this one
+		s.Cache.DropOlder(j.Domain, j.ScoredAt) // whoever reads the score next must find this one
 		body.Result = &api.Result{Domain: j.Domain, ScoredAt: api.Time(j.ScoredAt)}
 		body.ScoreURL = "/v1/score/" + j.Domain
 	}

@@ -92,16 +92,11 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 	}
 	if !forced {
 		oldest := admit.Now.Add(-s.Meter.Limits(tier).FreshnessWindow)
-		entry, from, err := s.Cache.Get(ctx, domain)
-		if err == nil && from != cache.ClickHouse && (!entry.Found() || entry.ScoredAt.Before(oldest)) {
-			// Nobody is charged for what was only remembered.
-			from = cache.ClickHouse
-			entry, err = s.Cache.Fresh(ctx, domain)
-		}
+		entry, from, err := s.freshScore(ctx, domain, oldest)
 		if err != nil {
 			return fmt.Errorf("%w: %w", &errEngine, err)
 		}
-		if entry.Found() && !entry.ScoredAt.Before(oldest) {
+		if entry.Found() {
 			s.Meter.CountCached(who.Account)
 			s.setBudget(c, ctx, who.Account)
 			return s.sendInline(c, s.scoreBody(entry, tier), tierOfCache[from])
@@ -133,6 +128,23 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 		s.coldOutcome("admitted")
 	}
 	return s.accepted(c, ctx, admission)
+}
+
+// freshScore returns a score that is not older than oldest, and where it was
+// found; the entry is not Found when there is none. Nobody is charged for what was
+// only remembered: then the store itself is asked, and first for no more than a
+// time, as nearly all such companies have no score that is fresh.
+func (s *Server) freshScore(ctx context.Context, domain string, oldest time.Time) (cache.Entry, cache.Tier, error) {
+	entry, from, ok := s.Cache.Near(ctx, domain)
+	if ok && entry.Found() && !entry.ScoredAt.Before(oldest) {
+		return entry, from, nil
+	}
+	at, err := s.Cache.NewestAt(ctx, domain)
+	if err != nil || at.IsZero() || at.Before(oldest) {
+		return cache.Entry{}, cache.ClickHouse, err
+	}
+	entry, err = s.Cache.Fresh(ctx, domain)
+	return entry, cache.ClickHouse, err
 }
 
 // accepted answers with the job of a cold call.

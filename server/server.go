@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
+	"companyscore/internal/config"
 	"companyscore/scoring"
 	"companyscore/server/account"
 	"companyscore/server/api"
@@ -39,9 +40,9 @@ type Keys interface {
 type Scores interface {
 	Latest(ctx context.Context, domain string) (scoring.Record, error)
 	History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error)
-	// Standing returns the newest record and the one that statistics made of what
-	// was written up to cut count, nil if none.
-	Standing(ctx context.Context, domain string, cut time.Time) (latest scoring.Record, counted *scoring.Record, err error)
+	// Standing returns the newest record and how a count of all companies counted the
+	// company, nil if it did not.
+	Standing(ctx context.Context, domain string, generation, note uint64) (latest scoring.Record, counted *universe.Counted, err error)
 }
 
 // Universe knows what is known of all companies together.
@@ -71,8 +72,9 @@ type Queue interface {
 	Enqueue(ctx context.Context, runID string) error
 }
 
-// Config holds what a server needs. All fields are required.
+// Config holds what a server needs. All fields but HTTP are required.
 type Config struct {
+	HTTP     config.HTTP // the zero value means the defaults
 	Keys     Keys
 	Scores   Scores
 	Cache    *cache.Cache
@@ -99,9 +101,8 @@ func (c Config) Validate() error {
 }
 
 const (
-	bodyMaxBytes   = batchBodyMax // the largest of all routes
-	headerMaxBytes = 16 << 10
-	requestMax     = 10 * time.Second // what a handler may take of the stores' time
+	bodyMaxBytes = batchBodyMax     // the largest of all routes
+	requestMax   = 10 * time.Second // what a handler may take of the stores' time
 )
 
 // Server answers HTTP requests.
@@ -123,6 +124,9 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
+	if cfg.HTTP == (config.HTTP{}) {
+		cfg.HTTP = config.DefaultHTTP()
+	}
 	m := newMetrics(cfg.Metrics)
 	signals, err := render(api.NewSignals())
 	if err != nil {
@@ -137,10 +141,11 @@ func New(cfg Config) (*Server, error) {
 		DisableStartupMessage: true,
 		CaseSensitive:         true,
 		BodyLimit:             bodyMaxBytes,
-		ReadBufferSize:        headerMaxBytes,
-		ReadTimeout:           15 * time.Second,
-		WriteTimeout:          30 * time.Second,
-		IdleTimeout:           2 * time.Minute,
+		ReadBufferSize:        cfg.HTTP.HeaderMax,
+		ReadTimeout:           cfg.HTTP.ReadTimeout,
+		WriteTimeout:          cfg.HTTP.WriteTimeout,
+		IdleTimeout:           cfg.HTTP.IdleTimeout,
+		Concurrency:           cfg.HTTP.Connections,
 		ErrorHandler:          s.fail,
 	})
 	s.app.Use(s.identify, s.observe, recover.New(recover.Config{
@@ -162,6 +167,16 @@ func New(cfg Config) (*Server, error) {
 	v1.Get("/distribution", s.authenticate, s.getDistribution)
 	v1.Get("/signals", s.authenticate, s.getSignals)
 	s.addDocs()
+	unread := s.app.Server().ErrorHandler
+	s.app.Server().ErrorHandler = func(ctx *fasthttp.RequestCtx, err error) {
+		// Clients open connections to have them at hand. An answer to what they never
+		// asked would be taken for that to their first request.
+		if c, ok := ctx.Conn().(*conn); ok && !c.began {
+			c.Close() // so that what fasthttp writes now goes nowhere
+			return
+		}
+		unread(ctx, err)
+	}
 	known := s.app.Server().Handler
 	s.app.Server().Handler = func(c *fasthttp.RequestCtx) {
 		switch {
@@ -176,7 +191,9 @@ func New(cfg Config) (*Server, error) {
 }
 
 // Serve answers requests on ln until Shutdown is called.
-func (s *Server) Serve(ln net.Listener) error { return s.app.Listener(ln) }
+func (s *Server) Serve(ln net.Listener) error {
+	return s.app.Listener(newListener(ln, s.HTTP.PerAddress))
+}
 
 // Shutdown stops listening and waits for the requests under way until ctx ends.
 func (s *Server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }

@@ -50,7 +50,8 @@ func (s *Server) getCohort(c *fiber.Ctx) error {
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
-	key := "cohort " + tables.Cut().String()
+	generation, note := tables.Count()
+	key := fmt.Sprintf("cohort %d %d", generation, note)
 	return s.sendPage(c, ctx, domain, key, cohortAge, func(ctx context.Context) ([]byte, error) {
 		return s.cohortBody(ctx, domain, tables)
 	})
@@ -58,20 +59,64 @@ func (s *Server) getCohort(c *fiber.Ctx) error {
 
 // cohortBody compares a company with its peers as tables count them.
 func (s *Server) cohortBody(ctx context.Context, domain string, tables *universe.Tables) ([]byte, error) {
-	latest, counted, err := s.Scores.Standing(ctx, domain, tables.Cut())
-	switch {
-	case errors.Is(err, scoring.ErrNotFound):
-		return nil, &errNoHistory
-	case err != nil:
+	st, err := s.standing(ctx, domain, tables)
+	if err != nil {
 		return nil, err
 	}
-	key := groupOf(latest)
+	key := groupOf(st.Latest)
 	var out *universe.Target
-	if counted != nil && groupOf(*counted) == key {
-		t := targetOf(*counted)
-		out = &t
+	if tables.CountedIn(st.Counted, key) {
+		out = &st.Counted.Target
 	}
-	return json.Marshal(api.NewCohort(latest, tables.Compare(key, targetOf(latest), out)))
+	return json.Marshal(api.NewCohort(st.Latest, tables.Compare(key, targetOf(st.Latest), out)))
+}
+
+// standing is a company and how a count counted it.
+type standing struct {
+	Latest           scoring.Record
+	Counted          *universe.Counted
+	Generation, Note uint64
+}
+
+// fits reports whether the standing tells how tables count the company. Once the
+// newest record is counted, later counts count it too.
+func (st *standing) fits(tables *universe.Tables) bool {
+	generation, note := tables.Count()
+	return st.Generation == generation && st.Note == note ||
+		st.Counted != nil && st.Latest.PipelineVersion == tables.PipelineVersion() && st.Counted.ScoredAt.Equal(st.Latest.ScoredAt) && st.Note <= note
+}
+
+// standing finds how tables count a company. It is remembered across counts, so
+// that new tables do not send everyone to the store.
+func (s *Server) standing(ctx context.Context, domain string, tables *universe.Tables) (standing, error) {
+	generation, note := tables.Count()
+	find := func(ctx context.Context) ([]byte, error) {
+		st := standing{Generation: generation, Note: note}
+		var err error
+		st.Latest, st.Counted, err = s.Scores.Standing(ctx, domain, generation, note)
+		switch {
+		case errors.Is(err, scoring.ErrNotFound):
+			return nil, &errNoHistory
+		case err != nil:
+			return nil, err
+		}
+		return json.Marshal(st)
+	}
+	var st standing
+	for _, key := range []string{"standing", fmt.Sprintf("standing %d %d", generation, note)} {
+		text, _, err := s.Cache.Page(ctx, domain, key, find)
+		if err != nil {
+			return standing{}, err
+		}
+		st = standing{}
+		if err := json.Unmarshal(text, &st); err != nil {
+			return standing{}, fmt.Errorf("standing of %s: %w", domain, err)
+		}
+		if st.fits(tables) {
+			break
+		}
+	}
+	return st, nil
 }
 
 func groupOf(rec scoring.Record) universe.GroupKey {

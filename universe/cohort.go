@@ -3,6 +3,7 @@ package universe
 import (
 	"math"
 	"slices"
+	"time"
 
 	"companyscore/scoring"
 )
@@ -12,6 +13,21 @@ type Target struct {
 	Domain    string
 	Composite float64
 	Buckets   scoring.BucketScores
+}
+
+// Counted is a company as tables count it.
+type Counted struct {
+	Target
+	// Group is the [Group.ID] of the group it is counted in.
+	Group uint64
+	// ScoredAt is that of the record that is counted.
+	ScoredAt time.Time
+}
+
+// CountedIn reports whether the tables count a company in a group.
+func (t *Tables) CountedIn(c *Counted, key GroupKey) bool {
+	g := t.groups[key]
+	return c != nil && g != nil && g.ID == c.Group
 }
 
 // Comparison sets a company beside its cohort, itself left out.

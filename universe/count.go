@@ -12,7 +12,7 @@ import (
 // movers. It is for universes that fit into memory; large ones are counted where
 // they are stored.
 func Count(records []scoring.Record, at time.Time) Snapshot {
-	s := Snapshot{PipelineVersion: scoring.PipelineVersion, Cut: at, At: at}
+	s := Snapshot{PipelineVersion: scoring.PipelineVersion, Cut: at}
 	groups := make(map[GroupKey]*Group)
 	steps := make(map[GroupKey]map[int]int64)
 	for _, rec := range records {

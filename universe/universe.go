@@ -44,9 +44,10 @@ const (
 // is of one pipeline version. It is what travels between processes.
 type Snapshot struct {
 	PipelineVersion string
-	// Cut is the instant up to which records are counted, by the time they were
-	// written; At is when counting ended.
-	Cut, At time.Time
+	// Generation and Note name the count that this is; see [Tally].
+	Generation, Note uint64
+	// Cut is the instant up to which records are counted, by the time they were made.
+	Cut time.Time
 	// PremiumHist counts scale premiums in bins of one point; the last includes 12.
 	PremiumHist [PremiumBins]int64
 	// Groups are all companies, those without a profile too.
@@ -64,6 +65,8 @@ type GroupKey struct {
 // are the cohort of each of them.
 type Group struct {
 	GroupKey
+	// ID is what the store calls the group, 0 where nobody asks it.
+	ID uint64
 	// Steps counts the composites, in rising order of Step.
 	Steps []StepCount
 	// BucketSums are the sums of the bucket scores, in hundredths.
@@ -207,7 +210,13 @@ func (t *Tables) Snapshot() Snapshot { return t.snapshot }
 // PipelineVersion is the version whose records are counted.
 func (t *Tables) PipelineVersion() string { return t.snapshot.PipelineVersion }
 
-// Cut is the instant up to which records are counted, by when they were written.
+// Count names the count that the tables are of: a count of everything, and the last
+// batch since.
+func (t *Tables) Count() (generation, note uint64) {
+	return t.snapshot.Generation, t.snapshot.Note
+}
+
+// Cut is the instant up to which records are counted, by when they were made.
 func (t *Tables) Cut() time.Time { return t.snapshot.Cut }
 
 // Rank returns the share of the other companies that are strictly below a

@@ -72,6 +72,9 @@ func (s *Server) conclude(ctx context.Context, a *attempt, run scoring.Run, scor
 	case errors.Is(cause, errDeadline):
 		logger.Warn("run timed out", "error", err)
 		return s.finish(ctx, a, run, scoring.RunTimedOut, fmt.Sprintf("no result within %s: %v", s.queue.cfg.Deadline, err))
+	case errors.Is(err, scoring.ErrUnregistered):
+		logger.Info("run failed", "error", err)
+		return s.finish(ctx, a, run, scoring.RunFailed, err.Error())
 	case run.Attempts >= s.queue.cfg.Attempts:
 		logger.Error("run failed", "error", err)
 		return s.finish(ctx, a, run, scoring.RunFailed, err.Error())

@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	logInterval    = 250 * time.Millisecond
+	logInterval    = time.Second
 	logTimeout     = 30 * time.Second
 	longestLogWait = 30 * time.Second
 )
@@ -41,7 +41,8 @@ func (s *Server) writeLog(ctx context.Context) {
 	}
 }
 
-// writeLogRound writes until no ended run waits.
+// writeLogRound writes the ended runs that wait. Those that come meanwhile are for
+// the next round.
 func (s *Server) writeLogRound(ctx context.Context) error {
 	for {
 		ids, err := s.queue.redis.SRandMemberN(ctx, redis.RunLog(), pageSize).Result()
@@ -63,7 +64,7 @@ func (s *Server) writeLogRound(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := s.queue.redis.SRem(ctx, redis.RunLog(), ids).Err(); err != nil {
+		if err := s.queue.redis.SRem(ctx, redis.RunLog(), ids).Err(); err != nil || len(ids) < pageSize {
 			return err
 		}
 	}

@@ -353,6 +353,8 @@ func TestHandlerOutcomes(t *testing.T) {
 			return time.Time{}, ctx.Err()
 		case "deaf.com":
 			<-t.Context().Done()
+		case "unregistered.com":
+			return time.Time{}, fmt.Errorf("score it: %w", scoring.ErrUnregistered)
 		case "nothing.com":
 			return time.Time{}, nil
 		}
@@ -370,6 +372,7 @@ func TestHandlerOutcomes(t *testing.T) {
 		}
 	}
 	f("good.com", scoring.RunSucceeded, 1, true)
+	f("unregistered.com", scoring.RunFailed, 1, false) // it will not be registered a moment later
 	f("nothing.com", scoring.RunSucceeded, 1, false)
 	f("error.com", scoring.RunFailed, 2, false)
 	f("panic.com", scoring.RunFailed, 2, false)

@@ -50,12 +50,31 @@ const (
 	busSilence = 5 * time.Second
 )
 
-// Subscribe calls heard for each event until ctx ends. Before the first and after
-// every break of the connection it calls missed, since events may have been lost.
-// Both are called from one goroutine, one at a time.
-func Subscribe(ctx context.Context, rdb goredis.UniversalClient, heard func(Event), missed func()) {
+// Listener is told what comes over the bus, from one goroutine, one call at a time.
+type Listener struct {
+	// Heard is called for each event.
+	Heard func(Event)
+	// Missed is called before the first event and after every break of the
+	// connection, since events may have been lost.
+	Missed func()
+	// Alive is called whenever every event that was announced before now has been
+	// heard or is covered by Missed: with each message, and every few seconds of
+	// silence. It may be nil. It is called for a single server only: in a
+	// cluster an event can be lost between two nodes, and under Sentinel it can go to a
+	// new master, while our connection to one that no longer counts still stands.
+	Alive func()
+}
+
+// failoverAddr is the address of every client that go-redis made for Sentinel.
+const failoverAddr = "FailoverClient"
+
+// Subscribe tells a listener what comes over the bus until ctx ends.
+func Subscribe(ctx context.Context, rdb goredis.UniversalClient, l Listener) {
+	if client, single := rdb.(*goredis.Client); l.Alive == nil || !single || client.Options().Addr == failoverAddr {
+		l.Alive = func() {}
+	}
 	for ctx.Err() == nil {
-		listen(ctx, rdb, heard, missed)
+		listen(ctx, rdb, l)
 		select {
 		case <-ctx.Done():
 		case <-time.After(200 * time.Millisecond):
@@ -64,7 +83,7 @@ func Subscribe(ctx context.Context, rdb goredis.UniversalClient, heard func(Even
 }
 
 // listen hears events until the connection breaks.
-func listen(ctx context.Context, rdb goredis.UniversalClient, heard func(Event), missed func()) {
+func listen(ctx context.Context, rdb goredis.UniversalClient, l Listener) {
 	pubsub := rdb.Subscribe(ctx, Events)
 	// Reading does not look at ctx: without this it would end with the next silence only.
 	stop := context.AfterFunc(ctx, func() { pubsub.Close() })
@@ -88,11 +107,12 @@ func listen(ctx context.Context, rdb goredis.UniversalClient, heard func(Event),
 		}
 		switch m := message.(type) {
 		case *goredis.Subscription:
-			missed()
+			l.Missed()
 		case *goredis.Message:
 			if kind, name, ok := strings.Cut(m.Payload, " "); ok {
-				heard(Event{Kind(kind), name})
+				l.Heard(Event{Kind(kind), name})
 			}
 		}
+		l.Alive()
 	}
 }

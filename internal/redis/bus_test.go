@@ -2,8 +2,11 @@ package redis_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	goredis "github.com/redis/go-redis/v9"
 
 	"companyscore/internal/redis"
 	"companyscore/internal/testenv"
@@ -18,10 +21,11 @@ func TestSubscribersHearEventsAndLearnOfBreaks(t *testing.T) {
 	}
 	defer client.Close()
 	ctx, stop := context.WithCancel(t.Context())
+	var alive atomic.Int64
 	heard, missed, done := make(chan redis.Event, 100), make(chan struct{}, 100), make(chan struct{})
 	go func() {
 		defer close(done)
-		redis.Subscribe(ctx, client, func(e redis.Event) { heard <- e }, func() { missed <- struct{}{} })
+		redis.Subscribe(ctx, client, redis.Listener{Heard: func(e redis.Event) { heard <- e }, Missed: func() { missed <- struct{}{} }, Alive: func() { alive.Add(1) }})
 	}()
 	wait := func(what string, on <-chan struct{}) {
 		t.Helper()
@@ -45,6 +49,9 @@ func TestSubscribersHearEventsAndLearnOfBreaks(t *testing.T) {
 		case <-time.After(30 * time.Second):
 			t.Fatalf("%v was not heard", e)
 		}
+	}
+	if n := alive.Load(); n < 2 { // the subscription and the first event were before the last
+		t.Errorf("the bus was said to be alive %d times", n)
 	}
 	server.Kill(t)
 	wait("the break is noticed", missed)
@@ -78,11 +85,21 @@ func TestSubscriptionEndsAmongEvents(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		redis.Subscribe(ctx, client, func(redis.Event) { stop(); next() }, next)
+		redis.Subscribe(ctx, client, redis.Listener{Heard: func(redis.Event) { stop(); next() }, Missed: next})
 	}()
 	select {
 	case <-done:
 	case <-time.After(30 * time.Second):
 		t.Fatal("the subscription does not end")
+	}
+}
+
+// TestSentinelClientsAreTold holds the address by which Subscribe knows them.
+func TestSentinelClientsAreTold(t *testing.T) {
+	t.Parallel()
+	client := goredis.NewFailoverClient(&goredis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}})
+	defer client.Close()
+	if got := client.Options().Addr; got != "FailoverClient" {
+		t.Errorf("the address is %q", got)
 	}
 }

@@ -75,7 +75,7 @@ func examples(t *testing.T) []scoring.CompanyFacts {
 func score(t *testing.T, facts scoring.CompanyFacts) scoring.Record {
 	t.Helper()
 	result := source.FromFacts(facts, now)
-	rec, err := scoring.Score(scoring.Input{Domain: facts.Domain, Now: now, Observations: result.Observations, Identity: result.Identity})
+	rec, err := scoring.Score(scoring.Input{Domain: facts.Domain, Now: now, Observations: result.Observations, Identity: source.NewCompany(result.Claims...).Identity(result.Site, int(result.Values[source.ValueHiringRegions]))})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,6 +26,9 @@ var _ Source = Facts{}
 // Name is the key of the source.
 func (Facts) Name() string { return scoring.FactsSource }
 
+// Plan lets the facts begin at once, with the time the stores need.
+func (Facts) Plan() Plan { return Plan{} }
+
 // Fetch returns the imported facts of a company as observations. Its errors wrap
 // ErrUnavailable.
 func (f Facts) Fetch(ctx context.Context, req Request) (Result, error) {
@@ -85,9 +88,10 @@ func FromFacts(facts scoring.CompanyFacts, now time.Time) Result {
 	for id, v := range facts.Signals {
 		raw[id] = v
 	}
-	result := Result{Identity: scoring.Identity{
-		Name: facts.CompanyName, Country: facts.Country, Industries: industries(facts), SIC: facts.SIC, HiringRegions: facts.HiringRegions,
-	}}
+	result := Result{Claims: claims(facts)}
+	if facts.HiringRegions > 0 {
+		result.Values = map[string]float64{ValueHiringRegions: float64(facts.HiringRegions)}
+	}
 	for id, v := range raw {
 		result.Observations = append(result.Observations, scoring.Observation{
 			Signal: id, State: scoring.StateOK, Raw: v, Source: scoring.FactsSource,
@@ -95,6 +99,32 @@ func FromFacts(facts scoring.CompanyFacts, now time.Time) Result {
 	}
 	slices.SortFunc(result.Observations, func(a, b scoring.Observation) int { return strings.Compare(a.Signal, b.Signal) })
 	return result
+}
+
+// claims are what the facts say about who the company is.
+func claims(facts scoring.CompanyFacts) []Claim {
+	evidence := "imported"
+	if facts.Source != "" {
+		evidence += " from " + facts.Source
+	}
+	if !facts.AsOf.IsZero() {
+		evidence += ", as of " + facts.AsOf.Format(time.DateOnly)
+	}
+	var all []Claim
+	claim := func(kind Kind, value string) {
+		if value != "" {
+			all = append(all, Claim{Kind: kind, Value: value, Source: scoring.FactsSource, Evidence: evidence})
+		}
+	}
+	claim(Name, facts.CompanyName)
+	claim(Country, facts.Country)
+	for _, label := range industries(facts) {
+		claim(Industry, label)
+	}
+	if facts.SIC > 0 {
+		claim(SIC, fmt.Sprintf("%04d", facts.SIC))
+	}
+	return all
 }
 
 // industries lists the industry labels of a company, the industry first, each

@@ -76,13 +76,16 @@ func TestFactsFetch(t *testing.T) {
 	if !errors.Is(err, source.ErrUnavailable) {
 		t.Errorf("store broken: %v does not wrap ErrUnavailable", err)
 	}
-	plural := source.FromFacts(scoring.CompanyFacts{Industry: "Commercial Banks", Categories: []string{"Fitness"}}, now).Identity
+	identity := func(r source.Result) scoring.Identity {
+		return source.NewCompany(r.Claims...).Identity(r.Site, int(r.Values[source.ValueHiringRegions]))
+	}
+	plural := identity(source.FromFacts(scoring.CompanyFacts{Industry: "Commercial Banks", Categories: []string{"Fitness"}}, now))
 	if want := []string{"Commercial Banks", "Commercial Bank", "Fitness"}; !slices.Equal(plural.Industries, want) {
 		t.Errorf("labels = %q, want %q", plural.Industries, want)
 	}
 	got, err = source.Facts{Store: store{facts: scoring.CompanyFacts{CompanyName: "Example", Country: "US", Industry: "Retail", Categories: []string{"Shop"}}}}.Fetch(t.Context(), req)
-	if err != nil || got.Identity.Name != "Example" || len(got.Identity.Industries) != 2 || got.Identity.Industries[0] != "Retail" {
-		t.Errorf("identity = %+v, %v", got.Identity, err)
+	if id := identity(got); err != nil || id.Name != "Example" || id.Country != "US" || !slices.Equal(id.Industries, []string{"Retail", "Shop"}) {
+		t.Errorf("identity = %+v, %v", id, err)
 	}
 }
 

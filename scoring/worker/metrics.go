@@ -12,6 +12,7 @@ import (
 type metrics struct {
 	runs    *prometheus.HistogramVec // by outcome
 	sources *prometheus.CounterVec   // by source and outcome
+	seconds *prometheus.HistogramVec // by source
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -23,9 +24,19 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		sources: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "companyscore_source_answers_total", Help: "Questions to data sources, by source and outcome: answered or a warning code.",
 		}, []string{"source", "outcome"}),
+		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Name: "companyscore_source_seconds", Help: "Time a data source took in a run, with all waiting, by source.",
+			Buckets: []float64{.001, .005, .025, .1, .25, .5, 1, 2, 4, 6, 8, 12, 16, 20, 25, 30},
+		}, []string{"source"}),
 	}
-	registry.MustRegister(m.runs, m.sources)
+	registry.MustRegister(m.runs, m.sources, m.seconds)
 	return m
+}
+
+// asked counts what became of one question to a source.
+func (m *metrics) asked(source, outcome string, took time.Duration) {
+	m.sources.WithLabelValues(source, outcome).Inc()
+	m.seconds.WithLabelValues(source).Observe(took.Seconds())
 }
 
 func (m *metrics) ran(took time.Duration, err error) {

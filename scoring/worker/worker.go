@@ -7,12 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"companyscore/internal/domainname"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
 )
@@ -27,75 +27,112 @@ type History interface {
 	Reference(ctx context.Context, domain string, now time.Time) (*scoring.Reference, error)
 }
 
-// sourceMax bounds what one source may take of a run.
-const sourceMax = 30 * time.Second
+// Archive is where it is kept what runs learnt on their way.
+type Archive interface {
+	// WriteTrace returns only when the trace is durable. Writing it again replaces it.
+	WriteTrace(ctx context.Context, trace scoring.Trace) error
+	// Past returns the values of the runs of a domain before now, newest first, none
+	// of them older than scoring.PastMaxAge.
+	Past(ctx context.Context, domain string, now time.Time) ([]scoring.Past, error)
+}
+
+// sourcesMax is how long all sources of a run may take together. What has not
+// answered by then is given up, so that there is time to score and to store
+// before the run's own deadline.
+const sourcesMax = 85 * time.Second
 
 // Worker runs cold runs. It is safe for concurrent use.
 type Worker struct {
-	sources []source.Source
+	plan    *plan
 	history History
+	archive Archive
 	metrics *metrics
 	logger  *slog.Logger
 }
 
-// New returns a worker that asks the given sources and counts what it does.
-func New(sources []source.Source, history History, registry prometheus.Registerer, logger *slog.Logger) *Worker {
-	return &Worker{sources: sources, history: history, metrics: newMetrics(registry), logger: logger}
+// New returns a worker that asks the given sources and counts what it does. The
+// archive may be nil when no source needs one: imported facts alone do not, since
+// a record says all about them. It fails when the sources wait for each other.
+func New(sources []source.Source, history History, archive Archive, registry prometheus.Registerer, logger *slog.Logger) (*Worker, error) {
+	p, err := newPlan(sources)
+	if err != nil {
+		return nil, err
+	}
+	return &Worker{plan: p, history: history, archive: archive, metrics: newMetrics(registry), logger: logger}, nil
 }
 
 // Run makes the record of a run and returns its ScoredAt, which is the start of
 // the run's first attempt, so that a repeated attempt makes the same record. A
 // source that fails becomes a warning in the record. A store of our own that
 // fails is asked again until the run's deadline, and only then is an error: a
-// score is never made from less than what we know.
+// score is never made from less than what we know. A domain that nobody has
+// registered is an error that wraps scoring.ErrUnregistered.
 func (w *Worker) Run(ctx context.Context, run scoring.Run) (scoredAt time.Time, err error) {
 	began := time.Now()
 	defer func() { w.metrics.ran(time.Since(began), err) }()
-	return w.run(ctx, run)
-}
-
-func (w *Worker) run(ctx context.Context, run scoring.Run) (time.Time, error) {
-	in := scoring.Input{Domain: run.Domain, RunID: run.ID, Now: run.StartedAt}
-	req := source.Request{Domain: run.Domain, Now: run.StartedAt}
-	answers := make([]answer, len(w.sources))
-	group, gctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		return untilAnswered(gctx, func() (err error) {
-			in.Reference, err = w.history.Reference(gctx, req.Domain, req.Now)
-			return err
-		})
-	})
-	for i, src := range w.sources {
-		group.Go(func() error {
-			return untilAnswered(gctx, func() (err error) {
-				answers[i], err = w.ask(gctx, src, req)
-				return err
-			})
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return time.Time{}, fmt.Errorf("score %s: %w", run.Domain, err)
-	}
-	for i, a := range answers {
-		in.Observations = append(in.Observations, a.result.Observations...)
-		in.Identity = merge(in.Identity, a.result.Identity)
-		if a.warning != nil {
-			in.Warnings = append(in.Warnings, *a.warning)
-			in.Observations = append(in.Observations, unanswered(w.sources[i].Name(), a.warning.Code)...)
-		}
-	}
-	rec, err := scoring.Score(in)
+	rec, trace, err := w.Score(ctx, run)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("score %s: %w", run.Domain, err)
+		return time.Time{}, err
 	}
-	if err := w.history.Write(ctx, rec); err != nil {
-		return time.Time{}, fmt.Errorf("store score of %s: %w", run.Domain, err)
-	}
-	if err := untilAnswered(ctx, func() error { return w.history.Publish(ctx, rec) }); err != nil {
-		return time.Time{}, fmt.Errorf("publish score of %s: %w", run.Domain, err)
+	if err := w.store(ctx, rec, trace); err != nil {
+		return time.Time{}, err
 	}
 	w.logger.Debug("scored", "domain", rec.Domain, "run", run.ID, "composite", rec.Composite, "completeness", rec.CompletenessPct)
 	return rec.ScoredAt, nil
+}
+
+// Score makes the record of a run without storing it, with the trace of how it
+// came about.
+func (w *Worker) Score(ctx context.Context, run scoring.Run) (scoring.Record, scoring.Trace, error) {
+	in := scoring.Input{Domain: run.Domain, RunID: run.ID, Now: run.StartedAt}
+	group, gctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		return untilAnswered(gctx, func() (err error) {
+			in.Reference, err = w.history.Reference(gctx, run.Domain, run.StartedAt)
+			return err
+		})
+	})
+	var found *findings
+	group.Go(func() (err error) {
+		req := source.Request{Domain: run.Domain, Registrable: domainname.Registrable(run.Domain), Now: run.StartedAt}
+		if w.archive != nil && w.plan.live {
+			err = untilAnswered(gctx, func() (err error) {
+				req.Past, err = w.archive.Past(gctx, run.Domain, run.StartedAt)
+				return err
+			})
+		}
+		if err == nil {
+			found, err = w.ask(gctx, req)
+		}
+		return err
+	})
+	if err := group.Wait(); err != nil {
+		return scoring.Record{}, scoring.Trace{}, fmt.Errorf("score %s: %w", run.Domain, err)
+	}
+	found.fill(&in)
+	rec, err := scoring.Score(in)
+	if err != nil {
+		return scoring.Record{}, scoring.Trace{}, fmt.Errorf("score %s: %w", run.Domain, err)
+	}
+	return rec, found.trace(rec, in), nil
+}
+
+// store keeps a record and its trace, and then publishes the record. Both are
+// replaced when they are written again, so a crash in between does no harm: the
+// run is worked on once more.
+func (w *Worker) store(ctx context.Context, rec scoring.Record, trace scoring.Trace) error {
+	writing, wctx := errgroup.WithContext(ctx)
+	writing.Go(func() error { return w.history.Write(wctx, rec) })
+	if w.archive != nil && w.plan.live {
+		writing.Go(func() error { return w.archive.WriteTrace(wctx, trace) })
+	}
+	if err := writing.Wait(); err != nil {
+		return fmt.Errorf("store score of %s: %w", rec.Domain, err)
+	}
+	if err := untilAnswered(ctx, func() error { return w.history.Publish(ctx, rec) }); err != nil {
+		return fmt.Errorf("publish score of %s: %w", rec.Domain, err)
+	}
+	return nil
 }
 
 // untilAnswered repeats a question to a store of ours until it is answered or
@@ -114,74 +151,14 @@ func untilAnswered(ctx context.Context, question func() error) error {
 	}
 }
 
-// answer is what one source said, or how it failed.
-type answer struct {
-	result  source.Result
-	warning *scoring.Warning
+// timeForSources is how much of what is left of a run its sources may take: of
+// the usual 90 s, 85.
+func timeForSources(ctx context.Context) time.Duration {
+	if deadline, ok := ctx.Deadline(); ok {
+		return min(sourcesMax, time.Until(deadline)*17/18)
+	}
+	return sourcesMax
 }
 
-// ask asks one source and turns its failure, or its panic, into a warning. Only
-// a store of ours that does not answer is an error.
-func (w *Worker) ask(ctx context.Context, src source.Source, req source.Request) (a answer, err error) {
-	began := time.Now()
-	warn := func(code string, cause any) *scoring.Warning {
-		w.metrics.sources.WithLabelValues(src.Name(), code).Inc()
-		w.logger.Warn("source failed", "source", src.Name(), "domain", req.Domain, "code", code, "err", cause)
-		return &scoring.Warning{Source: src.Name(), Code: code, At: req.Now.Add(time.Since(began)).UTC().Truncate(time.Millisecond)}
-	}
-	defer func() {
-		if p := recover(); p != nil {
-			a, err = answer{warning: warn("internal_error", p)}, nil
-		}
-	}()
-	ctx, cancel := context.WithTimeout(ctx, sourceMax)
-	defer cancel()
-	result, err := src.Fetch(ctx, req)
-	switch {
-	case errors.Is(err, source.ErrUnavailable):
-		return answer{}, err
-	case err != nil:
-		return answer{warning: warn(source.WarningCode(err), err)}, nil
-	}
-	w.metrics.sources.WithLabelValues(src.Name(), "answered").Inc()
-	return answer{result: result}, nil
-}
-
-// unanswered says of every signal a failed source could have known why it is missing.
-func unanswered(name, code string) []scoring.Observation {
-	reason := scoring.ReasonSourceError
-	switch code {
-	case "timeout":
-		reason = scoring.ReasonSourceTimeout
-	case "rate_limited":
-		reason = scoring.ReasonSourceRateLimited
-	case "blocked_by_robots":
-		reason = scoring.ReasonBlockedByRobots
-	}
-	var missing []scoring.Observation
-	for _, signal := range scoring.Manifest() {
-		if slices.Contains(signal.Sources, name) {
-			missing = append(missing, scoring.Observation{Signal: signal.ID, State: scoring.StateMissing, Source: name, Reason: reason})
-		}
-	}
-	return missing
-}
-
-// merge fills what is not known yet from a source asked later.
-func merge(known, more scoring.Identity) scoring.Identity {
-	if known.Name == "" {
-		known.Name = more.Name
-	}
-	if known.Country == "" {
-		known.Country = more.Country
-	}
-	if known.SIC == 0 {
-		known.SIC = more.SIC
-	}
-	if known.Site == (scoring.SiteText{}) {
-		known.Site = more.Site
-	}
-	known.Industries = append(known.Industries, more.Industries...)
-	known.HiringRegions = max(known.HiringRegions, more.HiringRegions)
-	return known
-}
+// isOurs reports whether an error is one of our own stores, which is waited for.
+func isOurs(err error) bool { return errors.Is(err, source.ErrUnavailable) }

@@ -24,6 +24,19 @@ type history struct {
 	writeErr  error
 	reference *scoring.Reference
 	records   []scoring.Record
+	past      []scoring.Past
+	traces    []scoring.Trace
+}
+
+func (h *history) WriteTrace(_ context.Context, trace scoring.Trace) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.traces = append(h.traces, trace)
+	return nil
+}
+
+func (h *history) Past(context.Context, string, time.Time) ([]scoring.Past, error) {
+	return h.past, nil
 }
 
 var errAway = errors.New("store is away")
@@ -67,15 +80,20 @@ type fake struct {
 	fetch func(ctx context.Context) (source.Result, error)
 }
 
-func (f fake) Name() string { return f.name }
+func (f fake) Name() string      { return f.name }
+func (f fake) Plan() source.Plan { return source.Plan{} }
 func (f fake) Fetch(ctx context.Context, _ source.Request) (source.Result, error) {
 	return f.fetch(ctx)
 }
 
-func says(name string, id scoring.Identity, signal string, raw float64) fake {
+func says(name string, claims []source.Claim, signal string, raw float64) fake {
 	return fake{name, func(context.Context) (source.Result, error) {
-		return source.Result{Identity: id, Observations: []scoring.Observation{{Signal: signal, State: scoring.StateOK, Raw: raw, Source: name}}}, nil
+		return source.Result{Claims: claims, Observations: []scoring.Observation{{Signal: signal, State: scoring.StateOK, Raw: raw, Source: name}}}, nil
 	}}
+}
+
+func claim(kind source.Kind, value, from string) source.Claim {
+	return source.Claim{Kind: kind, Value: value, Source: from}
 }
 
 func fails(name string, err error) fake {
@@ -84,9 +102,23 @@ func fails(name string, err error) fake {
 
 var run = scoring.Run{ID: "r", Domain: "example.com", StartedAt: time.Date(2026, 5, 1, 12, 0, 0, 123_456_789, time.UTC)}
 
+func tryWorker(sources ...source.Source) (*worker.Worker, error) {
+	h := &history{}
+	return worker.New(sources, h, h, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+}
+
+func newWorker(t *testing.T, h *history, sources ...source.Source) *worker.Worker {
+	t.Helper()
+	w, err := worker.New(sources, h, h, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
 func work(t *testing.T, h *history, sources ...source.Source) (scoring.Record, time.Time, error) {
 	t.Helper()
-	scoredAt, err := worker.New(sources, h, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)).Run(t.Context(), run)
+	scoredAt, err := newWorker(t, h, sources...).Run(t.Context(), run)
 	if len(h.records) == 0 {
 		return scoring.Record{}, scoredAt, err
 	}
@@ -105,8 +137,8 @@ func signal(rec scoring.Record, id string) scoring.SignalScore {
 func TestRunGathersAllSources(t *testing.T) {
 	t.Parallel()
 	rec, scoredAt, err := work(t, &history{},
-		says("wikidata", scoring.Identity{Name: "Example", Country: "US", Industries: []string{"software"}}, "employee_count", 250),
-		says("jobs", scoring.Identity{Name: "Other", HiringRegions: 2}, "open_roles", 12))
+		says("wikidata", []source.Claim{claim(source.Name, "Example", "wikidata"), claim(source.Country, "US", "wikidata"), claim(source.Industry, "software", "wikidata")}, "employee_count", 250),
+		says("jobs", []source.Claim{claim(source.Name, "Other", "jobs")}, "open_roles", 12))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +156,7 @@ func TestRunGathersAllSources(t *testing.T) {
 func TestRepeatedRunMakesTheSameRecord(t *testing.T) {
 	t.Parallel()
 	h := &history{}
-	src := says("wikidata", scoring.Identity{}, "employee_count", 250)
+	src := says("wikidata", nil, "employee_count", 250)
 	for range 2 {
 		if _, _, err := work(t, h, src); err != nil {
 			t.Fatal(err)
@@ -139,7 +171,7 @@ func TestFailedSourceIsAWarning(t *testing.T) {
 	t.Parallel()
 	panics := fake{"tls", func(context.Context) (source.Result, error) { panic("boom") }}
 	rec, _, err := work(t, &history{}, fails("jobs", context.DeadlineExceeded), fails("dns", &source.Error{Code: "dns_failure", Err: errAway}), panics,
-		says("wikidata", scoring.Identity{}, "employee_count", 250))
+		says("wikidata", nil, "employee_count", 250))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +213,7 @@ func TestNoRecordIsMadeWithoutOurStores(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
 		facts := fails("facts", errors.Join(source.ErrUnavailable, errAway))
-		_, err := worker.New([]source.Source{facts}, h, prometheus.NewRegistry(), slog.New(slog.DiscardHandler)).Run(ctx, run)
+		_, err := newWorker(t, h, facts).Run(ctx, run)
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), errAway.Error()) || len(h.records) != 0 {
 			t.Errorf("Run = %v with %d records; want the deadline, its cause and none", err, len(h.records))
 		}

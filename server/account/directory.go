@@ -30,8 +30,8 @@ type Caller struct {
 }
 
 const (
-	freshFor   = time.Minute      // how long a verdict is used without asking again
-	staleFor   = 5 * time.Minute  // how long it is used while the store does not answer
+	freshFor   = time.Minute      // how long a verdict is used without asking again, counted from the last sign that news of keys arrives
+	staleFor   = 5 * time.Minute  // how long it is used at most, also while the store does not answer
 	unknownFor = 10 * time.Second // how long a key stays unknown
 	verdictMax = 50_000
 	touchEvery = time.Minute
@@ -39,14 +39,15 @@ const (
 )
 
 // Directory answers who a key belongs to. Verdicts are remembered for a minute,
-// and for up to five while the store does not answer, so a revoked key stops
-// within that time, and at once when Forget is told of it. It is safe for
-// concurrent use.
+// and for up to five while news of keys is known to arrive or the store does not
+// answer, so a revoked key stops within that time, and at once when Forget is told
+// of it. It is safe for concurrent use.
 type Directory struct {
 	store  Store
 	logger *slog.Logger
 	now    func() time.Time
 	flight singleflight.Group
+	alive  atomic.Int64 // unix ms of the last sign that all news arrives
 
 	mu       sync.RWMutex
 	verdicts map[[32]byte]*verdict
@@ -71,18 +72,23 @@ type verdict struct {
 	usedAt atomic.Int64
 }
 
-// life is for how long the verdict is used without asking again.
-func (v *verdict) life() time.Duration {
-	if v.err != nil {
-		return unknownFor
+// fresh reports whether a verdict counts without another look.
+func (d *Directory) fresh(v *verdict, now time.Time) bool {
+	age := now.Sub(v.at)
+	switch {
+	case v.doubted:
+		return false
+	case v.err != nil:
+		return age <= unknownFor
+	case age <= freshFor:
+		return true
 	}
-	return freshFor
+	return age <= staleFor && now.UnixMilli()-d.alive.Load() <= freshFor.Milliseconds()
 }
 
-// good reports whether a verdict of that age lets the key pass without another look.
-func (v *verdict) good(now time.Time) bool {
-	return v.err == nil && !v.doubted && now.Sub(v.at) <= freshFor
-}
+// Alive notes that all news of keys and accounts that there was until now has been
+// heard of.
+func (d *Directory) Alive() { d.alive.Store(d.now().UnixMilli()) }
 
 // NewDirectory returns a directory over a store. Close it to have the last uses
 // of keys written.
@@ -107,7 +113,7 @@ func (d *Directory) Verify(ctx context.Context, raw string) (Caller, error) {
 	now := d.now()
 	d.mu.RLock()
 	v := d.verdicts[hash]
-	fresh := v != nil && !v.doubted && now.Sub(v.at) <= v.life()
+	fresh := v != nil && d.fresh(v, now)
 	d.mu.RUnlock()
 	if !fresh {
 		asked, err := d.ask(ctx, hash, now)
@@ -137,7 +143,7 @@ func (d *Directory) Peek(raw []byte, now time.Time) *Caller {
 	hash := sha256.Sum256(raw)
 	d.mu.RLock()
 	v := d.verdicts[hash]
-	good := v != nil && v.good(now)
+	good := v != nil && v.err == nil && d.fresh(v, now)
 	d.mu.RUnlock()
 	if !good {
 		return nil

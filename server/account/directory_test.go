@@ -82,6 +82,38 @@ func TestDirectoryLifeOfAVerdict(t *testing.T) {
 	}
 }
 
+func TestVerdictCountsWhileNewsArrivesAndNoLongerThanFiveMinutes(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_700_000_000, 0)
+	key, raw := NewKey("acct", "", Live, now)
+	store := &memory{keys: map[[32]byte]Key{key.Hash: key}}
+	d := NewDirectory(store, slog.New(slog.DiscardHandler))
+	defer d.Close()
+	d.now = func() time.Time { return now }
+	asks := func(want int) {
+		t.Helper()
+		known := d.Peek([]byte(raw), now) != nil
+		before := store.asked
+		if _, err := d.Verify(t.Context(), raw); err != nil || store.asked != want || known != (before == want) {
+			t.Errorf("after %s: asked %d times, want %d (%v)", now.Sub(time.Unix(1_700_000_000, 0)), store.asked, want, err)
+		}
+	}
+	asks(1)
+	for now.Sub(time.Unix(1_700_000_000, 0)) < staleFor {
+		d.Alive()
+		now = now.Add(freshFor / 2)
+		asks(1)
+	}
+	d.Alive()
+	now = now.Add(time.Second)
+	asks(2) // older than staleFor
+	now = now.Add(freshFor + time.Second)
+	asks(3) // no sign for longer than freshFor
+	d.Alive()
+	d.Doubt()
+	asks(4)
+}
+
 func TestWhatChangedIsLookedUpAgain(t *testing.T) {
 	t.Parallel()
 	key, raw := NewKey("account", "", Live, time.Now())

@@ -2,9 +2,9 @@
 // can, else from Redis, else from ClickHouse, one lookup at a time for each
 // company.
 //
-// What is in memory counts for half a minute at most, and no longer than until
-// this process hears that the company was scored again, or that it may have missed
-// such news.
+// What is in memory counts until this process hears that the company was scored
+// again, or that it may have missed such news; and no longer than half a minute
+// after it last knew that it misses none.
 package cache
 
 import (
@@ -22,23 +22,32 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"golang.org/x/sync/singleflight"
 
+	"companyscore/internal/gather"
 	"companyscore/internal/latest"
 	"companyscore/scoring"
 	"companyscore/server/api"
 )
 
 const (
-	// freshFor bounds how long an entry counts without news of its company.
+	// freshFor bounds how long an entry counts after it was looked up, or after the
+	// last sign that all news arrives, whichever was later.
 	freshFor = 30 * time.Second
+	// keptFor bounds how long it counts in any case, so that a score that was stored
+	// without news of it is seen at last.
+	keptFor = 10 * time.Minute
 	// absentFor is the same for a company that was never scored.
 	absentFor = 2 * time.Second
 	// lookupMax bounds one lookup, which others may be waiting for.
 	lookupMax = 5 * time.Second
 	pageMax   = 10 * time.Second
+	// gatherFor is how long misses of a crowd wait for each other. A query costs the
+	// store some milliseconds of CPU whatever it asks for, and takes about as long.
+	gatherFor = 8 * time.Millisecond
 	// pagesShare is the part of the memory that is for pages.
 	pagesShare = 8
-	// stripes is over how many generations companies are spread.
-	stripes = 1 << 14
+	// stripes is over how many generations companies are spread. News of one company
+	// ends the entries of all that share its stripe: of a million companies one.
+	stripes = 1 << 20
 )
 
 // Store is where all records are.
@@ -46,6 +55,9 @@ type Store interface {
 	// LatestHeads returns the newest records of companies, without their signals, by
 	// domain. Those never scored are left out.
 	LatestHeads(ctx context.Context, domains []string) (map[string]scoring.Record, error)
+	// NewestAt returns when the newest records of companies were made, by domain.
+	// Those never scored are left out.
+	NewestAt(ctx context.Context, domains []string) (map[string]time.Time, error)
 }
 
 // Tier says where an answer came from.
@@ -75,22 +87,30 @@ type Cache struct {
 	memory  *fastcache.Cache
 	pages   *fastcache.Cache
 	redis   goredis.UniversalClient
-	misses  gatherer
+	store   Store
+	misses  *gather.Gatherer[string, scoring.Record]
+	newest  *gather.Gatherer[string, time.Time]
 	logger  *slog.Logger
 	now     func() time.Time
 	flights singleflight.Group
-	// generations are raised by news of a company. An entry of an earlier
-	// generation does not count, so that a lookup that began before the news
-	// cannot be kept after it.
-	generations [stripes]atomic.Uint64
+	// generations are raised by news of a company, and epoch by news that may have
+	// been missed. An entry of an earlier generation does not count, so that a lookup
+	// that began before the news cannot be kept after it.
+	generations [stripes]atomic.Uint32
+	epoch       atomic.Uint32
+	alive       atomic.Int64 // unix ms of the last sign that all news arrives
 	hits        [3]atomic.Int64
 }
 
 // New returns an empty cache that holds so many bytes of scores and pages, at
 // least 32 MB of each.
 func New(bytes int, rdb goredis.UniversalClient, store Store, logger *slog.Logger) *Cache {
-	return &Cache{memory: fastcache.New(bytes - bytes/pagesShare), pages: fastcache.New(bytes / pagesShare), redis: rdb, logger: logger, now: time.Now,
-		misses: gatherer{store: store, timeout: lookupMax, waiting: make(map[string]*lookup)}}
+	return &Cache{
+		memory: fastcache.New(bytes - bytes/pagesShare), pages: fastcache.New(bytes / pagesShare),
+		redis: rdb, store: store, logger: logger, now: time.Now,
+		misses: gather.New(gather.Config[string, scoring.Record]{Ask: store.LatestHeads, Pause: gatherFor, Timeout: lookupMax}),
+		newest: gather.New(gather.Config[string, time.Time]{Ask: store.NewestAt, AtOnce: 1, Pause: gatherFor, Timeout: lookupMax}),
+	}
 }
 
 // An entry in memory is its generation, deadline and time in unix milliseconds,
@@ -104,8 +124,8 @@ func (c *Cache) Lookup(buf, domain []byte, now time.Time) (e Entry, grown []byte
 	start := len(buf)
 	buf = c.memory.Get(buf, domain)
 	b := buf[start:]
-	if len(b) < entryHeader || binary.LittleEndian.Uint64(b) != c.generation(xxhash.Sum64(domain)).Load() ||
-		int64(binary.LittleEndian.Uint64(b[8:])) <= now.UnixMilli() {
+	if len(b) < entryHeader || binary.LittleEndian.Uint64(b) != c.generation(xxhash.Sum64(domain)) ||
+		!c.counts(int64(binary.LittleEndian.Uint64(b[8:])), len(b) > entryHeader, now.UnixMilli()) {
 		return Entry{}, buf, false
 	}
 	return Entry{
@@ -114,6 +134,19 @@ func (c *Cache) Lookup(buf, domain []byte, now time.Time) (e Entry, grown []byte
 		Head:      b[entryHeader:],
 	}, buf, true
 }
+
+// counts reports whether an entry whose first deadline is given still counts. All
+// times are unix ms.
+func (c *Cache) counts(deadline int64, found bool, now int64) bool {
+	if now < deadline {
+		return true
+	}
+	const longer = int64((keptFor - freshFor) / time.Millisecond)
+	return found && now < deadline+longer && now < c.alive.Load()+int64(freshFor/time.Millisecond)
+}
+
+// Alive notes that all news that there was until now has been heard of.
+func (c *Cache) Alive() { c.alive.Store(c.now().UnixMilli()) }
 
 // Get returns the newest score of a company as far as this process can know, and
 // where it was found. An entry that is not Found is no error.
@@ -146,16 +179,46 @@ func (c *Cache) Get(ctx context.Context, domain string) (Entry, Tier, error) {
 	}
 }
 
+// Near returns the newest score of a company as far as it is known without asking
+// the store, and where it was found; ok is false when it is not. An entry that is
+// not Found says that the company had no score a moment ago.
+func (c *Cache) Near(ctx context.Context, domain string) (e Entry, t Tier, ok bool) {
+	if e, _, ok := c.Lookup(nil, []byte(domain), c.now()); ok {
+		c.hits[Memory].Add(1)
+		return e, Memory, true
+	}
+	generation := c.generation(xxhash.Sum64String(domain))
+	rec, err := latest.Get(ctx, c.redis, domain)
+	if err != nil {
+		return Entry{}, 0, false
+	}
+	c.hits[Redis].Add(1)
+	return c.keep(domain, entryOf(rec), generation, freshFor), Redis, true
+}
+
+// NewestAt returns when the newest score of a company was made, as the store has
+// it, the zero time if there is none. It takes half of what Fresh takes.
+func (c *Cache) NewestAt(ctx context.Context, domain string) (time.Time, error) {
+	at, _, err := c.newest.Get(ctx, domain)
+	if err != nil {
+		return time.Time{}, fmt.Errorf("time of the newest score of %s: %w", domain, err)
+	}
+	return at, nil
+}
+
+// Waiting is how many companies wait for a query of the store.
+func (c *Cache) Waiting() int { return c.misses.Waiting() + c.newest.Waiting() }
+
 // Fresh returns the newest score as the store has it, for when an older answer
 // would cost the caller something.
 func (c *Cache) Fresh(ctx context.Context, domain string) (Entry, error) {
-	generation := c.generation(xxhash.Sum64String(domain)).Load()
-	rec, err := c.misses.head(ctx, domain)
-	if errors.Is(err, scoring.ErrNotFound) {
-		return c.keep(domain, Entry{}, generation, absentFor), nil
-	}
+	generation := c.generation(xxhash.Sum64String(domain))
+	rec, found, err := c.misses.Get(ctx, domain)
 	if err != nil {
 		return Entry{}, fmt.Errorf("newest score of %s: %w", domain, err)
+	}
+	if !found {
+		return c.keep(domain, Entry{}, generation, absentFor), nil
 	}
 	if err := latest.Put(ctx, c.redis, rec); err != nil {
 		c.logger.Debug("score not kept in Redis", "domain", domain, "err", err)
@@ -165,7 +228,7 @@ func (c *Cache) Fresh(ctx context.Context, domain string) (Entry, error) {
 
 // load looks a company up in Redis and then in the store.
 func (c *Cache) load(ctx context.Context, domain string) (Entry, Tier, error) {
-	generation := c.generation(xxhash.Sum64String(domain)).Load()
+	generation := c.generation(xxhash.Sum64String(domain))
 	rec, err := latest.Get(ctx, c.redis, domain)
 	if err == nil {
 		return c.keep(domain, entryOf(rec), generation, freshFor), Redis, nil
@@ -191,7 +254,7 @@ func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, T
 			continue
 		}
 		missing = append(missing, domain)
-		generations[domain] = c.generation(xxhash.Sum64String(domain)).Load()
+		generations[domain] = c.generation(xxhash.Sum64String(domain))
 	}
 	if len(missing) == 0 {
 		return entries, tier, nil
@@ -213,7 +276,7 @@ func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, T
 		return entries, tier, nil
 	}
 	tier = ClickHouse
-	records, err := c.misses.store.LatestHeads(ctx, unknown)
+	records, err := c.store.LatestHeads(ctx, unknown)
 	if err != nil {
 		return nil, tier, err
 	}
@@ -243,16 +306,22 @@ func (c *Cache) keep(domain string, e Entry, generation uint64, life time.Durati
 }
 
 // Drop has a company looked up anew, because it was scored.
-func (c *Cache) Drop(domain string) { c.generation(xxhash.Sum64String(domain)).Add(1) }
+func (c *Cache) Drop(domain string) { c.generations[xxhash.Sum64String(domain)%stripes].Add(1) }
 
-// DropAll has every company looked up anew, because news may have been missed.
-func (c *Cache) DropAll() {
-	for i := range c.generations {
-		c.generations[i].Add(1)
+// DropOlder is Drop unless what is in memory is of the given time or later.
+func (c *Cache) DropOlder(domain string, at time.Time) {
+	if e, _, ok := c.Lookup(nil, []byte(domain), c.now()); !ok || e.ScoredAt.Before(at) {
+		c.Drop(domain)
 	}
 }
 
-func (c *Cache) generation(hash uint64) *atomic.Uint64 { return &c.generations[hash%stripes] }
+// DropAll has every company looked up anew, because news may have been missed.
+func (c *Cache) DropAll() { c.epoch.Add(1) }
+
+// generation is of the company whose name has the hash.
+func (c *Cache) generation(hash uint64) uint64 {
+	return uint64(c.epoch.Load())<<32 | uint64(c.generations[hash%stripes].Load())
+}
 
 // Hits returns how many lookups of Get were answered by a tier.
 func (c *Cache) Hits(t Tier) int64 { return c.hits[t].Load() }

@@ -47,6 +47,15 @@ func (r *records) LatestHeads(_ context.Context, domains []string) (map[string]s
 	return found, err
 }
 
+func (r *records) NewestAt(ctx context.Context, domains []string) (map[string]time.Time, error) {
+	heads, err := r.LatestHeads(ctx, domains)
+	newest := make(map[string]time.Time)
+	for domain, rec := range heads {
+		newest[domain] = rec.ScoredAt
+	}
+	return newest, err
+}
+
 func (r *records) put(domain string, composite float64, at time.Time) scoring.Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -103,6 +112,38 @@ func TestEachTierFillsTheOneBefore(t *testing.T) {
 	}
 }
 
+func TestEntryCountsWhileAllNewsArrives(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put("a.com", 50, noon)
+	w.wants(t, "a.com", 50, ClickHouse)
+	w.wants(t, "none.com", 0, ClickHouse)
+	for w.clock = noon; w.clock.Before(noon.Add(keptFor)); w.clock = w.clock.Add(freshFor / 2) {
+		w.wants(t, "a.com", 50, Memory)
+		w.Alive()
+	}
+	w.wants(t, "a.com", 50, Redis) // as it counts no longer than keptFor
+	w.wants(t, "none.com", 0, ClickHouse)
+	w.clock = w.clock.Add(freshFor) // half a minute after the last sign
+	w.wants(t, "a.com", 50, Redis)
+	w.Alive()
+	w.clock = w.clock.Add(freshFor - time.Millisecond)
+	w.wants(t, "a.com", 50, Memory)
+	w.DropAll() // whatever was said before, some news was missed
+	w.wants(t, "a.com", 50, Redis)
+}
+
+func TestDropOlderSparesWhatIsAsNew(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put("a.com", 50, noon)
+	w.wants(t, "a.com", 50, ClickHouse)
+	w.DropOlder("a.com", noon)
+	w.wants(t, "a.com", 50, Memory)
+	w.DropOlder("a.com", noon.Add(time.Millisecond))
+	w.wants(t, "a.com", 50, Redis)
+}
+
 func TestNewsOfACompanyEndsItsEntry(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -127,6 +168,27 @@ func TestNeverScoredIsRememberedForAMomentAndNoLongerThanTheFirstScore(t *testin
 	w.wants(t, "a.com", 0, Memory)
 	w.Drop("a.com")
 	w.wants(t, "a.com", 50, ClickHouse)
+}
+
+func TestNearAsksNobodyForLong(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put("a.com", 50, noon)
+	if _, _, ok := w.Near(t.Context(), "a.com"); ok || w.queries != 0 {
+		t.Fatalf("known %v after %d queries", ok, w.queries)
+	}
+	for domain, want := range map[string]time.Time{"a.com": noon, "none.com": {}} {
+		if at, err := w.Cache.NewestAt(t.Context(), domain); err != nil || !at.Equal(want) {
+			t.Errorf("newest of %s is of %s, %v", domain, at, err)
+		}
+	}
+	w.wants(t, "a.com", 50, ClickHouse)
+	for _, want := range []Tier{Memory, Redis} {
+		if e, tier, ok := w.Near(t.Context(), "a.com"); !ok || tier != want || e.Composite != 50 {
+			t.Errorf("%v of tier %d, %v; want tier %d", e.Composite, tier, ok, want)
+		}
+		w.DropAll()
+	}
 }
 
 // A lookup that began before a company was scored again must not be kept after
@@ -175,11 +237,9 @@ func TestStormOfMissesIsAFewQueries(t *testing.T) {
 		}
 	}
 	for known := 0; known < companies; {
-		w.misses.mu.Lock()
 		w.mu.Lock()
-		known = len(w.misses.waiting) + w.asked
+		known = w.Waiting() + w.asked // what is about to be asked is in neither
 		w.mu.Unlock()
-		w.misses.mu.Unlock()
 	}
 	close(w.gate)
 	asking.Wait()

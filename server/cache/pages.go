@@ -13,10 +13,10 @@ const pageHeader = 16
 // Page returns a body that depends on one company, and whether it was in memory.
 // key tells its bodies apart; make is called for one that is not in memory, once
 // for all who ask for it at the time, and gets a context of its own. Pages count
-// as long as scores do. They must not be changed.
+// for half a minute, and until news of the company. They must not be changed.
 func (c *Cache) Page(ctx context.Context, domain, key string, make func(ctx context.Context) ([]byte, error)) (body []byte, hit bool, err error) {
 	name := []byte(key + "\x00" + domain)
-	generation := c.generation(xxhash.Sum64String(domain)).Load()
+	generation := c.generation(xxhash.Sum64String(domain))
 	if b := c.pages.GetBig(nil, name); len(b) >= pageHeader && binary.LittleEndian.Uint64(b) == generation &&
 		int64(binary.LittleEndian.Uint64(b[8:])) > c.now().UnixMilli() {
 		return b[pageHeader:], true, nil

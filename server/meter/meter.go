@@ -52,7 +52,7 @@ const (
 	// flushInterval is how often cached calls are added to Redis.
 	flushInterval = 100 * time.Millisecond
 	// copyInterval is how often changes are copied to the ledger.
-	copyInterval = 400 * time.Millisecond
+	copyInterval = 700 * time.Millisecond
 	// copyWaitMost is the longest wait between attempts while the ledger is away.
 	copyWaitMost = 10 * time.Second
 	// callTimeout bounds one exchange with Redis or one read of the ledger.

@@ -1,10 +1,11 @@
 -- name: facts_get
--- Newest import of one company: 0 or 1 row. params: domain String.
+-- Newest import of each of some companies; those nobody imported have no row. params: domains Array(String).
 SELECT
     domain, company_name, country, region, city, industry, categories, sic, founded_year, status, employees, revenue_usd,
     total_assets_usd, ebitda_usd, market_cap_usd, pe_ratio, price_sales, price_book, funding_total_usd, funding_rounds,
     founders, hiring_regions, listed, signal, source, as_of, imported_at
 FROM company_facts
-WHERE domain = {domain:String}
+PREWHERE domain IN {domains:Array(String)}
 ORDER BY imported_at DESC
-LIMIT 1
+LIMIT 1 BY domain
+SETTINGS max_threads = 1

@@ -3,6 +3,7 @@
 -- params: domains Array(String), version String, since_ms Int64. columns: domain, scored_at; at most one row per domain.
 SELECT domain, max(scored_at) AS scored_at
 FROM score_latest
-WHERE domain IN {domains:Array(String)} AND pipeline_version = {version:String}
+PREWHERE domain IN {domains:Array(String)} AND pipeline_version = {version:String}
 GROUP BY domain
 HAVING scored_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')
+SETTINGS max_threads = 1

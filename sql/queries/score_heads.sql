@@ -6,6 +6,7 @@ SELECT
     composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
     momentum_index, completeness_pct, confidence
 FROM score_latest
-WHERE domain IN {domains:Array(String)}
+PREWHERE domain IN {domains:Array(String)}
 ORDER BY scored_at DESC, written_at DESC
 LIMIT 1 BY domain
+SETTINGS max_threads = 1

@@ -7,7 +7,8 @@ SELECT
     composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
     momentum_index, completeness_pct, confidence
 FROM score_history
-WHERE domain = {domain:String} AND scored_at < fromUnixTimestamp64Milli({before_ms:Int64}, 'UTC')
+PREWHERE domain = {domain:String} AND scored_at < fromUnixTimestamp64Milli({before_ms:Int64}, 'UTC')
 ORDER BY scored_at DESC, written_at DESC
 LIMIT 1 BY scored_at
 LIMIT {limit:UInt32}
+SETTINGS max_threads = 1

@@ -8,6 +8,7 @@ SELECT
     `signal.id`, `signal.state`, `signal.raw`, `signal.score`, `signal.source`, `signal.reason`,
     `warning.source`, `warning.code`, `warning.at`
 FROM score_history
-WHERE domain = {domain:String}
+PREWHERE domain = {domain:String}
 ORDER BY domain DESC, scored_at DESC, written_at DESC
 LIMIT 1
+SETTINGS max_threads = 1

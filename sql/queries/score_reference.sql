@@ -1,11 +1,14 @@
 -- name: score_reference
--- The record the momentum index compares with: of one company and pipeline version, at least
--- min_days and at most max_days old, nearest to best_days, the older one of two equally near. 0 or 1 row.
--- params: domain String, version String, now_ms Int64, min_days UInt16, best_days UInt16, max_days UInt16.
-WITH fromUnixTimestamp64Milli({now_ms:Int64}, 'UTC') AS now_at
-SELECT scored_at, base
+-- The records the momentum index compares with, of some companies and one pipeline version: each at least min_days and
+-- at most max_days older than the company's own now, nearest to best_days, the older one of two equally near. A company
+-- without such a record has no row.
+-- params: domains Array(String) without repetition, nows_ms Array(Int64) in their order, version String, min_days UInt16,
+-- best_days UInt16, max_days UInt16.
+WITH fromUnixTimestamp64Milli({nows_ms:Array(Int64)}[indexOf({domains:Array(String)}, domain)], 'UTC') AS now_at
+SELECT domain, scored_at, base
 FROM score_history
-WHERE domain = {domain:String} AND pipeline_version = {version:String}
-    AND scored_at >= now_at - toIntervalDay({max_days:UInt16}) AND scored_at <= now_at - toIntervalDay({min_days:UInt16})
-ORDER BY abs(dateDiff('millisecond', scored_at, now_at - toIntervalDay({best_days:UInt16}))), scored_at, written_at DESC
-LIMIT 1
+PREWHERE domain IN {domains:Array(String)} AND pipeline_version = {version:String}
+WHERE scored_at >= now_at - toIntervalDay({max_days:UInt16}) AND scored_at <= now_at - toIntervalDay({min_days:UInt16})
+ORDER BY domain, abs(dateDiff('millisecond', scored_at, now_at - toIntervalDay({best_days:UInt16}))), scored_at, written_at DESC
+LIMIT 1 BY domain
+SETTINGS max_threads = 1

@@ -5,3 +5,4 @@ FROM usage
 WHERE period = {period:Date} AND account_id = {account_id:String}
 ORDER BY updated_at DESC
 LIMIT 1
+SETTINGS max_threads = 1

@@ -4,7 +4,7 @@ CREATE OR REPLACE VIEW v1_score_history
     `domain` String COMMENT 'Canonical host name of the company: lower case, punycode, no www.',
     `scored_at` DateTime64(3, 'UTC') COMMENT 'When the run began; with the domain it identifies the record',
     `pipeline_version` LowCardinality(String) COMMENT 'Generation of the formulas; never compare scores of different versions',
-    `run_id` String COMMENT 'Run that made the record; empty for generated data',
+    `run_id` String COMMENT 'Run that made the record, as in v1_run; empty for generated data',
     `company_name` String COMMENT 'Best name found; derived from the domain when no source knew one',
     `country` LowCardinality(String) COMMENT 'Seat, ISO 3166-1 alpha-2 in upper case; empty when unknown',
     `sector` LowCardinality(String) COMMENT 'Sector the company was assigned to',
@@ -29,4 +29,4 @@ CREATE OR REPLACE VIEW v1_score_history
 AS SELECT
     domain, scored_at, pipeline_version, run_id, company_name, country, sector, geo_scope, profile, rating, composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, team_structure_completeness_pct, market_position_completeness_pct, momentum_tailwinds_completeness_pct, financial_health_completeness_pct, confidence
 FROM score_history FINAL
-COMMENT 'Every score ever made, without signals. One row per company and time of scoring.';
+COMMENT 'Every score ever made, without signals. One row per company, time of scoring and pipeline version; a condition on the domain is fast.';

@@ -1,9 +1,11 @@
--- Newest score of each company, of the newest pipeline version that scored it.
+-- Newest score of each company under the current pipeline version. Companies whose scores are all of older versions are not
+-- here, as they cannot be compared with the others. Nothing in it is sorted or grouped, so that a condition on the domain
+-- reads a few hundred rows.
 CREATE OR REPLACE VIEW v1_score_latest
 (
     `domain` String COMMENT 'Canonical host name of the company: lower case, punycode, no www.',
-    `pipeline_version` LowCardinality(String) COMMENT 'Generation of the formulas; never compare scores of different versions',
-    `scored_at` DateTime64(3, 'UTC') COMMENT 'When the run began; of rows with one key the latest counts',
+    `pipeline_version` LowCardinality(String) COMMENT 'Generation of the formulas; the current one in all rows',
+    `scored_at` DateTime64(3, 'UTC') COMMENT 'When the run began',
     `company_name` String COMMENT 'Best name found; derived from the domain when no source knew one',
     `country` LowCardinality(String) COMMENT 'Seat, ISO 3166-1 alpha-2 in upper case; empty when unknown',
     `sector` LowCardinality(String) COMMENT 'Sector the company was assigned to',
@@ -20,11 +22,10 @@ CREATE OR REPLACE VIEW v1_score_latest
     `momentum_index` Float64 COMMENT 'Direction against the record of a month before, 0 to 100; 50 is no change',
     `completeness_pct` Float64 COMMENT 'Weighted share of the signals that rest on data, 0 to 100',
     `confidence` Enum8('directional' = 1, 'low' = 2, 'medium' = 3, 'high' = 4) COMMENT 'How far the score rests on data; sorts from least to most trustworthy',
-    `run_id` String COMMENT 'Run that made the record; empty for generated data'
+    `run_id` String COMMENT 'Run that made the record, as in v1_run; empty for generated data'
 )
 AS SELECT
     domain, pipeline_version, scored_at, company_name, country, sector, geo_scope, profile, rating, composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, confidence, run_id
 FROM score_latest FINAL
-ORDER BY domain, scored_at DESC
-LIMIT 1 BY domain
-COMMENT 'Newest score of each company. One row per company.';
+WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version)
+COMMENT 'Newest score of each company under the current pipeline version. One row per company; sorted by domain, so a condition on it is fast.';

@@ -34,20 +34,17 @@ var publishLua string
 
 var publishScript = goredis.NewScript(publishLua)
 
-// Publish replaces the published snapshot. fence is the token of the leader, a
+// Publish replaces what is published. fence is the token of the leader, a
 // number that is larger for each later leader; the error is [ErrOvertaken] when a
 // later one has published.
-func Publish(ctx context.Context, rdb goredis.UniversalClient, s universe.Snapshot, fence int64) error {
-	if _, err := universe.New(s); err != nil {
+func Publish(ctx context.Context, rdb goredis.UniversalClient, t *universe.Tally, fence int64) error {
+	if _, err := universe.New(t.Snapshot()); err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
-	blob, err := universe.Encode(s)
-	if err != nil {
-		return fmt.Errorf("publish: %w", err)
-	}
+	blob := universe.Encode(t)
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	done, err := publishScript.Run(ctx, rdb, []string{redis.Universe()}, blob, fence, uuid.NewString()).Int()
+	done, err := publishScript.Run(ctx, rdb, []string{redis.Universe()}, blob, fence, uuid.NewString(), fmt.Sprintf("%d %d", t.Generation, t.Note)).Int()
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
@@ -57,19 +54,36 @@ func Publish(ctx context.Context, rdb goredis.UniversalClient, s universe.Snapsh
 	return nil
 }
 
-// Read returns the published snapshot, false when there is none.
-func Read(ctx context.Context, rdb goredis.UniversalClient) (universe.Snapshot, bool, error) {
+// Read returns what is published, nil when nothing is.
+func Read(ctx context.Context, rdb goredis.UniversalClient) (*universe.Tally, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	blob, err := rdb.HGet(ctx, redis.Universe(), "blob").Bytes()
 	if errors.Is(err, goredis.Nil) {
-		return universe.Snapshot{}, false, nil
+		return nil, nil
 	}
 	if err != nil {
-		return universe.Snapshot{}, false, fmt.Errorf("read the published universe: %w", err)
+		return nil, fmt.Errorf("read the published universe: %w", err)
 	}
-	s, err := universe.Decode(blob)
-	return s, err == nil, err
+	return universe.Decode(blob)
+}
+
+// Count returns which count is published: see [universe.Tally]. It is 0, 0 when
+// nothing is.
+func Count(ctx context.Context, rdb goredis.UniversalClient) (generation, note uint64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	text, err := rdb.HGet(ctx, redis.Universe(), "count").Result()
+	if errors.Is(err, goredis.Nil) {
+		return 0, 0, nil
+	}
+	if err == nil {
+		_, err = fmt.Sscanf(text, "%d %d", &generation, &note)
+	}
+	if err != nil {
+		return 0, 0, fmt.Errorf("read the published count: %w", err)
+	}
+	return generation, note, nil
 }
 
 // Follower keeps the newest published tables in memory. It may be used concurrently.
@@ -147,11 +161,11 @@ func (f *Follower) look(ctx context.Context) error {
 	if epoch == f.epoch {
 		return nil
 	}
-	s, found, err := Read(ctx, f.rdb)
-	if err != nil || !found {
+	tally, err := Read(ctx, f.rdb)
+	if err != nil || tally == nil {
 		return err
 	}
-	tables, err := universe.New(s)
+	tables, err := universe.New(tally.Snapshot())
 	if err != nil {
 		return err
 	}

@@ -14,12 +14,19 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-func snapshot(companies int) universe.Snapshot {
-	records := make([]scoring.Record, companies)
-	for i := range records {
-		records[i] = scoring.Record{Domain: string(rune('a'+i)) + ".com", Composite: 50, Profile: scoring.ProfileGrowth}
+// tally is one of so many companies.
+func tally(t *testing.T, companies int64) *universe.Tally {
+	t.Helper()
+	out := universe.NewTally(scoring.PipelineVersion, 1, universe.Limits{})
+	change := universe.Change{
+		Note: 1, Position: 1, Records: uint64(companies), At: time.Now(), Names: map[uint64]universe.GroupKey{1: {Sector: "software", Profile: scoring.ProfileGrowth}},
+		Steps: []universe.StepChange{{Cohort: 1, Step: 5000, Count: companies}},
 	}
-	return universe.Count(records, time.Now())
+	change.Premium[0] = companies
+	if err := out.Add(change); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }
 
 // eventually waits until a follower counts so many companies.
@@ -53,7 +60,7 @@ func TestFollowersGetWhatIsPublishedAndKeepItThroughAnOutage(t *testing.T) {
 	if early.Tables() != nil {
 		t.Fatal("there are tables before any were published")
 	}
-	if err := Publish(t.Context(), client, snapshot(3), 1); err != nil {
+	if err := Publish(t.Context(), client, tally(t, 3), 1); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, early, 3)
@@ -66,7 +73,7 @@ func TestFollowersGetWhatIsPublishedAndKeepItThroughAnOutage(t *testing.T) {
 	if early.Tables() == nil {
 		t.Error("tables are gone with Redis")
 	}
-	for err := Publish(t.Context(), client, snapshot(4), 1); err != nil; err = Publish(t.Context(), client, snapshot(4), 1) {
+	for err := Publish(t.Context(), client, tally(t, 4), 1); err != nil; err = Publish(t.Context(), client, tally(t, 4), 1) {
 		if t.Context().Err() != nil {
 			t.Fatal(err)
 		}
@@ -76,7 +83,7 @@ func TestFollowersGetWhatIsPublishedAndKeepItThroughAnOutage(t *testing.T) {
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := Publish(t.Context(), client, snapshot(5), 1); err != nil { // an emptied Redis forgets the fence too
+	if err := Publish(t.Context(), client, tally(t, 5), 1); err != nil { // an emptied Redis forgets the fence too
 		t.Fatal(err)
 	}
 	eventually(t, early, 5)
@@ -89,14 +96,14 @@ func TestLateLeaderPublishesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if err := Publish(t.Context(), client, snapshot(2), 7); err != nil {
+	if err := Publish(t.Context(), client, tally(t, 2), 7); err != nil {
 		t.Fatal(err)
 	}
-	if err := Publish(t.Context(), client, snapshot(1), 6); !errors.Is(err, ErrOvertaken) {
+	if err := Publish(t.Context(), client, tally(t, 1), 6); !errors.Is(err, ErrOvertaken) {
 		t.Fatalf("a leader of before: %v", err)
 	}
-	s, found, err := Read(t.Context(), client)
-	if err != nil || !found || len(s.Groups) != 1 || s.Groups[0].Steps[0].Count != 2 {
-		t.Errorf("published is %+v, %v, %v", s, found, err)
+	got, err := Read(t.Context(), client)
+	if err != nil || got == nil || got.Companies() != 2 {
+		t.Errorf("published is %+v, %v", got, err)
 	}
 }

@@ -1,0 +1,164 @@
+package batch
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/google/uuid"
+	goredis "github.com/redis/go-redis/v9"
+
+	"companyscore/internal/redis"
+)
+
+// Outcome is what became of a run.
+type Outcome string
+
+// The outcomes. After one that is not OK the last good result stays published.
+const (
+	OK      Outcome = "ok"
+	Partial Outcome = "partial" // done, but not all of it is of this run
+	Failed  Outcome = "failed"
+)
+
+// Run is what became of one run of a job.
+type Run struct {
+	ID        string
+	Job       string
+	Fence     int64
+	StartedAt time.Time
+	Took      time.Duration
+	// Kind is "full", "incremental" or "same", when nothing had changed; empty for
+	// jobs that do not count.
+	Kind                string
+	ReadRows, ReadBytes uint64 // by the engine meanwhile, for anybody
+	PeakMemoryBytes     uint64 // of the engine meanwhile
+	Companies           uint64
+	// Coverage is the share of all records that what is published covers, 0 to 1.
+	Coverage float64
+	Outcome  Outcome
+	Error    string
+}
+
+// finish says how the run ended.
+func (r *Run) finish(err error) {
+	r.ID = uuid.Must(uuid.NewV7()).String()
+	switch {
+	case err != nil:
+		r.Outcome, r.Error = Failed, err.Error()
+	case r.Error != "":
+		r.Outcome = Partial
+	default:
+		r.Outcome = OK
+	}
+}
+
+func (r *Run) describe() string {
+	return fmt.Sprintf("%s %s, %d companies, coverage %.4f, engine read %d rows and %d MiB, peak %d MiB",
+		r.Outcome, r.Kind, r.Companies, r.Coverage, r.ReadRows, r.ReadBytes>>20, r.PeakMemoryBytes>>20)
+}
+
+// Status is how a job did last.
+type Status struct {
+	Outcome Outcome
+	// At is when its last run ended, Good when the last one ended that was not failed;
+	// zero if there was none.
+	At, Good time.Time
+	Error    string
+}
+
+// note tells everyone what became of a run. What cannot be noted is logged: the
+// job itself is done.
+func (r *Runner) note(ctx context.Context, run Run) {
+	all, err := ReadStatus(ctx, r.cfg.Redis)
+	before := all[run.Job]
+	ended := run.StartedAt.Add(run.Took).UTC()
+	status := Status{Outcome: run.Outcome, At: ended, Good: before.Good, Error: run.Error}
+	if run.Outcome != Failed {
+		status.Good = ended
+	}
+	if err == nil {
+		var text []byte
+		if text, err = json.Marshal(status); err == nil {
+			err = r.cfg.Redis.HSet(ctx, redis.BatchStatus(), run.Job, text).Err()
+		}
+	}
+	if err != nil {
+		r.cfg.Logger.Warn("status of a batch job not noted", "job", run.Job, "err", err)
+	}
+	// A look that found nothing new is no run worth a row, unless the job has recovered.
+	if run.Kind == "same" && before.Outcome == run.Outcome {
+		return
+	}
+	if err := r.cfg.Store.WriteRuns(ctx, []Run{run}); err != nil {
+		r.cfg.Logger.Warn("run of a batch job not recorded", "job", run.Job, "err", err)
+	}
+}
+
+// ReadStatus returns how each job did last, by name. Jobs that never ran are not in it.
+func ReadStatus(ctx context.Context, rdb goredis.UniversalClient) (map[string]Status, error) {
+	fields, err := rdb.HGetAll(ctx, redis.BatchStatus()).Result()
+	if err != nil {
+		return nil, fmt.Errorf("read the status of batch jobs: %w", err)
+	}
+	all := make(map[string]Status, len(fields))
+	for job, text := range fields {
+		var s Status
+		if err := json.Unmarshal([]byte(text), &s); err != nil {
+			return nil, fmt.Errorf("read the status of batch job %s: %w", job, err)
+		}
+		all[job] = s
+	}
+	return all, nil
+}
+
+// loadEvery is how often the memory of the engine is looked at.
+const loadEvery = 200 * time.Millisecond
+
+// loadWatch follows what the engine does while a job runs.
+type loadWatch struct {
+	store  Store
+	before Load
+	peak   uint64
+	err    error
+	stop   context.CancelFunc
+	done   chan struct{}
+	ctx    context.Context
+}
+
+func watchLoad(ctx context.Context, store Store) *loadWatch {
+	w := &loadWatch{store: store, ctx: ctx, done: make(chan struct{})}
+	w.before, w.err = store.Load(ctx)
+	watching, stop := context.WithCancel(ctx)
+	w.stop, w.peak = stop, w.before.MemoryBytes
+	go func() {
+		defer close(w.done)
+		tick := time.NewTicker(loadEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-watching.Done():
+				return
+			case <-tick.C:
+			}
+			if load, err := store.Load(watching); err == nil {
+				w.peak = max(w.peak, load.MemoryBytes)
+			}
+		}
+	}()
+	return w
+}
+
+// end stops following and puts into the run what was seen. Figures that the engine
+// does not give stay 0.
+func (w *loadWatch) end(run *Run) {
+	w.stop()
+	<-w.done
+	after, err := w.store.Load(w.ctx)
+	if w.err != nil || err != nil || after.ReadRows < w.before.ReadRows {
+		return
+	}
+	run.ReadRows, run.ReadBytes = after.ReadRows-w.before.ReadRows, after.ReadBytes-w.before.ReadBytes
+	run.PeakMemoryBytes = max(w.peak, after.MemoryBytes)
+}

@@ -1,0 +1,465 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"companyscore/bench"
+	"companyscore/bench/load"
+	"companyscore/bench/report"
+	"companyscore/bench/seed"
+	"companyscore/internal/config"
+	"companyscore/internal/process"
+)
+
+func (c *cli) bench() *cobra.Command {
+	cmd := &cobra.Command{Use: "bench", Short: "Measure a running service, and compare measurements"}
+	cmd.AddCommand(c.benchSeed(), c.benchRun(), c.benchPeers(), c.benchCompare(), c.benchReport(), c.benchNullServer(), c.benchPeerServer())
+	return cmd
+}
+
+// benchFlags is what `bench run` is told beside what bench.Config holds.
+type benchFlags struct {
+	url, data     string
+	keysFile      string
+	domainsFile   string
+	domains       int
+	arrivals      string
+	slos          []string
+	pids          []string
+	jsonTo, html  string
+	quiet         bool
+	saturate      bool
+	niceIsDefault bool
+}
+
+func (c *cli) benchRun() *cobra.Command {
+	var cfg bench.Config
+	var f benchFlags
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "Send one kind of load and measure the answers",
+		Long: `Send one kind of load at a rate fixed in advance and measure how long answers take, from
+when each request was meant to be sent. Answers are told apart by what made them.
+Exits 1 when the figures may not be used (verdict other than VALID) or a promise given
+with --slo is missed. docs/bench.md explains every figure.
+
+Scenarios:
+` + scenarioList(),
+		Example: `  companyscore bench run --domains-file examples/companies.csv --rate 20000 --duration 30s --slo 'p99<2ms'
+  companyscore bench run --scenario zipf --saturate --json before.json
+  companyscore bench run --scenario null --saturate`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.niceIsDefault = !cmd.Flags().Changed("nice")
+			return c.runBench(cmd, cfg, f)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&cfg.Scenario, "scenario", "hot", "what to ask for; see above")
+	flags.StringVar(&f.url, "url", "", "address of the service, http://host:port; without it the running up of --data, else http://127.0.0.1:8080")
+	flags.StringVar(&f.data, "data", config.DefaultData, "data directory of a running up: its address, its demo key and its processes are used")
+	flags.StringArrayVar(&cfg.Keys, "key", nil, "API key; give several to have them take turns")
+	flags.StringVar(&f.keysFile, "keys-file", "", "file of API keys, one to a line, as bench seed --keys writes it")
+	flags.StringVar(&f.domainsFile, "domains-file", "", `file of companies: column "domain" of a .csv file, else one to a line; - for standard input`)
+	flags.IntVar(&f.domains, "domains", 0, "so many companies of the universe that bench seed made of --seed")
+	flags.Uint64Var(&cfg.Seed, "seed", 1, "of the universe, and of all that is drawn")
+	flags.Float64Var(&cfg.Rate, "rate", 1000, "requests a second")
+	flags.BoolVar(&f.saturate, "saturate", false, "keep all connections busy instead, for the throughput")
+	flags.StringVar(&f.arrivals, "arrivals", string(load.Constant), "constant or poisson")
+	flags.DurationVar(&cfg.Duration, "duration", 10*time.Second, "how long to measure")
+	flags.DurationVar(&cfg.Warmup, "warmup", 2*time.Second, "how long to send the same load before")
+	flags.DurationVar(&cfg.Timeout, "timeout", 10*time.Second, "how long one request may take")
+	flags.DurationVar(&cfg.Drain, "drain", 10*time.Second, "how long to wait for answers, and for runs, at the end")
+	flags.IntVar(&cfg.Connections, "connections", 64, "connections")
+	flags.IntVar(&cfg.Pipeline, "pipeline", 1, "requests under way on one connection at most")
+	flags.IntVar(&cfg.Threads, "threads", max(1, runtime.NumCPU()/4), "threads that send; each takes a core when busy")
+	flags.IntVar(&cfg.Nice, "nice", -10, "scheduling priority of these threads, if it is granted; 0 leaves it (as --saturate does)")
+	flags.Float64Var(&cfg.ColdShare, "cold-share", 0.01, "share of companies never scored, of scenario mixed")
+	flags.DurationVar(&cfg.PollEvery, "poll-every", 5*time.Second, "how often jobs are polled")
+	flags.IntVar(&cfg.BatchSize, "batch-size", 100, "companies in one call, of scenario batch")
+	flags.StringArrayVar(&f.slos, "slo", nil, `promise such as p99<2ms, max<1s or "score redis:p99<5ms"; without a class it is about the scenario's own`)
+	flags.Float64Var(&cfg.ErrorsMax, "errors-max", 0, "share of requests that may fail before --slo is missed")
+	flags.BoolVar(&cfg.FindMax, "find-max", false, "look for the highest rate that keeps --slo, beginning with --rate")
+	flags.StringArrayVar(&f.pids, "pid", nil, "process of the server to watch, NAME=PID; without it those of the running up")
+	flags.StringVar(&f.jsonTo, "json", "", "write the report as JSON to this file; - for standard output, instead of text")
+	flags.StringVar(&f.html, "html", "", "write the report as an HTML page to this file")
+	flags.BoolVar(&f.quiet, "quiet", false, "show nothing while it runs")
+	return cmd
+}
+
+func scenarioList() string {
+	var b strings.Builder
+	for _, s := range bench.Scenarios {
+		fmt.Fprintf(&b, "  %-15s %s\n", s.Name, s.About)
+	}
+	return b.String()
+}
+
+func (c *cli) runBench(cmd *cobra.Command, cfg bench.Config, f benchFlags) error {
+	if err := c.prepareBench(cmd, &cfg, &f); err != nil {
+		return err
+	}
+	if cfg.Scenario == "null" {
+		null, pid, address, err := startNull(cmd.Context(), c)
+		if err != nil {
+			return err
+		}
+		defer stopChild(cmd.Context(), null)
+		cfg.Address, cfg.PIDs = address, func() map[string]int { return map[string]int{"null": pid} }
+	}
+	if w, ok := cmd.ErrOrStderr().(*os.File); ok && isTerminal(w) && !f.quiet {
+		cfg.Live = liveView(w)
+		defer fmt.Fprint(w, "\r\033[K")
+	}
+	out, err := bench.Run(cmd.Context(), cfg)
+	if err != nil {
+		return err
+	}
+	if cfg.Live != nil {
+		fmt.Fprint(cmd.ErrOrStderr(), "\r\033[K")
+	}
+	switch f.jsonTo {
+	case "":
+	case "-":
+		if err := out.JSON(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+	default:
+		if err := report.WriteFile(f.jsonTo, out.JSON); err != nil {
+			return err
+		}
+	}
+	if f.html != "" {
+		if err := report.WriteFile(f.html, out.HTML); err != nil {
+			return err
+		}
+	}
+	if f.jsonTo != "-" {
+		if err := out.Text(cmd.OutOrStdout()); err != nil {
+			return err
+		}
+	}
+	if out.Verdict.Status != report.Valid || !out.Met() {
+		return errReported
+	}
+	return nil
+}
+
+// prepareBench turns flags into what a run needs.
+func (c *cli) prepareBench(cmd *cobra.Command, cfg *bench.Config, f *benchFlags) error {
+	var faults []error
+	cfg.Command = commandLine()
+	cfg.Arrivals = load.Arrivals(f.arrivals)
+	if f.saturate {
+		cfg.Rate = 0
+		if f.niceIsDefault {
+			cfg.Nice = 0 // nothing is late where nothing is due
+		}
+	} else if cfg.Rate <= 0 {
+		faults = append(faults, errors.New("rate: more than 0; --saturate sends as many as possible"))
+	}
+	for _, text := range f.slos {
+		slo, err := bench.ParseSLO(text)
+		faults = append(faults, err)
+		cfg.SLO = append(cfg.SLO, slo)
+	}
+	if f.keysFile != "" {
+		keys, err := readKeys(f.keysFile)
+		faults = append(faults, err)
+		cfg.Keys = append(cfg.Keys, keys...)
+	}
+	cfg.Universe = &bench.Universe{}
+	var err error
+	switch {
+	case f.domainsFile != "" && f.domains != 0:
+		faults = append(faults, errors.New("companies come from --domains-file or from --domains, not from both"))
+	case f.domains != 0:
+		names := seed.NewNames(cfg.Seed)
+		cfg.Universe, err = bench.MakeUniverse(f.domains, func(dst []byte, i int) []byte { return names.AppendDomain(dst, uint64(i)) })
+		faults = append(faults, err)
+	case f.domainsFile != "":
+		cfg.Universe, err = readUniverse(f.domainsFile, cmd.InOrStdin())
+		faults = append(faults, err)
+	}
+	if cfg.Scenario == "null" {
+		cfg.Keys = []string{"none"}
+		if cfg.Universe, err = bench.MakeUniverse(1, func(dst []byte, _ int) []byte { return append(dst, "example.com"...) }); err != nil {
+			return err
+		}
+	} else {
+		faults = append(faults, aimBench(cfg, f))
+	}
+	if err := errors.Join(append(faults, cfg.Validate())...); err != nil {
+		return &usageError{err}
+	}
+	return nil
+}
+
+// readUniverse reads companies from a file, or from standard input.
+func readUniverse(path string, stdin io.Reader) (*bench.Universe, error) {
+	raw, err := readDomains(path, stdin)
+	if err != nil {
+		return &bench.Universe{}, err
+	}
+	domains, err := canonicalDomains(raw)
+	if err != nil {
+		return &bench.Universe{}, err
+	}
+	return bench.MakeUniverse(len(domains), func(dst []byte, i int) []byte { return append(dst, domains[i]...) })
+}
+
+// aimBench finds the server: its address, a key, its processes.
+func aimBench(cfg *bench.Config, f *benchFlags) error {
+	rt, err := config.ReadRuntime(f.data)
+	running := err == nil
+	if f.url == "" {
+		f.url = "http://127.0.0.1:8080"
+		if running {
+			f.url = rt.BaseURL
+		}
+	} else {
+		running = running && strings.TrimSuffix(f.url, "/") == rt.BaseURL
+	}
+	parsed, err := url.Parse(f.url)
+	if err != nil || parsed.Scheme != "http" || parsed.Host == "" || strings.Trim(parsed.Path, "/") != "" {
+		return fmt.Errorf("url %q: write http://host:port; what is behind TLS is measured at the proxy's own back end", f.url)
+	}
+	cfg.Address = parsed.Host
+	if parsed.Port() == "" {
+		cfg.Address = net.JoinHostPort(parsed.Hostname(), "80")
+	}
+	if len(cfg.Keys) == 0 && running {
+		var d demo
+		if text, err := os.ReadFile(filepath.Join(f.data, "demo.json")); err == nil && json.Unmarshal(text, &d) == nil {
+			cfg.Keys = []string{d.LiveKey}
+		}
+	}
+	pids := make(map[string]int)
+	for _, text := range f.pids {
+		name, number, found := strings.Cut(text, "=")
+		pid := 0
+		if _, err := fmt.Sscanf(number, "%d", &pid); !found || name == "" || err != nil || pid < 1 {
+			return fmt.Errorf("pid %q: write NAME=PID", text)
+		}
+		pids[name] = pid
+	}
+	cfg.Versions = make(map[string]string)
+	switch {
+	case len(pids) > 0:
+		cfg.PIDs = func() map[string]int { return pids }
+	case running:
+		data := f.data
+		cfg.PIDs = func() map[string]int { return upProcesses(data, rt) }
+		if version := bench.ProcessVersion(rt.PID); version != "" {
+			cfg.Versions["server"] = version
+		}
+	}
+	if version := bench.ToolVersion("redis-server", "--version"); running && version != "" {
+		cfg.Versions["redis-server"] = version
+	}
+	return nil
+}
+
+// upProcesses names the processes of a running `up`.
+func upProcesses(data string, last *config.Runtime) map[string]int {
+	if rt, err := config.ReadRuntime(data); err == nil {
+		last = rt
+	}
+	pids := map[string]int{"api": last.PID}
+	for name, pid := range last.Processes {
+		pids[name] = pid
+	}
+	return pids
+}
+
+// commandLine is how the program was called, without keys.
+func commandLine() string {
+	args := slices.Clone(os.Args)
+	for i := range args {
+		if name, _, found := strings.Cut(args[i], "="); found && name == "--key" {
+			args[i] = "--key=..."
+		} else if i > 0 && args[i-1] == "--key" {
+			args[i] = "..."
+		}
+	}
+	args[0] = filepath.Base(args[0])
+	return strings.Join(args, " ")
+}
+
+// linesMaxBytes bounds a file of keys.
+const linesMaxBytes = 1 << 20
+
+func readKeys(path string) ([]string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("read keys: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, linesMaxBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read keys: %w", err)
+	}
+	var lines []string
+	for line := range strings.SplitSeq(string(text), "\n") {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	if len(lines) == 0 {
+		return nil, fmt.Errorf("read keys from %s: there are none", path)
+	}
+	return lines, nil
+}
+
+// liveView writes one line that is replaced every second.
+func liveView(w io.Writer) func(bench.Progress) {
+	return func(p bench.Progress) {
+		phase := p.Phase
+		if phase == "" {
+			if phase = "measuring"; !p.Measured {
+				phase = "warm-up"
+			}
+		}
+		total := ""
+		if p.Total > 0 {
+			total = fmt.Sprintf(" of %.0f s", p.Total.Seconds())
+		}
+		text := fmt.Sprintf("%s %.0f s%s: %s answers/s, p50 %s, p99 %s, waiting %s, failed %s", phase, p.At.Seconds(), total, report.Count(float64(p.Answered)),
+			report.Duration(float64(p.P50)/1000), report.Duration(float64(p.P99)/1000), report.Count(float64(p.Waiting)), report.Count(float64(p.Failed)))
+		names := make([]string, 0, len(p.Resident))
+		for name := range p.Resident {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		for _, name := range names {
+			text += fmt.Sprintf(", %s %s", name, report.Size(p.Resident[name]))
+		}
+		fmt.Fprintf(w, "\r\033[K%s", text)
+	}
+}
+
+func (c *cli) benchCompare() *cobra.Command {
+	var percent float64
+	cmd := &cobra.Command{
+		Use:   "compare BEFORE.json AFTER.json",
+		Short: "Compare two reports",
+		Long: `Compare the second report with the first. Exits 1 when a latency rose by more than the
+tolerance and 50 µs, when throughput fell or CPU for each answer rose by more than the
+tolerance, when more answers were unexpected, or when the two cannot be compared.`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !(percent >= 0 && percent <= 1000) {
+				return &usageError{fmt.Errorf("tolerance %g: a percentage", percent)}
+			}
+			before, err := report.Read(args[0])
+			if err != nil {
+				return err
+			}
+			after, err := report.Read(args[1])
+			if err != nil {
+				return err
+			}
+			comparison := report.Compare(before, after, percent/100)
+			if err := comparison.Text(cmd.OutOrStdout()); err != nil {
+				return err
+			}
+			if comparison.Worse() {
+				return errReported
+			}
+			return nil
+		},
+	}
+	cmd.Flags().Float64Var(&percent, "tolerance", 10, "percentage by which a figure may be worse")
+	return cmd
+}
+
+func (c *cli) benchReport() *cobra.Command {
+	var html string
+	cmd := &cobra.Command{
+		Use:   "report RUN.json",
+		Short: "Make text or an HTML page of a report",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			run, err := report.Read(args[0])
+			if err != nil {
+				return err
+			}
+			if html == "" {
+				return run.Text(cmd.OutOrStdout())
+			}
+			return report.WriteFile(html, run.HTML)
+		},
+	}
+	cmd.Flags().StringVar(&html, "html", "", "write an HTML page to this file instead of text")
+	return cmd
+}
+
+// benchNullServer is the other end of scenario null, in a process of its own.
+func (c *cli) benchNullServer() *cobra.Command {
+	return &cobra.Command{
+		Use: "null-server", Short: "Answer every request with the same bytes", Args: cobra.NoArgs, Hidden: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			null, err := load.ListenNull()
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "ready http://%s\n", null.Address)
+			return null.Serve(cmd.Context())
+		},
+	}
+}
+
+// startNull starts a null server and returns its pid and address.
+func startNull(ctx context.Context, c *cli) (*process.Process, int, string, error) {
+	return startChild(ctx, c, "bench", "null-server")
+}
+
+// startChild starts this program with other arguments, and returns once it has
+// printed where it answers.
+func startChild(ctx context.Context, c *cli, args ...string) (*process.Process, int, string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, 0, "", err
+	}
+	said := &readyLine{}
+	child, err := process.Start(ctx, process.Config{
+		Name: args[len(args)-1],
+		Command: func() *exec.Cmd {
+			cmd := exec.Command(self, args...)
+			cmd.Stdout, cmd.Stderr = said, os.Stderr
+			return cmd
+		},
+		Ready: func(context.Context) error {
+			if said.address() == "" {
+				return errors.New("it has not said where it answers")
+			}
+			return nil
+		},
+		Logger: c.logger,
+	})
+	if err != nil {
+		return nil, 0, "", err
+	}
+	return child, child.PID(), said.address(), nil
+}
+
+func stopChild(ctx context.Context, child *process.Process) {
+	ctx, cancel := shutdownContext(ctx)
+	defer cancel()
+	_ = child.Stop(ctx) // it holds nothing
+}

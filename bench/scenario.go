@@ -1,0 +1,544 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"companyscore/bench/load"
+)
+
+// Scenario is one kind of load.
+type Scenario struct {
+	Name string
+	// About says in a line what it asks for.
+	About string
+	// Headline names the classes it is about, most important first.
+	Headline []load.Key
+	// ops are the kinds of requests, and the outcomes that are provided for.
+	ops    []operation
+	source func(c *client, loop int) load.Source
+}
+
+type operation struct {
+	name     string
+	outcomes []string
+}
+
+// What answers a 200, by its Server-Timing header.
+var tiers = []string{"l1", "redis", "clickhouse", "table", "sandbox", "none", "200"}
+
+var scoreOp = operation{"score", tiers}
+
+// The kinds of requests of the scenarios that start runs.
+const (
+	opRead = iota
+	opPost
+	opPoll
+	opScored
+)
+
+// Scenarios lists what can be run.
+var Scenarios = []Scenario{
+	{
+		Name: "hot", About: "one company, whose score is in memory", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
+		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: func() int { return 0 }} },
+	},
+	{
+		Name: "zipf", About: "companies by Zipf's law (s = 1.1): few are asked for most of the time", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
+		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: c.zipf(loop)} },
+	},
+	{
+		Name: "uniform-miss", About: "every company once, in a random order: nothing is in memory", Headline: []load.Key{{Op: "score", Outcome: "clickhouse"}, {Op: "score", Outcome: "redis"}}, ops: []operation{scoreOp},
+		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: c.permuted(loop)} },
+	},
+	{
+		Name: "not-found", About: "companies that were never scored", Headline: []load.Key{{Op: "score", Outcome: "404"}}, ops: []operation{{"score", []string{"404"}}},
+		source: func(c *client, loop int) load.Source { return &unknown{client: c, random: c.random(loop)} },
+	},
+	{
+		Name: "conditional", About: "with the ETag of the answer before: nothing has changed", Headline: []load.Key{{Op: "score", Outcome: "304"}}, ops: []operation{{"score", append(slices.Clone(tiers), "304")}},
+		source: func(c *client, loop int) load.Source {
+			return &conditional{client: c, pick: c.zipf(loop), tags: make(map[int][]byte)}
+		},
+	},
+	{
+		Name: "batch", About: "many companies in one call", Headline: []load.Key{{Op: "batch", Outcome: "l1"}}, ops: []operation{{"batch", tiers}},
+		source: func(c *client, loop int) load.Source { return &batches{client: c, pick: c.zipf(loop)} },
+	},
+	{
+		Name: "history-paging", About: "the history of a company, page after page", Headline: []load.Key{{Op: "history", Outcome: "l1"}, {Op: "history", Outcome: "clickhouse"}},
+		ops:    []operation{{"history", tiers}, {"next page", tiers}},
+		source: func(c *client, loop int) load.Source { return &history{client: c, pick: c.zipf(loop)} },
+	},
+	{
+		Name: "analytics", About: "distribution, movers and cohorts in turn", Headline: []load.Key{{Op: "distribution", Outcome: "table"}, {Op: "movers", Outcome: "table"}, {Op: "cohort", Outcome: "l1"}},
+		ops:    []operation{{"distribution", tiers}, {"movers", tiers}, {"cohort", tiers}},
+		source: func(c *client, loop int) load.Source { return &analytics{client: c, pick: c.zipf(loop)} },
+	},
+	{
+		Name: "cold-start", About: "companies never scored: a run is started, polled and read", Headline: []load.Key{{Op: "post", Outcome: "202"}},
+		ops:    coldOps,
+		source: func(c *client, loop int) load.Source { return newCold(c, loop, 1) },
+	},
+	{
+		Name: "mixed", About: "zipf, and a share of companies never scored", Headline: []load.Key{{Op: "score", Outcome: "l1"}},
+		ops:    coldOps,
+		source: func(c *client, loop int) load.Source { return newCold(c, loop, c.cfg.ColdShare) },
+	},
+	{
+		Name: "resident", About: "asks for all companies in batches, then for one at random", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
+		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: c.uniform(loop)} },
+	},
+	{
+		Name: "null", About: "a server that does nothing, which it starts itself: the most the generator can reach", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
+		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: func() int { return 0 }} },
+	},
+}
+
+var coldOps = []operation{
+	opRead: scoreOp, opPost: {"post", append(slices.Clone(tiers), "202")}, opPoll: {"poll", tiers}, opScored: {"score after job", tiers},
+}
+
+// FindScenario returns a scenario by its name.
+func FindScenario(name string) (*Scenario, error) {
+	var names []string
+	for i := range Scenarios {
+		if Scenarios[i].Name == name {
+			return &Scenarios[i], nil
+		}
+		names = append(names, Scenarios[i].Name)
+	}
+	return nil, fmt.Errorf("unknown scenario %q: use one of %v", name, names)
+}
+
+func (s *Scenario) opNames() []string {
+	names := make([]string, len(s.ops))
+	for i, op := range s.ops {
+		names[i] = op.name
+	}
+	return names
+}
+
+// expects reports whether a class is one the scenario provides for.
+func (s *Scenario) expects(k load.Key) bool {
+	return slices.ContainsFunc(s.ops, func(op operation) bool { return op.name == k.Op && slices.Contains(op.outcomes, k.Outcome) })
+}
+
+// client writes requests. All loops share it; nothing in it changes, except what jobs guards.
+type client struct {
+	cfg      *Config
+	universe *Universe
+	tails    [][]byte // what follows the target of a request, for each key
+	runID    string   // makes names that were never scored
+	jobs     *jobs
+}
+
+func newClient(cfg *Config, universe *Universe) *client {
+	c := &client{cfg: cfg, universe: universe, runID: strconv.FormatInt(time.Now().UnixMilli(), 36), jobs: &jobs{toScore: load.NewHistogram()}}
+	for _, key := range cfg.Keys {
+		c.tails = append(c.tails, fmt.Appendf(nil, " HTTP/1.1\r\nHost: %s\r\nX-API-Key: %s\r\n", cfg.Address, key))
+	}
+	return c
+}
+
+func (c *client) random(loop int) *rand.Rand {
+	return rand.New(rand.NewPCG(c.cfg.Seed, 1+uint64(loop)))
+}
+
+// zipf draws companies by Zipf's law.
+func (c *client) zipf(loop int) func() int {
+	z := rand.NewZipf(c.random(loop), 1.1, 1, uint64(c.universe.Len()-1))
+	return func() int { return int(z.Uint64()) }
+}
+
+func (c *client) uniform(loop int) func() int {
+	random, n := c.random(loop), c.universe.Len()
+	return func() int { return random.IntN(n) }
+}
+
+// permuted goes through all companies in an order that looks random. Loops share
+// them out among themselves.
+func (c *client) permuted(loop int) func() int {
+	n, loops := c.universe.Len(), max(c.cfg.Threads, 1)
+	random := rand.New(rand.NewPCG(c.cfg.Seed, 0)) // the same for all loops
+	order := make([]uint32, n)
+	for i := range order {
+		order[i] = uint32(i)
+	}
+	random.Shuffle(n, func(i, j int) { order[i], order[j] = order[j], order[i] })
+	at := loop % n
+	return func() int {
+		i := int(order[at])
+		at = (at + loops) % n
+		return i
+	}
+}
+
+// turn counts requests, so that keys take turns.
+type turn struct{ n int }
+
+// tail is what follows the target of the next request.
+func (t *turn) tail(c *client) []byte {
+	t.n++
+	return c.tails[t.key(c)]
+}
+
+// key is the number of the key of the last request.
+func (t *turn) key(c *client) int { return t.n % len(c.tails) }
+
+const endOfHead = "\r\n"
+
+// get appends a request for a path made of the parts.
+func (t *turn) get(c *client, dst []byte, before string, domain []byte, after string) []byte {
+	return get(dst, before, domain, after, t.tail(c))
+}
+
+func get(dst []byte, before string, domain []byte, after string, tail []byte) []byte {
+	dst = append(dst, "GET "...)
+	dst = append(dst, before...)
+	dst = append(dst, domain...)
+	dst = append(dst, after...)
+	dst = append(dst, tail...)
+	return append(dst, endOfHead...)
+}
+
+// post appends a request with a body.
+func (t *turn) post(c *client, dst []byte, path string, body []byte) []byte {
+	dst = append(dst, "POST "...)
+	dst = append(dst, path...)
+	dst = append(dst, t.tail(c)...)
+	dst = append(dst, "Content-Type: application/json\r\nContent-Length: "...)
+	dst = strconv.AppendInt(dst, int64(len(body)), 10)
+	dst = append(dst, "\r\n\r\n"...)
+	return append(dst, body...)
+}
+
+// single is the part of a source whose requests do not follow from others.
+type single struct{ turn }
+
+func (single) Answered(load.Request, load.Answer) (time.Duration, bool) { return 0, false }
+func (single) Resume(dst []byte, r load.Request) ([]byte, load.Request) { return dst, r }
+
+// reads asks for scores.
+type reads struct {
+	single
+	client *client
+	pick   func() int
+}
+
+func (s *reads) Next(dst []byte) ([]byte, load.Request, bool) {
+	return s.get(s.client, dst, "/v1/score/", s.client.universe.Domain(s.pick()), ""), load.Request{}, true
+}
+
+// unknownNames is how many companies that were never scored are asked for.
+const unknownNames = 10_000
+
+// unknown asks for companies that were never scored.
+type unknown struct {
+	single
+	client *client
+	random *rand.Rand
+	name   []byte
+}
+
+func (s *unknown) Next(dst []byte) ([]byte, load.Request, bool) {
+	s.name = append(s.name[:0], "never-scored-"...)
+	s.name = strconv.AppendInt(s.name, int64(s.random.IntN(unknownNames)), 10)
+	s.name = append(s.name, ".com"...)
+	return s.get(s.client, dst, "/v1/score/", s.name, ""), load.Request{}, true
+}
+
+// conditional asks for scores it has, naming what it has.
+type conditional struct {
+	turn
+	client *client
+	pick   func() int
+	tags   map[int][]byte
+}
+
+func (s *conditional) Next(dst []byte) ([]byte, load.Request, bool) {
+	i := s.pick()
+	tag, ok := s.tags[i]
+	dst = s.get(s.client, dst, "/v1/score/", s.client.universe.Domain(i), "")
+	if ok {
+		dst = append(dst[:len(dst)-len(endOfHead)], "If-None-Match: "...)
+		dst = append(dst, tag...)
+		dst = append(dst, "\r\n\r\n"...)
+	}
+	return dst, load.Request{Watch: true, Slot: uint64(i)}, true
+}
+
+func (s *conditional) Answered(r load.Request, a load.Answer) (time.Duration, bool) {
+	if a.Status == 200 && len(a.ETag) > 0 {
+		s.tags[int(r.Slot)] = append(s.tags[int(r.Slot)][:0], a.ETag...)
+	}
+	return 0, false
+}
+
+func (*conditional) Resume(dst []byte, r load.Request) ([]byte, load.Request) { return dst, r }
+
+// batches asks for many scores at once.
+type batches struct {
+	single
+	client *client
+	pick   func() int
+	body   []byte
+}
+
+func (s *batches) Next(dst []byte) ([]byte, load.Request, bool) {
+	s.body = batchBody(s.body[:0], s.client.cfg.BatchSize, func(int) []byte { return s.client.universe.Domain(s.pick()) })
+	return s.post(s.client, dst, "/v1/scores/batch", s.body), load.Request{}, true
+}
+
+func batchBody(dst []byte, n int, domain func(i int) []byte) []byte {
+	dst = append(dst, `{"domains":[`...)
+	for i := range n {
+		if i > 0 {
+			dst = append(dst, ',')
+		}
+		dst = append(dst, '"')
+		dst = append(dst, domain(i)...) // canonical names need no escapes
+		dst = append(dst, '"')
+	}
+	return append(dst, "]}"...)
+}
+
+// history reads pages until there are no more.
+type history struct {
+	turn
+	client *client
+	pick   func() int
+	next   slots[page]
+}
+
+type page struct {
+	company int
+	cursor  []byte
+}
+
+const historyLimit = "/history?limit=50"
+
+func (s *history) Next(dst []byte) ([]byte, load.Request, bool) {
+	slot := s.next.take()
+	s.next.at(slot).company = s.pick()
+	return s.get(s.client, dst, "/v1/score/", s.client.universe.Domain(s.next.at(slot).company), historyLimit), load.Request{Op: 0, Watch: true, Slot: slot}, true
+}
+
+func (s *history) Answered(r load.Request, a load.Answer) (time.Duration, bool) {
+	cursor := field(a.Body, "next_cursor")
+	if a.Status != 200 || len(cursor) == 0 {
+		s.next.give(r.Slot)
+		return 0, false
+	}
+	p := s.next.at(r.Slot)
+	p.cursor = append(p.cursor[:0], cursor...)
+	return 0, true
+}
+
+func (s *history) Resume(dst []byte, r load.Request) ([]byte, load.Request) {
+	p := s.next.at(r.Slot)
+	r.Op = 1
+	return s.get(s.client, dst, "/v1/score/", s.client.universe.Domain(p.company), historyLimit+"&cursor="+string(p.cursor)), r
+}
+
+// analytics asks for what is known of all companies, and of a company's peers.
+type analytics struct {
+	single
+	client *client
+	pick   func() int
+	count  int
+}
+
+var windows = []string{"7d", "30d", "90d"}
+
+func (s *analytics) Next(dst []byte) ([]byte, load.Request, bool) {
+	s.count++
+	switch s.count % 3 {
+	case 0:
+		return s.get(s.client, dst, "/v1/distribution", nil, ""), load.Request{Op: 0}, true
+	case 1:
+		return s.get(s.client, dst, "/v1/movers?window=", nil, windows[s.count/3%3]), load.Request{Op: 1}, true
+	}
+	return s.get(s.client, dst, "/v1/company/", s.client.universe.Domain(s.pick()), "/cohort"), load.Request{Op: 2}, true
+}
+
+// fill asks for all companies, once, in batches.
+type fill struct {
+	turn
+	client *client
+	at     int
+	step   int // companies of all loops in one round
+	body   []byte
+	found  *counter
+}
+
+// fillBatch is how many companies a call of fill asks for.
+const fillBatch = 1000
+
+func (s *fill) Next(dst []byte) ([]byte, load.Request, bool) {
+	n := min(fillBatch, s.client.universe.Len()-s.at)
+	if n <= 0 {
+		return dst, load.Request{}, false
+	}
+	s.body = batchBody(s.body[:0], n, func(i int) []byte { return s.client.universe.Domain(s.at + i) })
+	s.at += s.step
+	return s.post(s.client, dst, "/v1/scores/batch", s.body), load.Request{Watch: true}, true
+}
+
+func (s *fill) Answered(_ load.Request, a load.Answer) (time.Duration, bool) {
+	if a.Status == 200 {
+		s.found.add(int64(bytes.Count(a.Body, []byte(`"status":200`))))
+	}
+	return 0, false
+}
+
+func (*fill) Resume(dst []byte, r load.Request) ([]byte, load.Request) { return dst, r }
+
+type counter struct {
+	mu sync.Mutex
+	n  int64
+}
+
+func (c *counter) add(n int64) {
+	c.mu.Lock()
+	c.n += n
+	c.mu.Unlock()
+}
+
+// jobs counts the runs that were started, for all loops.
+type jobs struct {
+	mu                        sync.Mutex
+	started, complete, failed int64
+	serial                    int64
+	toScore                   *hdrhistogram.Histogram
+}
+
+// pollMax is how long a job is polled.
+const pollMax = 180 * time.Second
+
+// cold reads, and starts, polls and reads runs now and then.
+type cold struct {
+	turn
+	client *client
+	share  float64
+	random *rand.Rand
+	pick   func() int
+	runs   slots[coldRun]
+	body   []byte
+}
+
+type coldRun struct {
+	key    int // jobs are polled by who started them
+	domain []byte
+	job    []byte
+	began  time.Time
+}
+
+func newCold(c *client, loop int, share float64) *cold {
+	s := &cold{client: c, share: share, random: rand.New(rand.NewPCG(c.cfg.Seed, uint64(1000+loop))), pick: func() int { return 0 }}
+	if c.universe.Len() > 0 {
+		s.pick = c.zipf(loop)
+	}
+	return s
+}
+
+func (s *cold) Next(dst []byte) ([]byte, load.Request, bool) {
+	if s.share < 1 && s.random.Float64() >= s.share {
+		return s.get(s.client, dst, "/v1/score/", s.client.universe.Domain(s.pick()), ""), load.Request{Op: opRead}, true
+	}
+	slot := s.runs.take()
+	run := s.runs.at(slot)
+	run.began = time.Now()
+	s.client.jobs.mu.Lock()
+	s.client.jobs.serial++
+	serial := s.client.jobs.serial
+	s.client.jobs.mu.Unlock()
+	run.domain = fmt.Appendf(run.domain[:0], "cold-%s-%d.com", s.client.runID, serial)
+	s.body = fmt.Appendf(s.body[:0], `{"domain":%q}`, run.domain)
+	dst = s.post(s.client, dst, "/v1/score", s.body)
+	run.key = s.key(s.client)
+	return dst, load.Request{Op: opPost, Watch: true, Slot: slot}, true
+}
+
+func (s *cold) Answered(r load.Request, a load.Answer) (time.Duration, bool) {
+	run, jobs := s.runs.at(r.Slot), s.client.jobs
+	switch {
+	case r.Op == opPost && a.Status == 202:
+		run.job = append(run.job[:0], field(a.Body, "job_id")...)
+		jobs.mu.Lock()
+		jobs.started++
+		jobs.mu.Unlock()
+		return s.client.cfg.PollEvery, true
+	case r.Op == opPoll && a.Status == 200:
+		switch string(field(a.Body, "status")) {
+		case "pending":
+			if time.Since(run.began) < pollMax {
+				return s.client.cfg.PollEvery, true
+			}
+		case "complete":
+			jobs.mu.Lock()
+			jobs.complete++
+			_ = jobs.toScore.RecordValue(min(int64(time.Since(run.began)), jobs.toScore.HighestTrackableValue()))
+			jobs.mu.Unlock()
+			run.job = run.job[:0]
+			return 0, true
+		case "failed":
+			jobs.mu.Lock()
+			jobs.failed++
+			jobs.mu.Unlock()
+		}
+	}
+	s.runs.give(r.Slot)
+	return 0, false
+}
+
+func (s *cold) Resume(dst []byte, r load.Request) ([]byte, load.Request) {
+	run := s.runs.at(r.Slot)
+	tail := s.client.tails[run.key]
+	if len(run.job) == 0 {
+		r.Op = opScored
+		return get(dst, "/v1/score/", run.domain, "", tail), r
+	}
+	r.Op = opPoll
+	return get(dst, "/v1/jobs/", run.job, "", tail), r
+}
+
+// field returns a text of a JSON object that has no escapes, nil if there is none.
+func field(body []byte, name string) []byte {
+	_, rest, found := bytes.Cut(body, append(append([]byte{'"'}, name...), `":"`...))
+	if !found {
+		return nil
+	}
+	text, _, found := bytes.Cut(rest, []byte{'"'})
+	if !found || bytes.IndexByte(text, '\\') >= 0 {
+		return nil
+	}
+	return text
+}
+
+// slots hold what is known of requests that others follow from. Slots are used again.
+type slots[T any] struct {
+	all  []*T
+	free []uint64
+}
+
+func (s *slots[T]) take() uint64 {
+	if n := len(s.free); n > 0 {
+		slot := s.free[n-1]
+		s.free = s.free[:n-1]
+		return slot
+	}
+	s.all = append(s.all, new(T))
+	return uint64(len(s.all) - 1)
+}
+
+func (s *slots[T]) at(slot uint64) *T { return s.all[slot] }
+
+func (s *slots[T]) give(slot uint64) { s.free = append(s.free, slot) }

@@ -1,0 +1,301 @@
+package clickhouse_test
+
+import (
+	"encoding/csv"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"companyscore/clickhouse"
+	"companyscore/internal/testenv"
+	"companyscore/scoring"
+)
+
+// knownCompany is a company of the universe that worked queries are asked about.
+type knownCompany struct {
+	domain, name, sector, geo, country string
+	profile                            scoring.Profile
+	premium, completeness, momentum    float64
+	confidence                         scoring.Band
+	buckets                            scoring.BucketScores
+	composites                         map[int]float64 // by days before now
+	raws                               map[string]float64
+}
+
+var knownCompanies = []knownCompany{
+	{"example.com", "Example", "software", "europe", "DE", scoring.ProfileGrowth, 2, 70, 62, scoring.BandMedium,
+		scoring.BucketScores{TeamStructure: 60, MarketPosition: 50, MomentumTailwinds: 62, FinancialHealth: 40}, map[int]float64{1: 55, 35: 48, 70: 47.5, 100: 44}, map[string]float64{"open_roles": 12, "traffic_rank": 90000}},
+	{"alpha.com", "Alpha", "software", "europe", "DE", scoring.ProfileGrowth, 0, 90, 50, scoring.BandHigh,
+		scoring.BucketScores{TeamStructure: 40, MarketPosition: 40, MomentumTailwinds: 50, FinancialHealth: 50}, map[int]float64{2: 45, 40: 52, 99: 50}, map[string]float64{"open_roles": 100}},
+	{"beta.com", "Beta", "software", "europe", "FR", scoring.ProfileGrowth, 6, 88, 70, scoring.BandHigh,
+		scoring.BucketScores{TeamStructure: 70, MarketPosition: 60, MomentumTailwinds: 70, FinancialHealth: 60}, map[int]float64{3: 70, 20: 69, 95: 60}, map[string]float64{"open_roles": 250}},
+	{"gamma.com", "Gamma", "software", "europe", "FR", scoring.ProfileGrowth, 0, 30, 60, scoring.BandDirectional,
+		scoring.BucketScores{TeamStructure: 55, MarketPosition: 55, MomentumTailwinds: 60, FinancialHealth: 50}, map[int]float64{4: 55}, nil},
+	{"delta.com", "Delta", "software", "global", "US", scoring.ProfileEstablished, 11.5, 95, 55, scoring.BandHigh,
+		scoring.BucketScores{TeamStructure: 80, MarketPosition: 85, MomentumTailwinds: 55, FinancialHealth: 80}, map[int]float64{5: 86.5, 45: 86.5}, map[string]float64{"open_roles": 700}},
+	{"bank.com", "Bank", "financial_services", "north_america", "US", scoring.ProfileEstablished, 8, 80, 48, scoring.BandMedium,
+		scoring.BucketScores{TeamStructure: 60, MarketPosition: 60, MomentumTailwinds: 48, FinancialHealth: 65}, map[int]float64{6: 66, 50: 72, 120: 80}, nil},
+	{"trust.com", "Trust", "financial_services", "north_america", "US", scoring.ProfileEstablished, 0, 50, 40, scoring.BandLow,
+		scoring.BucketScores{TeamStructure: 30, MarketPosition: 30, MomentumTailwinds: 40, FinancialHealth: 30}, map[int]float64{33: 31, 70: 36}, nil},
+	{"shop.com", "Shop", "ecommerce_retail", "unknown", "", scoring.ProfileUnclassified, 0, 45, 50, scoring.BandLow,
+		scoring.BucketScores{TeamStructure: 50, MarketPosition: 50, MomentumTailwinds: 50, FinancialHealth: 50}, map[int]float64{7: 50}, nil},
+}
+
+// known fills a database and returns it with the instant that its records count
+// from. Some records are there twice, and some under another version, of which
+// no public view but the history may show anything.
+func known(t *testing.T) (server *testenv.ClickHouseServer, db *clickhouse.DB, now time.Time) {
+	t.Helper()
+	server = testenv.StartClickHouse(t)
+	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: server.URL("companyscore")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	now = time.Now().UTC().Truncate(time.Second)
+	var records, outdated []scoring.Record
+	for _, c := range knownCompanies {
+		for days, composite := range c.composites {
+			in := scoring.Input{Domain: c.domain, RunID: fmt.Sprintf("%s %d", c.domain, days), Now: now.AddDate(0, 0, -days)}
+			for signal, raw := range c.raws {
+				in.Observations = append(in.Observations, scoring.Observation{Signal: signal, State: scoring.StateOK, Raw: raw, Source: "facts"})
+			}
+			in.Observations = append(in.Observations, scoring.Observation{Signal: "news_volume_90d", State: scoring.StateMissing, Source: "gdelt", Reason: scoring.ReasonSourceTimeout})
+			rec, err := scoring.Score(in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rec.CompanyName, rec.Sector, rec.GeoScope, rec.Country, rec.Profile = c.name, c.sector, c.geo, c.country, c.profile
+			rec.Composite, rec.Rating, rec.ScalePremium, rec.Base = composite, scoring.RatingOf(composite), c.premium, composite-c.premium
+			rec.CompletenessPct, rec.Confidence, rec.MomentumIndex, rec.Buckets = c.completeness, c.confidence, c.momentum, c.buckets
+			old := rec
+			old.PipelineVersion, old.Composite, old.ScoredAt = "v0", 1, rec.ScoredAt.AddDate(0, 0, -200)
+			records, outdated = append(records, rec), append(outdated, old)
+		}
+	}
+	if err := db.PutRecords(t.Context(), outdated); err != nil {
+		t.Fatal(err)
+	}
+	// What was written an hour before the records and is replaced by them, whether or not parts have been merged.
+	if err := db.Conn().Exec(t.Context(), `INSERT INTO score_history SELECT * REPLACE ('v1' AS pipeline_version, scored_at + INTERVAL 200 DAY AS scored_at,
+		99 AS composite, 'SVC-1+' AS rating, written_at - INTERVAL 1 HOUR AS written_at) FROM score_history`); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.PutRecords(t.Context(), records); err != nil {
+		t.Fatal(err)
+	}
+	at := func(days int, more time.Duration) int64 { return now.AddDate(0, 0, -days).Add(more).UnixMilli() }
+	for _, statement := range []string{
+		fmt.Sprintf(`INSERT INTO run_log (created_at, id, domain, state, origin, started_at, finished_at, scored_at, attempts, error, revision) VALUES
+			(%[1]d, 'r1', 'example.com', 'running', 'api', %[1]d, 0, 0, 1, '', 1), (%[1]d, 'r1', 'example.com', 'succeeded', 'api', %[1]d, %[2]d, %[1]d, 1, '', 2),
+			(%[1]d, 'r2', 'alpha.com', 'succeeded', 'api', %[1]d, %[3]d, %[1]d, 2, '', 2), (%[1]d, 'r3', 'beta.com', 'failed', 'operator', %[1]d, %[3]d, 0, 4, 'worker lost in attempt 4', 9),
+			(%[1]d, 'r4', 'gamma.com', 'queued', 'api', 0, 0, 0, 0, '', 1)`, at(1, 0), at(1, 30*time.Second), at(1, 45*time.Second)),
+		fmt.Sprintf(`INSERT INTO batch_run (started_at, job, id, fence, took_ms, kind, read_rows, read_bytes, peak_memory_bytes, companies, coverage, outcome, error) VALUES
+			(%d, 'rank', 'b1', 1, 900, 'full', 10, 1000, 5, 8, 1, 'ok', ''), (%d, 'rank', 'b2', 2, 100, 'same', 1, 10, 5, 8, 1, 'ok', ''), (%d, 'cohorts', 'b3', 2, 7, '', 0, 0, 0, 0, 0, 'failed', 'store is gone')`,
+			at(1, 0), at(0, -time.Minute), at(0, -time.Minute)),
+		fmt.Sprintf(`INSERT INTO usage (period, account_id, tier, cached_calls, cold_calls, updated_at) VALUES
+			(toStartOfMonth(toDateTime(%[1]d)), 'a', 'starter', 10, 1, %[3]d), (toStartOfMonth(toDateTime(%[1]d)), 'a', 'growth', 25, 3, %[2]d), (toStartOfMonth(toDateTime(%[1]d)), 'b', 'free', 5, 0, %[2]d)`,
+			now.Unix(), now.UnixMilli(), now.UnixMilli()-1),
+	} {
+		if err := db.Conn().Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return server, db, now
+}
+
+// asAnalyst sends a statement as the analyst and returns status and answer.
+func asAnalyst(t *testing.T, server *testenv.ClickHouseServer, query, format string) (int, string) {
+	t.Helper()
+	u, err := url.Parse(server.AnalystURL("companyscore"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	u.Path, u.RawQuery = "/", url.Values{"database": {"companyscore"}, "default_format": {format}}.Encode()
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, u.String(), strings.NewReader(query))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res.StatusCode, string(text)
+}
+
+var workedQuery = regexp.MustCompile(`(?s)^-- [A-Z][^\n]*\?\n(?:-- [^\n]*\n)*-- Columns: (.*?)\n((?:SELECT|WITH) .*)$`)
+
+// TestWorkedQueriesAnswerAsKnown runs every query of docs/sql as the analyst, on
+// companies few enough to check the answers by hand.
+func TestWorkedQueriesAnswerAsKnown(t *testing.T) {
+	t.Parallel()
+	server, _, now := known(t)
+	files, err := filepath.Glob("../docs/sql/*.sql")
+	if err != nil || len(files) < 25 {
+		t.Fatalf("%d worked queries, %v; want 25 at least", len(files), err)
+	}
+	var labels []string
+	for days := 0; days <= 400; days++ { // times are told as days before now
+		labels = append(labels, now.AddDate(0, 0, -days).Format("2006-01-02 15:04:05.000"), fmt.Sprintf("%dd", days))
+	}
+	relative := strings.NewReplacer(labels...)
+	// By day and month the answers depend on the calendar.
+	byDay, byMonth := map[string]int{}, map[string]int{}
+	var days, months []string
+	for _, c := range knownCompanies {
+		first := 0
+		for d := range c.composites {
+			first = max(first, d)
+			if d < 14 {
+				byDay[now.AddDate(0, 0, -d).Format("2006-01-02")]++
+			}
+		}
+		byMonth[now.AddDate(0, 0, -first-200).Format("2006-01")+"-01"]++
+	}
+	for d := range 14 {
+		if day := now.AddDate(0, 0, -d).Format("2006-01-02"); byDay[day] > 0 {
+			days = append(days, fmt.Sprintf("%s\t%d\t%d\n", day, byDay[day], byDay[day]))
+		}
+	}
+	first := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+	for m := 11; m >= 0; m-- {
+		if month := first.AddDate(0, -m, 0).Format("2006-01-02"); byMonth[month] > 0 {
+			months = append(months, fmt.Sprintf("%s\t%d\n", month, byMonth[month]))
+		}
+	}
+	calendar := map[string]string{
+		"scores-per-day": strings.Join(days, ""),
+		"new-companies":  strings.Join(months, ""),
+		"usage-by-day":   now.Format("2006-01-02") + "\t2\t30\t3\n",
+	}
+	var answers strings.Builder
+	for _, path := range files {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := workedQuery.FindStringSubmatch(string(text))
+		if m == nil {
+			t.Errorf("%s: begin with the question, what the answer shows and the columns, then the query", path)
+			continue
+		}
+		status, answer := asAnalyst(t, server, m[2], "TSVWithNames")
+		if status != http.StatusOK {
+			t.Errorf("%s: %s", path, answer)
+			continue
+		}
+		columns, rows, _ := strings.Cut(answer, "\n")
+		if want := strings.Join(strings.Split(strings.ReplaceAll(m[1], "\n-- ", " "), ", "), "\t"); columns != want {
+			t.Errorf("%s: columns %q, promised are %q", path, columns, want)
+		}
+		name := strings.TrimSuffix(filepath.Base(path), ".sql")
+		if want, ok := calendar[name[3:]]; ok {
+			if rows != want {
+				t.Errorf("%s: got\n%swant\n%s", path, rows, want)
+			}
+			continue
+		}
+		if rows == "" {
+			t.Errorf("%s: the answer is empty and so proves nothing", path)
+		}
+		fmt.Fprintf(&answers, "== %s\n%s\n", name, relative.Replace(rows))
+	}
+	golden(t, "worked_queries.golden", answers.String())
+}
+
+// TestTheDashboardAnswers runs every query of the Grafana dashboard as the analyst.
+func TestTheDashboardAnswers(t *testing.T) {
+	t.Parallel()
+	server, _, _ := known(t)
+	text, err := os.ReadFile("../deploy/grafana/companyscore.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var dashboard struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ RawSQL string }
+		}
+	}
+	if err := json.Unmarshal(text, &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	if len(dashboard.Panels) < 10 {
+		t.Fatalf("%d panels", len(dashboard.Panels))
+	}
+	for _, panel := range dashboard.Panels {
+		for _, target := range panel.Targets {
+			query := strings.ReplaceAll(target.RawSQL, "${domain:sqlstring}", "'example.com'")
+			if strings.Contains(query, "$") || !strings.Contains(query, " v1_") {
+				t.Errorf("%s: asks for something else than the public views, or uses a variable that the test does not know: %s", panel.Title, query)
+			}
+			if status, answer := asAnalyst(t, server, query, "TSV"); status != http.StatusOK || strings.TrimSpace(answer) == "" {
+				t.Errorf("%s: status %d, answer %q", panel.Title, status, answer)
+			}
+		}
+		if len(panel.Targets) == 0 {
+			t.Errorf("%s asks for nothing", panel.Title)
+		}
+	}
+}
+
+// TestExportsAreWholeFiles holds the formats in which data leaves.
+func TestExportsAreWholeFiles(t *testing.T) {
+	t.Parallel()
+	server, _, _ := known(t)
+	query := "SELECT * FROM v1_score_latest ORDER BY domain"
+	status, file := asAnalyst(t, server, query, "Parquet")
+	if status != http.StatusOK || !strings.HasPrefix(file, "PAR1") || !strings.HasSuffix(file, "PAR1") {
+		t.Fatalf("Parquet: status %d, %d bytes", status, len(file))
+	}
+	parquetFile, err := parquet.OpenFile(strings.NewReader(file), int64(len(file)))
+	if err != nil || parquetFile.NumRows() != int64(len(knownCompanies)) {
+		t.Errorf("Parquet: %v, want %d rows", err, len(knownCompanies))
+	}
+	status, file = asAnalyst(t, server, query, "CSVWithNames")
+	lines, err := csv.NewReader(strings.NewReader(file)).ReadAll()
+	if err != nil || status != http.StatusOK || len(lines) != len(knownCompanies)+1 || lines[0][0] != "domain" || lines[1][0] != "alpha.com" {
+		t.Errorf("CSV: status %d, %v: %v", status, err, lines)
+	}
+}
+
+// TestPublicViewsReadLittleForOneDomain holds that a condition on the domain
+// reaches the sort key.
+func TestPublicViewsReadLittleForOneDomain(t *testing.T) {
+	t.Parallel()
+	_, db, _ := known(t)
+	for _, view := range []string{"v1_score_latest", "v1_score_history", "v1_signal", "v1_mover"} {
+		plan := strings.Join(column(t, db, "EXPLAIN indexes = 1 SELECT * FROM "+view+" WHERE domain = 'example.com'"), "\n")
+		if !strings.Contains(plan, "(domain in ['example.com', 'example.com'])") {
+			t.Errorf("%s does not look up a domain:\n%s", view, plan)
+		}
+	}
+}
+
+// TestTheCurrentVersionIsKnownToSQL holds the newest migration of a version against
+// the formulas.
+func TestTheCurrentVersionIsKnownToSQL(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	if got := column(t, db, "SELECT pipeline_version FROM v1_freshness WHERE is_current"); len(got) != 1 || got[0] != scoring.PipelineVersion {
+		t.Errorf("SQL takes %q for current, the program makes records of %s: add a migration that inserts it into pipeline_version", got, scoring.PipelineVersion)
+	}
+}

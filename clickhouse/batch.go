@@ -1,0 +1,65 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"companyscore/batch"
+	"companyscore/sql"
+)
+
+var (
+	engineLoad     = sql.Query("engine_load")
+	batchRunInsert = sql.Query("batch_run_insert")
+)
+
+// Compact is that of the database.
+func (u *Universe) Compact(ctx context.Context) error { return u.db.Compact(ctx) }
+
+// Load returns what the engine has read since its start, for anybody, and the
+// memory it has in use.
+func (u *Universe) Load(ctx context.Context) (batch.Load, error) {
+	var row struct {
+		ReadRows    uint64 `ch:"read_rows"`
+		ReadBytes   uint64 `ch:"read_bytes"`
+		MemoryBytes uint64 `ch:"memory_bytes"`
+	}
+	if _, err := u.db.first(ctx, &row, engineLoad); err != nil {
+		return batch.Load{}, fmt.Errorf("load of the engine: %w", err)
+	}
+	return batch.Load{ReadRows: row.ReadRows, ReadBytes: row.ReadBytes, MemoryBytes: row.MemoryBytes}, nil
+}
+
+// batchRunRow is a row of batch_run.
+type batchRunRow struct {
+	StartedAt       time.Time `ch:"started_at"`
+	Job             string    `ch:"job"`
+	ID              string    `ch:"id"`
+	Fence           uint64    `ch:"fence"`
+	TookMs          uint64    `ch:"took_ms"`
+	Kind            string    `ch:"kind"`
+	ReadRows        uint64    `ch:"read_rows"`
+	ReadBytes       uint64    `ch:"read_bytes"`
+	PeakMemoryBytes uint64    `ch:"peak_memory_bytes"`
+	Companies       uint64    `ch:"companies"`
+	Coverage        float64   `ch:"coverage"`
+	Outcome         string    `ch:"outcome"`
+	Error           string    `ch:"error"`
+}
+
+// WriteRuns stores what became of runs of batch jobs.
+func (u *Universe) WriteRuns(ctx context.Context, runs []batch.Run) error {
+	rows := make([]*batchRunRow, len(runs))
+	for i, r := range runs {
+		rows[i] = &batchRunRow{
+			StartedAt: r.StartedAt.UTC(), Job: r.Job, ID: r.ID, Fence: uint64(r.Fence), TookMs: uint64(r.Took.Milliseconds()), Kind: r.Kind,
+			ReadRows: r.ReadRows, ReadBytes: r.ReadBytes, PeakMemoryBytes: r.PeakMemoryBytes, Companies: r.Companies, Coverage: r.Coverage,
+			Outcome: string(r.Outcome), Error: r.Error,
+		}
+	}
+	if err := insert(ctx, u.db, batchRunInsert, rows); err != nil {
+		return fmt.Errorf("record runs of batch jobs: %w", err)
+	}
+	return nil
+}

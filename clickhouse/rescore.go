@@ -1,0 +1,67 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+
+	"companyscore/scoring"
+	"companyscore/scoring/rescore"
+	"companyscore/sql"
+)
+
+var (
+	rescoreAmount = sql.Query("rescore_amount")
+	rescoreUntil  = sql.Query("rescore_until")
+	rescorePage   = sql.Query("rescore_page")
+)
+
+var _ rescore.Store = (*DB)(nil)
+
+// RescoreAmount counts the records of a version that have no record of another of
+// the same company and time; an empty from means any version.
+func (db *DB) RescoreAmount(ctx context.Context, from, to string) (rescore.Amount, error) {
+	var row struct {
+		Pending uint64 `ch:"pending"`
+		Bare    uint64 `ch:"bare"`
+	}
+	if _, err := db.first(ctx, &row, rescoreAmount, ch.Named("from", from), ch.Named("to", to)); err != nil {
+		return rescore.Amount{}, fmt.Errorf("count records to rescore: %w", err)
+	}
+	return rescore.Amount{Pending: row.Pending, Bare: row.Bare}, nil
+}
+
+// RescorePage returns the records of the next companies after one, so many that
+// limit of them are to be rescored if there are as many.
+func (db *DB) RescorePage(ctx context.Context, after, from, to string, limit int) ([]scoring.Record, error) {
+	var end struct {
+		Domain string `ch:"domain"`
+	}
+	versions := []any{ch.Named("after", after), ch.Named("from", from), ch.Named("to", to)}
+	found, err := db.first(ctx, &end, rescoreUntil, append(versions, ch.Named("limit", uint32(limit)))...)
+	var rows []recordRow
+	if err == nil && found {
+		err = db.list(ctx, &rows, rescorePage, append(versions, ch.Named("until", end.Domain))...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read records to rescore after %q: %w", after, err)
+	}
+	records := make([]scoring.Record, len(rows))
+	for i := range rows {
+		records[i] = rows[i].record()
+	}
+	return records, nil
+}
+
+// PutRecords stores records with one insert and returns when they are durable.
+func (db *DB) PutRecords(ctx context.Context, records []scoring.Record) error {
+	rows := make([]*recordRow, len(records))
+	for i, rec := range records {
+		rows[i] = newRecordRow(rec)
+	}
+	if err := insert(ctx, db, scoreInsert, rows); err != nil {
+		return fmt.Errorf("write %d records: %w", len(records), err)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+
+	"companyscore/bench/seed"
+	"companyscore/sql"
+)
+
+var (
+	seedPhaseTable  = sql.Query("seed_phase_table")
+	seedPhaseInsert = sql.Query("seed_phase_insert")
+	seedPhaseDrop   = sql.Query("seed_phase_drop")
+	seedRunTable    = sql.Query("seed_run_table")
+	seedRunInsert   = sql.Query("seed_run_insert")
+	seedRunGet      = sql.Query("seed_run_get")
+	seedRecords     = sql.Query("seed_records")
+	scoreCount      = sql.Query("score_count")
+)
+
+var _ seed.Store = (*DB)(nil)
+
+// seedRunRow is a row of seed_run.
+type seedRunRow struct {
+	Seed    uint64    `ch:"seed"`
+	Records uint32    `ch:"records"`
+	Signals string    `ch:"signals"`
+	Until   time.Time `ch:"until"`
+	Domains uint64    `ch:"domains"`
+	Target  uint64    `ch:"target"`
+	Next    uint32    `ch:"next"`
+}
+
+// Seeded returns how far a universe has come that was generated here, false when
+// there is none.
+func (db *DB) Seeded(ctx context.Context) (s seed.State, found bool, err error) {
+	if err := db.exec(ctx, seedRunTable); err != nil {
+		return s, false, fmt.Errorf("make table of generated universes: %w", err)
+	}
+	var row seedRunRow
+	if found, err = db.first(ctx, &row, seedRunGet); err != nil || !found {
+		return s, false, err
+	}
+	s.Seed, s.Domains, s.Records, s.Until = row.Seed, int(row.Domains), int(row.Records), row.Until.UTC()
+	s.Signals, s.Target, s.Next = seed.Signals(row.Signals), int(row.Target), row.Next
+	return s, true, nil
+}
+
+// NoteSeeded remembers how far the generation of a universe has come.
+func (db *DB) NoteSeeded(ctx context.Context, s seed.State) error {
+	row := seedRunRow{s.Seed, uint32(s.Records), string(s.Signals), s.Until, uint64(s.Domains), uint64(s.Target), s.Next}
+	if err := insert(ctx, db, seedRunInsert, []*seedRunRow{&row}); err != nil {
+		return fmt.Errorf("note the generated universe: %w", err)
+	}
+	return nil
+}
+
+// CountRecords returns how many records are stored. Those that were written twice
+// and have not been merged are counted twice.
+func (db *DB) CountRecords(ctx context.Context) (uint64, error) {
+	var row struct {
+		Records uint64 `ch:"records"`
+	}
+	if _, err := db.first(ctx, &row, scoreCount); err != nil {
+		return 0, fmt.Errorf("count records: %w", err)
+	}
+	return row.Records, nil
+}
+
+// phaseRow is a row of seed_phase.
+type phaseRow struct {
+	recordRow
+	ID     uint32  `ch:"id"`
+	Before float64 `ch:"momentum_before"`
+	After  float64 `ch:"momentum_after"`
+}
+
+// PutPhases stores scored companies for SeedRecords to play with.
+func (db *DB) PutPhases(ctx context.Context, phases []seed.Phase) error {
+	if err := db.exec(ctx, seedPhaseTable); err != nil {
+		return fmt.Errorf("make table of phases: %w", err)
+	}
+	rows := make([]*phaseRow, len(phases))
+	for i, p := range phases {
+		rows[i] = &phaseRow{*newRecordRow(p.Record), p.ID, p.MomentumBefore, p.MomentumAfter}
+	}
+	if err := insert(ctx, db, seedPhaseInsert, rows); err != nil {
+		return fmt.Errorf("store phases: %w", err)
+	}
+	return nil
+}
+
+// DropPhases removes what PutPhases stored.
+func (db *DB) DropPhases(ctx context.Context) error {
+	if err := db.exec(ctx, seedPhaseDrop); err != nil {
+		return fmt.Errorf("remove phases: %w", err)
+	}
+	return nil
+}
+
+// SeedRecords writes the records of a part of a universe.
+func (db *DB) SeedRecords(ctx context.Context, p seed.Part) error {
+	err := db.exec(ctx, seedRecords,
+		ch.Named("first", p.First), ch.Named("last", p.Last), ch.Named("x_from", p.XFrom), ch.Named("x_last", p.XLast),
+		ch.Named("records", p.Records), ch.Named("detailed", p.Detailed), ch.Named("mix", p.Mix), ch.Named("until_ms", millis(p.Until)),
+		ch.Named("first_words", p.FirstWords), ch.Named("second_words", p.SecondWords), ch.Named("kinds", p.Kinds), ch.Named("endings", p.Endings))
+	if err != nil {
+		return fmt.Errorf("generate companies with names %d to %d: %w", p.XFrom, p.XLast, err)
+	}
+	return nil
+}

@@ -1,0 +1,160 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+
+	"companyscore/scoring"
+	"companyscore/sql"
+)
+
+var (
+	traceInsert = sql.Query("trace_insert")
+	traceGet    = sql.Query("trace_get")
+	traceValues = sql.Query("trace_values")
+)
+
+// pastMax bounds how many earlier runs one run looks at: a run a day for as long
+// as anybody looks back.
+const pastMax = uint32(scoring.PastMaxAge / (24 * time.Hour))
+
+// Traces keeps what runs learnt on their way. It is safe for concurrent use.
+type Traces struct {
+	db     *DB
+	writer *writer[traceRow]
+}
+
+// NewTraces returns the traces in a database. Close it before the database, to
+// have what is under way written.
+func NewTraces(db *DB, cfg WriterConfig) *Traces {
+	return &Traces{db: db, writer: newWriter(db, cfg, traceInsert, func(r *traceRow) string { return "trace of " + r.Domain })}
+}
+
+// WriteTrace stores a trace and returns when it is durable. Writing it again
+// replaces it. While ClickHouse does not answer it tries again until ctx ends; an
+// error then says nothing about whether the trace arrived.
+func (t *Traces) WriteTrace(ctx context.Context, trace scoring.Trace) error {
+	return t.writer.write(ctx, newTraceRow(trace))
+}
+
+// Close refuses further traces, waits until those under way are written or ctx
+// ends, and ends the writer.
+func (t *Traces) Close(ctx context.Context) error { return t.writer.close(ctx) }
+
+// Trace returns the trace of a record, or scoring.ErrNotFound when it was made of
+// imported facts alone or is too old.
+func (t *Traces) Trace(ctx context.Context, domain string, scoredAt time.Time) (scoring.Trace, error) {
+	var row traceRow
+	found, err := t.db.first(ctx, &row, traceGet, ch.Named("domain", domain), ch.Named("at_ms", millis(scoredAt)))
+	if err == nil && !found {
+		err = scoring.ErrNotFound
+	}
+	if err != nil {
+		return scoring.Trace{}, fmt.Errorf("trace of %s: %w", domain, err)
+	}
+	return row.trace(), nil
+}
+
+// Past returns the values of the runs of a domain before now, newest first, none
+// older than scoring.PastMaxAge.
+func (t *Traces) Past(ctx context.Context, domain string, now time.Time) ([]scoring.Past, error) {
+	var rows []struct {
+		ScoredAt    time.Time `ch:"scored_at"`
+		ValueName   []string  `ch:"value.name"`
+		ValueNumber []float64 `ch:"value.number"`
+	}
+	err := t.db.few(ctx, &rows, traceValues,
+		ch.Named("domain", domain), ch.Named("since_ms", millis(now.Add(-scoring.PastMaxAge))), ch.Named("before_ms", millis(now)), ch.Named("limit", pastMax))
+	if err != nil {
+		return nil, fmt.Errorf("earlier values of %s: %w", domain, err)
+	}
+	past := make([]scoring.Past, len(rows))
+	for i, row := range rows {
+		past[i] = scoring.Past{At: row.ScoredAt.UTC(), Values: values(row.ValueName, row.ValueNumber)}
+	}
+	return past, nil
+}
+
+// traceRow is a row of run_trace.
+type traceRow struct {
+	Domain        string    `ch:"domain"`
+	ScoredAt      time.Time `ch:"scored_at"`
+	RunID         string    `ch:"run_id"`
+	SourceName    []string  `ch:"source.name"`
+	SourceOutcome []string  `ch:"source.outcome"`
+	SourceTook    []uint32  `ch:"source.took_ms"`
+	Signal        []string  `ch:"observation.signal"`
+	Source        []string  `ch:"observation.source"`
+	State         []string  `ch:"observation.state"`
+	Raw           []float64 `ch:"observation.raw"`
+	Reason        []string  `ch:"observation.reason"`
+	ValueName     []string  `ch:"value.name"`
+	ValueNumber   []float64 `ch:"value.number"`
+	ClaimKind     []string  `ch:"claim.kind"`
+	ClaimValue    []string  `ch:"claim.value"`
+	ClaimSource   []string  `ch:"claim.source"`
+	ClaimVia      []string  `ch:"claim.via"`
+	ClaimEvidence []string  `ch:"claim.evidence"`
+}
+
+func newTraceRow(t scoring.Trace) *traceRow {
+	row := &traceRow{Domain: t.Domain, ScoredAt: t.ScoredAt, RunID: t.RunID}
+	for _, s := range t.Sources {
+		row.SourceName = append(row.SourceName, s.Source)
+		row.SourceOutcome = append(row.SourceOutcome, s.Outcome)
+		row.SourceTook = append(row.SourceTook, uint32(s.Took.Milliseconds()))
+	}
+	for _, o := range t.Observations {
+		row.Signal = append(row.Signal, o.Signal)
+		row.Source = append(row.Source, o.Source)
+		row.State = append(row.State, string(o.State))
+		row.Raw = append(row.Raw, o.Raw)
+		row.Reason = append(row.Reason, string(o.Reason))
+	}
+	for _, name := range slices.Sorted(maps.Keys(t.Values)) {
+		row.ValueName = append(row.ValueName, name)
+		row.ValueNumber = append(row.ValueNumber, t.Values[name])
+	}
+	for _, c := range t.Claims {
+		row.ClaimKind = append(row.ClaimKind, string(c.Kind))
+		row.ClaimValue = append(row.ClaimValue, c.Value)
+		row.ClaimSource = append(row.ClaimSource, c.Source)
+		row.ClaimVia = append(row.ClaimVia, c.Via)
+		row.ClaimEvidence = append(row.ClaimEvidence, c.Evidence)
+	}
+	return row
+}
+
+func (r *traceRow) trace() scoring.Trace {
+	t := scoring.Trace{Domain: r.Domain, ScoredAt: r.ScoredAt.UTC(), RunID: r.RunID, Values: values(r.ValueName, r.ValueNumber)}
+	for i := range r.SourceName {
+		t.Sources = append(t.Sources, scoring.SourceTrace{
+			Source: r.SourceName[i], Outcome: r.SourceOutcome[i], Took: time.Duration(r.SourceTook[i]) * time.Millisecond,
+		})
+	}
+	for i := range r.Signal {
+		t.Observations = append(t.Observations, scoring.Observation{
+			Signal: r.Signal[i], Source: r.Source[i], State: scoring.State(r.State[i]), Raw: r.Raw[i], Reason: scoring.Reason(r.Reason[i]),
+		})
+	}
+	for i := range r.ClaimKind {
+		t.Claims = append(t.Claims, scoring.Claim{
+			Kind: scoring.ClaimKind(r.ClaimKind[i]), Value: r.ClaimValue[i], Source: r.ClaimSource[i], Via: r.ClaimVia[i], Evidence: r.ClaimEvidence[i],
+		})
+	}
+	return t
+}
+
+// values pairs names and numbers.
+func values(names []string, numbers []float64) map[string]float64 {
+	m := make(map[string]float64, len(names))
+	for i, name := range names {
+		m[name] = numbers[i]
+	}
+	return m
+}

@@ -1,0 +1,176 @@
+package source_test
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"companyscore/scoring"
+	"companyscore/scoring/source"
+	"companyscore/scoring/source/fetch"
+	"companyscore/scoring/source/fetch/lab"
+)
+
+const sourcesPage = "../../docs/sources.md"
+
+// TestSourcesPageIsUpToDate holds the tables of docs/sources.md against what the
+// program does. Run it with -update to write them.
+func TestSourcesPageIsUpToDate(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(sourcesPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	live := source.Live(lab.New(t).Client(), "", slog.New(slog.DiscardHandler))
+	for name, table := range map[string]string{
+		"order": orderTable(live), "policies": policyTable(), "limits": limitTable(), "signals": signalTable(), "coverage": coverageTable(), "trust": trustTable(),
+	} {
+		begin, end := fmt.Sprintf("<!-- table %s -->\n", name), "<!-- end of table -->"
+		before, rest, found := strings.Cut(page, begin)
+		_, after, closed := strings.Cut(rest, end)
+		if !found || !closed {
+			t.Fatalf("the page has no place for the table %s", name)
+		}
+		page = before + begin + "\n" + table + "\n" + end + after
+	}
+	if *update {
+		if err := os.WriteFile(sourcesPage, []byte(page), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	} else if diff := cmp.Diff(string(text), page); diff != "" {
+		t.Errorf("docs/sources.md is not up to date (-page +program), -update writes it:\n%s", diff)
+	}
+}
+
+func table(head ...string) *strings.Builder {
+	b := new(strings.Builder)
+	row(b, head...)
+	row(b, slices.Repeat([]string{"---"}, len(head))...)
+	return b
+}
+
+func row(b *strings.Builder, cells ...string) {
+	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+}
+
+// orderTable says which source waits for which.
+func orderTable(live []source.Source) string {
+	b := table("source", "waits for")
+	for _, p := range fetch.Policies {
+		i := slices.IndexFunc(live, func(s source.Source) bool { return s.Name() == p.Source })
+		waits := "nobody"
+		if after := live[i].Plan().After; len(after) > 0 {
+			waits = strings.Join(after, ", ")
+		}
+		row(b, "`"+p.Source+"`", waits)
+	}
+	return b.String()
+}
+
+func policyTable() string {
+	b := table("source", "in a run", "connect", "request", "retries", "kept", "answer at most", "left alone after failures")
+	for _, p := range fetch.Policies {
+		kept := "no"
+		if p.TTL > 0 {
+			kept = fetch.Short(p.TTL)
+		}
+		alone := fetch.Short(p.BreakFor)
+		if p.BreakOnRefusal {
+			alone += ", also after one refusal"
+		}
+		row(b, "`"+p.Source+"`", fetch.Short(p.Deadline), fetch.Short(p.Connect), fetch.Short(p.Total), fmt.Sprint(p.Retries), kept, fetch.Size(p.BodyMax), alone)
+	}
+	return b.String()
+}
+
+func limitTable() string {
+	b := table("servers", "limit")
+	for _, q := range fetch.Quotas {
+		var servers []string
+		for _, e := range fetch.Endpoints {
+			switch q.Name {
+			case e.Quota:
+				servers = append(servers, strings.TrimPrefix(e.Base, "https://"))
+			case e.TokenQuota:
+				servers = append(servers, strings.TrimPrefix(e.Base, "https://")+" with `"+e.Token+"`")
+			}
+		}
+		if len(servers) == 0 {
+			servers = []string{"whatever hosts `" + q.Name + "` asks"}
+		}
+		row(b, strings.Join(servers, ", "), strings.TrimPrefix(q.String(), q.Name+": "))
+	}
+	return b.String()
+}
+
+// signalTable is source x signal: a number is the place in the order of trust, +
+// means that all sources marked so are needed together.
+func signalTable() string {
+	head := []string{"signal", "share of the base"}
+	for _, p := range fetch.Policies {
+		head = append(head, p.Source)
+	}
+	b := table(append(head, "none counts as data")...)
+	needs := source.NeededTogether()
+	for _, s := range scoring.Manifest() {
+		cells := []string{"`" + s.ID + "`", fmt.Sprintf("%.2f %%", 100*s.Weight*s.Bucket.Weight())}
+		for _, p := range fetch.Policies {
+			cell := ""
+			if i := slices.Index(s.Sources, p.Source); i >= 0 {
+				cell = fmt.Sprint(i + 1)
+			}
+			if slices.Contains(needs[s.ID], p.Source) {
+				cell = "+"
+			}
+			cells = append(cells, cell)
+		}
+		absent := "no"
+		if _, counts := s.Normalizer.Absent(); counts {
+			absent = "yes"
+		}
+		row(b, append(cells, absent)...)
+	}
+	return b.String()
+}
+
+// coverageTable is how much of the base a source can tell, and how much is lost
+// without it.
+func coverageTable() string {
+	b := table("source", "signals it speaks about", "share of the base it can tell alone", "share of the base lost without it")
+	needs := source.NeededTogether()
+	for _, p := range fetch.Policies {
+		var count int
+		var alone, lost float64
+		for _, s := range scoring.Manifest() {
+			if !slices.Contains(s.Sources, p.Source) {
+				continue
+			}
+			count++
+			share := 100 * s.Weight * s.Bucket.Weight()
+			together := slices.Contains(needs[s.ID], p.Source)
+			if !together {
+				alone += share
+			}
+			others := slices.DeleteFunc(slices.Clone(s.Sources), func(name string) bool { return name == p.Source || name == "history" })
+			if together || len(others) == 0 {
+				lost += share
+			}
+		}
+		row(b, "`"+p.Source+"`", fmt.Sprint(count), fmt.Sprintf("%.1f %%", alone), fmt.Sprintf("%.1f %%", lost))
+	}
+	return b.String()
+}
+
+func trustTable() string {
+	b := table("what", "most trusted first")
+	for _, kind := range []source.Kind{source.Name, source.Country, source.Industry, source.SIC, source.CIK, source.LEI, source.GitHub} {
+		row(b, string(kind), strings.Join(source.TrustOf(kind), ", "))
+	}
+	return b.String()
+}

@@ -1,0 +1,489 @@
+package source
+
+import (
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"companyscore/scoring"
+	"companyscore/scoring/source/fetch"
+	"companyscore/scoring/source/fetch/lab"
+)
+
+// wikidataSays is a company as Wikidata would describe it, with pairs of kind and value.
+func wikidataSays(pairs ...string) Company {
+	var all []Claim
+	for i := 0; i+1 < len(pairs); i += 2 {
+		all = append(all, Claim{Kind: Kind(pairs[i]), Value: pairs[i+1], Source: "wikidata"})
+	}
+	return NewCompany(all...)
+}
+
+func TestGLEIFNames(t *testing.T) {
+	t.Parallel()
+	record := func(lei, name, country, category string) obj {
+		return obj{"attributes": obj{"lei": lei, "entity": obj{"legalName": obj{"name": name}, "headquartersAddress": obj{"country": country}, "category": category, "status": "INACTIVE"}, "registration": obj{"status": "RETIRED"}}}
+	}
+	f := func(name string, company Company, found []obj, want string) {
+		t.Helper()
+		l := lab.New(t)
+		serve(l, "gleif", map[string]string{"/api/v1/lei-records": toJSON(obj{"data": append([]obj{}, found...)})})
+		req := requestFor("brindleworks.com")
+		req.Company = company
+		got, err := NewGLEIF(l.Client()).Fetch(t.Context(), req)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		wantSpoken(t, got, want)
+	}
+	const nobody = "legal_entity_registered absent, lei_registration_standing absent, corporate_group_size +0"
+	const unsure = "legal_entity_registered unresolved_identity, lei_registration_standing unresolved_identity, corporate_group_size +0unresolved_identity"
+	const matched = "legal_entity_registered 0, lei_registration_standing 0, corporate_group_size +0" // nobody knows of children
+	f("no name", Company{}, nil, unsure)
+	f("an identifier that nobody has", wikidataSays("lei", "5299000BRINDLEWORKS1"), nil, nobody)
+	f("no such entity", wikidataSays("name", "Brindle Works"), nil, nobody)
+	f("names that are alike only", wikidataSays("name", "Brindle Works"), []obj{record("5299000BRINDLEWORKS1", "Brindle Works Ovens Inc", "US", "GENERAL")}, nobody)
+	f("a fund of the name", wikidataSays("name", "Brindle Works"), []obj{record("5299000BRINDLEWORKS1", "Brindle Works", "US", "FUND")}, nobody)
+	f("one of the name", wikidataSays("name", "Brindle \"Works\""), []obj{record("5299000BRINDLEWORKS1", "BRINDLE WORKS LLC", "US", "GENERAL")}, matched)
+	f("two of the name", wikidataSays("name", "Brindle Works"), []obj{record("5299000BRINDLEWORKS1", "Brindle Works LLC", "US", "GENERAL"), record("5299000BRINDLEWORKS2", "Brindle Works Inc", "US", "GENERAL")}, unsure)
+	f("one word, another country", wikidataSays("name", "Brindleworks", "country", "DE"), []obj{record("5299000BRINDLEWORKS1", "Brindleworks", "US", "GENERAL")}, unsure)
+	f("one word, the same country", wikidataSays("name", "Brindleworks", "country", "US"), []obj{record("5299000BRINDLEWORKS1", "Brindleworks", "US", "GENERAL")}, matched)
+}
+
+func TestRepositoriesIdentity(t *testing.T) {
+	t.Parallel()
+	f := func(name string, company Company, org, want string) {
+		t.Helper()
+		l := lab.New(t)
+		asked := serve(l, "github", map[string]string{"/orgs/brindleworks": org, "/orgs/brindleworks/repos": "[]"})
+		req := requestFor("app.brindleworks.com")
+		req.Company = company
+		got, err := NewRepositories(l.Client()).Fetch(t.Context(), req)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if said := spoken(got)["github_followers"]; said != want {
+			t.Errorf("%s: %q followers, want %q; asked %v", name, said, want, *asked)
+		}
+		if len(got.Observations) != len(githubSignals) {
+			t.Errorf("%s: %d signals are spoken about, want %d", name, len(got.Observations), len(githubSignals))
+		}
+	}
+	org := func(blog string) string {
+		return toJSON(obj{"login": "brindleworks", "blog": blog, "followers": 7})
+	}
+	linked := NewCompany(Claim{Kind: GitHub, Value: "brindleworks", Source: "web"})
+	f("named by Wikidata", wikidataSays("github", "brindleworks"), org("https://elsewhere.com"), "7")
+	f("linked, and leads back", linked, org("https://www.brindleworks.com/about"), "7")
+	f("linked, and leads back to the host", linked, org("http://APP.brindleworks.com"), "7")
+	f("linked, and leads elsewhere", linked, org("https://brindleworks.com.evil.com"), "unresolved_identity")
+	f("linked, and leads nowhere", linked, org(""), "unresolved_identity")
+	f("guessed, and leads back", Company{}, org("brindleworks.com"), "7")
+	f("guessed, and leads elsewhere", Company{}, org("brindleworks.io"), "unresolved_identity")
+	f("a name that is none", wikidataSays("github", "../users/x"), org("brindleworks.com"), "7") // the domain's own instead
+	f("a person", wikidataSays("github", "ada"), org(""), "not_found")
+}
+
+func TestRepositoriesLimit(t *testing.T) {
+	t.Parallel()
+	l := lab.New(t)
+	l.Endpoint("github", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-RateLimit-Remaining", "0")
+		w.Header().Set("X-RateLimit-Reset", fmt.Sprint(time.Now().Add(time.Hour).Unix()))
+		w.WriteHeader(http.StatusForbidden)
+	}))
+	req := requestFor("brindleworks.com")
+	_, err := NewRepositories(l.Client()).Fetch(t.Context(), req)
+	if code := WarningCode(err); code != fetch.CodeRateLimited {
+		t.Errorf("got %q (%v), want %q", code, err, fetch.CodeRateLimited)
+	}
+}
+
+func TestRepositories(t *testing.T) {
+	t.Parallel()
+	f := func(name, body, want string) {
+		t.Helper()
+		repos, err := parseRepos(strings.NewReader(body))
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		s := says{source: "github"}
+		observeRepos(&s, repos, instant)
+		wantSpoken(t, s.result, want)
+	}
+	f("none", `[]`, "github_stars_total 0, github_new_repos_365d 0, github_push_recency_days absent, github_active_repo_share_90d absent")
+	f("forks only", `[{"fork":true,"stargazers_count":9,"pushed_at":"2026-03-10T00:00:00Z","created_at":"2026-03-10T00:00:00Z"}]`, "github_stars_total 0, github_new_repos_365d 0, github_push_recency_days absent, github_active_repo_share_90d absent")
+	f("archived only", `[{"archived":true,"stargazers_count":9,"pushed_at":"2026-03-09T12:00:00Z","created_at":"2020-03-10T00:00:00Z"}]`, "github_stars_total 9, github_new_repos_365d 0, github_push_recency_days 1, github_active_repo_share_90d absent")
+	for _, body := range []string{"", "{}", "null", `[{"pushed_at":"soon"}]`, `[{"stargazers_count":1},`, `[[[`, "<html>"} {
+		if got, err := parseRepos(strings.NewReader(body)); err == nil {
+			t.Errorf("repositories in %q: %v", body, got)
+		}
+	}
+	for _, body := range []string{"", "{}", `{"login":"a/b","followers":1}`, `{"login":"a"}`, `{"login":"a","followers":-1}`} {
+		if got, err := parseOrg(strings.NewReader(body)); err == nil {
+			t.Errorf("an organisation in %q: %v", body, got)
+		}
+	}
+}
+
+func TestPageviews(t *testing.T) {
+	t.Parallel()
+	first := instant.Truncate(24*time.Hour).AddDate(0, 0, -461)
+	f := func(name string, perDay func(ago int) int, want string) {
+		t.Helper()
+		items := []obj{}
+		for ago := range viewDays {
+			if n := perDay(ago); n > 0 {
+				items = append(items, obj{"timestamp": instant.AddDate(0, 0, -2-ago).Format("20060102") + "00", "views": n})
+			}
+		}
+		v, err := parseViews(strings.NewReader(toJSON(obj{"items": items})), first)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		s := says{source: "wikipedia"}
+		v.observe(&s)
+		wantSpoken(t, s.result, want)
+	}
+	f("steady", func(int) int { return 10 }, "wikipedia_pageviews_30d 300, pageviews_trend_30d 0, pageviews_trend_365d 0")
+	f("twice as many last month", func(ago int) int { return 10 + 10*((459-ago)/430) }, fmt.Sprintf("wikipedia_pageviews_30d 600, pageviews_trend_30d %g, pageviews_trend_365d %g", round4(math.Log(630./330)), round4(math.Log(1290./990))))
+	f("a new article", func(ago int) int { return 40 / (ago + 1) }, "wikipedia_pageviews_30d 148, pageviews_trend_30d insufficient_history, pageviews_trend_365d insufficient_history")
+	f("half a year old", func(ago int) int { return 1 - ago/200 }, "wikipedia_pageviews_30d 30, pageviews_trend_30d 0, pageviews_trend_365d insufficient_history")
+	f("nobody reads it", func(int) int { return 0 }, "wikipedia_pageviews_30d 0, pageviews_trend_30d insufficient_history, pageviews_trend_365d insufficient_history")
+	for _, body := range []string{"", "{}", "[]", `{"items":[{"timestamp":"soon","views":1}]}`, `{"items":[{"timestamp":"2026030100","views":-1}]}`, `{"items":[{"timestamp":"2026030100"`, `{"title":"Not found."}`} {
+		if got, err := parseViews(strings.NewReader(body), first); err == nil {
+			t.Errorf("views in %q: %v", body, got.span(30, 0))
+		}
+	}
+}
+
+func round4(x float64) float64 { return math.Round(x*1e4) / 1e4 }
+
+func TestPageviewsTitles(t *testing.T) {
+	t.Parallel()
+	l := lab.New(t)
+	asked := serve(l, "wikipedia", nil)
+	req := requestFor("brindleworks.com")
+	req.Company = wikidataSays("wikipedia", "de:AC/DC_&_Söhne?")
+	got, err := NewPageviews(l.Client()).Fetch(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "/api/rest_v1/metrics/pageviews/per-article/de.wikipedia/all-access/user/AC%2FDC_&_S%C3%B6hne%3F/daily/2024120400/2026030800"
+	if len(*asked) != 1 || (*asked)[0] != want {
+		t.Errorf("asked %q, want %q", *asked, want)
+	}
+	wantSpoken(t, got, "wikipedia_pageviews_30d not_found, pageviews_trend_30d not_found, pageviews_trend_365d not_found, sector_attention_trend_365d not_applicable")
+	req.Company, req.Answered = Company{}, nil
+	got, err = NewPageviews(l.Client()).Fetch(t.Context(), req)
+	if said := spoken(got)["wikipedia_pageviews_30d"]; err != nil || said != string(scoring.ReasonUnresolvedIdentity) {
+		t.Errorf("without Wikidata: %q, %v", said, err)
+	}
+}
+
+func TestJobsOfSitesWithoutBoard(t *testing.T) {
+	t.Parallel()
+	f := func(name string, company Company, answered bool, careers *scoring.Observation, roles, tracks string) {
+		t.Helper()
+		req := requestFor("brindleworks.com")
+		req.Company = company
+		if answered {
+			req.Answered = []string{"web"}
+		}
+		if careers != nil {
+			careers.Signal, careers.Source = "careers_page_present", "web"
+			req.Observed = []scoring.Observation{*careers}
+		}
+		got, err := NewJobs(nil).Fetch(t.Context(), req)
+		said := spoken(got)
+		if err != nil || said["open_roles"] != roles || said["ats_in_use"] != tracks || len(said) != len(roleSignals)+1 {
+			t.Errorf("%s: %v, %v; want open roles %q and tracking %q", name, said, err, roles, tracks)
+		}
+		wantValid(t, got)
+	}
+	f("the site was not read", Company{}, false, nil, "unresolved_identity", "unresolved_identity")
+	f("neither page nor board", Company{}, true, &scoring.Observation{State: scoring.StateAbsent}, "absent", "absent")
+	f("a page of zero", Company{}, true, &scoring.Observation{State: scoring.StateOK}, "absent", "absent")
+	f("a page without a board", Company{}, true, &scoring.Observation{State: scoring.StateOK, Raw: 1}, "not_found", "absent")
+	f("a site that needs scripts", Company{}, true, &scoring.Observation{State: scoring.StateMissing, Reason: scoring.ReasonNotApplicable}, "not_applicable", "not_applicable")
+	f("a board that cannot be read", wikidataSays("job_board", "myworkdayjobs.com"), true, nil, "unsupported_provider", "1")
+	f("a token that is none", wikidataSays("job_board", "greenhouse/../x"), true, nil, "unsupported_provider", "1")
+}
+
+func TestJobsPages(t *testing.T) {
+	t.Parallel()
+	l := lab.New(t)
+	page := func(n int) string {
+		var all []obj
+		for range n {
+			all = append(all, obj{"text": "Baker", "categories": obj{"location": "Oslo", "team": "Ovens"}, "createdAt": instant.AddDate(0, 0, -5).UnixMilli()})
+		}
+		return toJSON(all)
+	}
+	serve(l, "jobs.lever", map[string]string{
+		"/v0/postings/brindle?" + encoded("mode", "json", "limit", "100", "skip", "0"): page(100), "/v0/postings/brindle?" + encoded("mode", "json", "limit", "100", "skip", "100"): page(3),
+	})
+	req := requestFor("brindleworks.com")
+	req.Company = wikidataSays("job_board", "lever/brindle")
+	got, err := NewJobs(l.Client()).Fetch(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSpoken(t, got, "ats_in_use 1, open_roles 103, department_breadth 1, hiring_location_count 1, technical_role_share 0, fresh_role_share_30d 1, open_roles_change_90d insufficient_history")
+	req.Company = wikidataSays("job_board", "lever/gone")
+	got, err = NewJobs(l.Client()).Fetch(t.Context(), req)
+	if said := spoken(got)["open_roles"]; err != nil || said != "not_found" {
+		t.Errorf("a board that is gone: %q, %v", said, err)
+	}
+}
+
+func TestJobsOfALargeBoard(t *testing.T) {
+	t.Parallel()
+	l := lab.New(t)
+	l.Endpoint("jobs.greenhouse", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Query().Get("content") == "true" {
+			fmt.Fprintf(w, `{"jobs":[{"title":"Baker","content":%q}]}`, strings.Repeat("x", 9<<20))
+			return
+		}
+		fmt.Fprint(w, `{"jobs":[{"title":"Baker","location":{"name":"Oslo"}}]}`)
+	}))
+	req := requestFor("brindleworks.com")
+	req.Company = wikidataSays("job_board", "greenhouse/brindle")
+	got, err := NewJobs(l.Client()).Fetch(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSpoken(t, got, "ats_in_use 1, open_roles 1, department_breadth not_found, hiring_location_count 1, technical_role_share not_applicable, fresh_role_share_30d not_found, open_roles_change_90d insufficient_history")
+}
+
+func TestJobsAnswersThatAreNone(t *testing.T) {
+	t.Parallel()
+	for _, body := range []string{"", "{}", "null", "[]", `{"jobs":{}}`, `{"jobs":[{"title":1}]}`, `{"jobs":[{"title":"a"},`, "<html>"} {
+		if got, err := parseGreenhouse(strings.NewReader(body)); err == nil {
+			t.Errorf("greenhouse %q: %v", body, got)
+		}
+		if got, err := parseAshby(strings.NewReader(body)); err == nil {
+			t.Errorf("ashby %q: %v", body, got)
+		}
+		if got, err := parseLever(strings.NewReader(body)); err == nil && body != "[]" {
+			t.Errorf("lever %q: %v", body, got)
+		}
+	}
+	many := `{"jobs":[` + strings.TrimSuffix(strings.Repeat(`{"title":"a"},`, rolesMax+1), ",") + `]}`
+	if _, err := parseAshby(strings.NewReader(many)); WarningCode(err) != fetch.CodeTooLarge {
+		t.Errorf("too many roles are told as %q", WarningCode(err))
+	}
+}
+
+func TestRegionOf(t *testing.T) {
+	t.Parallel()
+	for place, want := range map[string]string{
+		"San Francisco, CA": scoring.GeoNorthAmerica, "Toronto, Canada": scoring.GeoNorthAmerica, "CA": scoring.GeoNorthAmerica, "Berlin": scoring.GeoEurope, "Remote - Germany": scoring.GeoEurope, "Paris, TX": scoring.GeoNorthAmerica,
+		"Bengaluru, Karnataka, India": scoring.GeoAsiaPacific, "São Paulo": scoring.GeoLatinAmerica, "Dubai, UAE": scoring.GeoMiddleEastAfrica, "Remote": "", "": "", "Anywhere / EMEA": "", "Wilmington, DE": scoring.GeoNorthAmerica,
+	} {
+		if got := regionOf(place); got != want {
+			t.Errorf("regionOf(%q) = %q, want %q", place, got, want)
+		}
+	}
+}
+
+// visitTo serves a site and reads it.
+func visitTo(t *testing.T, domain string, prepare func(l *lab.Lab)) (Result, error) {
+	t.Helper()
+	l := lab.New(t)
+	prepare(l)
+	got, err := NewWeb(l.Client()).Fetch(t.Context(), requestFor(domain))
+	wantValid(t, got)
+	return got, err
+}
+
+func home(body string) map[string]reply { return map[string]reply{"/": {200, "text/html", body}} }
+
+func TestWebStates(t *testing.T) {
+	t.Parallel()
+	f := func(name, body string, want map[string]string) {
+		t.Helper()
+		got, err := visitTo(t, "brindleworks.com", func(l *lab.Lab) { l.Site("brindleworks.com", "", siteOf(home(body))) })
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		said := spoken(got)
+		for signal, value := range want {
+			if said[signal] != value {
+				t.Errorf("%s: %s = %q, want %q", name, signal, said[signal], value)
+			}
+		}
+		// Every signal of the source is spoken about.
+		for _, signal := range scoring.Manifest() {
+			if slices.Contains(signal.Sources, "web") && said[signal.ID] == "" {
+				t.Errorf("%s: nothing is said of %s", name, signal.ID)
+			}
+		}
+	}
+	f("parked", `<title>brindleworks.com</title><p>This domain is for sale</p><a href="/pricing">Pricing</a><a href="https://jobs.lever.co/x">Jobs</a>`,
+		map[string]string{"product_surface": "absent", "ats_in_use": "absent", "security_program": "+0", "careers_page_present": "absent", "content_freshness_days": "absent"})
+	f("needs scripts", strings.Repeat(`<script src="/a.js"></script>`, 4)+`<a href="/pricing"></a>`,
+		map[string]string{"product_surface": "not_applicable", "ats_in_use": "not_applicable", "security_program": "+0not_applicable", "content_freshness_days": "not_applicable", "site_language_count": "not_applicable", "leadership_disclosure": "+0not_applicable"})
+	f("a page of text", `<p>`+strings.Repeat("Words about ovens. ", 30),
+		map[string]string{"product_surface": "absent", "ats_in_use": "absent", "security_program": "+1", "content_freshness_days": "absent", "site_language_count": "absent", "leadership_disclosure": "+0"})
+	f("a board linked from the home page", `<a href="https://jobs.lever.co/brindle">x</a>`, map[string]string{"ats_in_use": "1", "careers_page_present": "1", "team_page_present": "absent"})
+	f("a system that cannot be read", `<a href="https://brindle.wd3.myworkdayjobs.com/x">x</a>`, map[string]string{"ats_in_use": "1", "careers_page_present": "1"})
+	f("organisations that are others", `<script type="application/ld+json">[{"@type":"Organization","name":"A","url":"https://evilbrindleworks.com","numberOfEmployees":5},{"@type":"Organization","name":"B","numberOfEmployees":6},{"@type":"Organization","name":"C","numberOfEmployees":7}]</script>`,
+		map[string]string{"employee_count": "absent"})
+	f("the only organisation", `<script type="application/ld+json">{"@type":"Organization","name":"B","numberOfEmployees":6,"foundingDate":"2030"}</script>`, map[string]string{"employee_count": "6", "organization_age_years": "absent"})
+}
+
+func TestWebFailures(t *testing.T) {
+	t.Parallel()
+	f := func(name, code string, prepare func(l *lab.Lab)) {
+		t.Helper()
+		got, err := visitTo(t, "brindleworks.com", prepare)
+		if WarningCode(err) != code || len(got.Observations) > 0 {
+			t.Errorf("%s: %q (%v) with %d observations, want %q with none", name, WarningCode(err), err, len(got.Observations), code)
+		}
+	}
+	status := func(code int) func(l *lab.Lab) {
+		return func(l *lab.Lab) {
+			l.Site("brindleworks.com", "", siteOf(map[string]reply{"/": {code, "text/html", "<p>Checking your browser"}}))
+		}
+	}
+	f("no such name", fetch.CodeDNS, func(*lab.Lab) {})
+	f("refused", fetch.CodeHTTP, status(403))
+	f("gone", fetch.CodeHTTP, status(404))
+	f("too many requests", fetch.CodeHTTP, status(429))
+	f("challenged", fetch.CodeHTTP, status(503))
+	f("forbidden by robots.txt", fetch.CodeRobots, func(l *lab.Lab) {
+		l.Site("brindleworks.com", "", siteOf(map[string]reply{"/robots.txt": {200, "text/plain", "User-agent: *\nDisallow: /"}, "/": {200, "text/html", "hello"}}))
+	})
+	f("no page", fetch.CodeParse, func(l *lab.Lab) {
+		l.Site("brindleworks.com", "", siteOf(map[string]reply{"/": {200, "application/pdf", "%PDF"}}))
+	})
+	f("a private address", fetch.CodeAddress, func(l *lab.Lab) { l.Records("brindleworks.com", "brindleworks.com. 300 IN A 10.0.0.7") })
+}
+
+func TestWebMoves(t *testing.T) {
+	t.Parallel()
+	moveTo := func(target string) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target+r.URL.Path, http.StatusFound) })
+	}
+	f := func(name string, prepare func(l *lab.Lab), moved, companyName, surface string) {
+		t.Helper()
+		got, err := visitTo(t, "brindleworks.com", prepare)
+		company := NewCompany(got.Claims...)
+		if err != nil || company.Get(Redirected) != moved || company.Get(Name) != companyName || spoken(got)["product_surface"] != surface {
+			t.Errorf("%s: moved to %q as %q with product surface %q, %v; want %q, %q, %q", name, company.Get(Redirected), company.Get(Name), spoken(got)["product_surface"], err, moved, companyName, surface)
+		}
+	}
+	page := siteOf(home(`<title>Ovenly</title><a href="/products">Products</a><script type="application/ld+json">{"@type":"Organization","name":"Ovenly","url":"https://ovenly.com"}</script>`))
+	f("to its own www", func(l *lab.Lab) {
+		l.Site("brindleworks.com", "", moveTo("https://www.brindleworks.com"))
+		l.Site("www.brindleworks.com", "", page)
+	}, "", "Ovenly", "1")
+	f("to another name: the pages count, who is named there is another", func(l *lab.Lab) {
+		l.Site("brindleworks.com", "", moveTo("https://www.ovenly.com"))
+		l.Site("www.ovenly.com", "", page)
+	}, "ovenly.com", "", "1")
+	f("to a seller of names", func(l *lab.Lab) {
+		l.Site("brindleworks.com", "", moveTo("https://www.hugedomains.com"))
+		l.Site("www.hugedomains.com", "", page)
+	}, "hugedomains.com", "", "absent")
+	f("only the www has an address", func(l *lab.Lab) { l.Site("www.brindleworks.com", "", page) }, "", "Ovenly", "1")
+}
+
+// TestWebAsksLittle holds the bound of 14 requests, and their order.
+func TestWebAsksLittle(t *testing.T) {
+	t.Parallel()
+	var links strings.Builder
+	for i := range 200 {
+		for _, path := range []string{"about", "careers", "pricing", "customers", "docs", "blog", "security"} {
+			fmt.Fprintf(&links, `<a href="/%s?%d">x</a>`, path, i)
+		}
+	}
+	asked := make(chan string, 1000)
+	pages := siteOf(map[string]reply{
+		"/": {200, "text/html", links.String()}, "/robots.txt": {200, "text/plain", "Sitemap: https://brindleworks.com/a.xml\nSitemap: https://brindleworks.com/b.xml\nSitemap: https://brindleworks.com/c.xml\nSitemap: https://brindleworks.com/d.xml\nSitemap: https://brindleworks.com/e.xml"},
+	})
+	_, err := visitTo(t, "brindleworks.com", func(l *lab.Lab) {
+		l.Site("brindleworks.com", "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked <- r.URL.Path
+			pages.ServeHTTP(w, r)
+		}))
+	})
+	close(asked)
+	paths := slices.Collect(func(yield func(string) bool) {
+		for path := range asked {
+			if !yield(path) {
+				return
+			}
+		}
+	})
+	if err != nil || len(paths) > 14 || paths[0] != "/robots.txt" || paths[1] != "/" {
+		t.Errorf("asked %d times: %v, %v", len(paths), paths, err)
+	}
+	for _, path := range []string{"/.well-known/security.txt", "/feed", "/a.xml", "/about", "/careers", "/pricing", "/customers", "/docs", "/blog"} {
+		if !slices.Contains(paths, path) {
+			t.Errorf("%s was not asked for", path)
+		}
+	}
+	slices.Sort(paths)
+	if len(slices.Compact(paths)) != len(paths) {
+		t.Error("a page was asked for twice")
+	}
+}
+
+func TestTitleName(t *testing.T) {
+	t.Parallel()
+	for title, want := range map[string]string{
+		"Quillworks | Payments": "Quillworks", "Quillworks - Payments": "Quillworks", "Quillworks – Payments": "Quillworks", "Quillworks: Payments": "Quillworks", "Quillworks · Payments": "Quillworks", "Quill-works": "Quill-works",
+		"We move the money of all bakers | Quillworks": "", "": "", "Tom &amp; Ada": "Tom & Ada",
+	} {
+		if got := titleName(title); got != want {
+			t.Errorf("titleName(%q) = %q, want %q", title, got, want)
+		}
+	}
+}
+
+func FuzzLiveAnswers(f *testing.F) {
+	f.Add(`{"data":[{"attributes":{"lei":"5299000BRINDLEWORKS1","entity":{"legalName":{"name":"B"},"status":"ACTIVE"}}}],"meta":{"pagination":{"total":3}}}`)
+	f.Add(`{"login":"a","followers":1,"blog":"b.com"}`)
+	f.Add(`[{"stargazers_count":1,"pushed_at":"2026-03-01T00:00:00Z","created_at":"2026-03-01T00:00:00Z","text":"Baker","createdAt":1}]`)
+	f.Add(`{"items":[{"timestamp":"2026030100","views":1}],"jobs":[{"title":"Engineer","location":"Berlin","publishedAt":"2026-03-01T00:00:00Z"},{"title":"a","location":{"name":"Berlin"}}]}`)
+	req := requestFor("brindleworks.com")
+	f.Fuzz(func(t *testing.T, body string) {
+		s := says{source: "fuzz"}
+		if records, err := parseRecords(strings.NewReader(body)); err == nil {
+			for _, r := range records {
+				r.observe(&s)
+				r.claim(&s, "name")
+			}
+		}
+		if total, err := parseTotal(strings.NewReader(body)); err == nil && total < 0 {
+			t.Error(total)
+		}
+		if org, err := parseOrg(strings.NewReader(body)); err == nil {
+			org.observe(&s)
+			org.leadsTo(req)
+		}
+		if repos, err := parseRepos(strings.NewReader(body)); err == nil {
+			observeRepos(&s, repos, instant)
+		}
+		if v, err := parseViews(strings.NewReader(body), instant.AddDate(0, 0, -460)); err == nil {
+			v.observe(&s)
+		}
+		for _, parse := range []func(string) ([]role, error){
+			func(b string) ([]role, error) { return parseGreenhouse(strings.NewReader(b)) },
+			func(b string) ([]role, error) { return parseLever(strings.NewReader(b)) },
+			func(b string) ([]role, error) { return parseAshby(strings.NewReader(b)) },
+		} {
+			if roles, err := parse(body); err == nil {
+				observeRoles(&s, roles, req)
+			}
+		}
+		wantValid(t, s.result)
+	})
+}

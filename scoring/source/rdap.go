@@ -1,0 +1,196 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"companyscore/scoring"
+	"companyscore/scoring/source/fetch"
+)
+
+// RDAP is the source of registrations: how old a domain is and how long it is
+// paid for. Of the people in a registration it reads nothing.
+type RDAP struct{ client *fetch.Client }
+
+// NewRDAP returns the source.
+func NewRDAP(c *fetch.Client) *RDAP { return &RDAP{client: c} }
+
+// Name is the key of the source.
+func (*RDAP) Name() string { return "rdap" }
+
+// Plan says when the source runs.
+func (*RDAP) Plan() Plan { return Plan{Deadline: fetch.PolicyOf("rdap").Deadline} }
+
+// rdapType is the media type of RDAP answers.
+const rdapType = "application/rdap+json"
+
+// Fetch finds the registry of the domain's suffix and asks it. A suffix whose
+// registry has no RDAP server is not known; a domain that its registry does not
+// know is not registered.
+func (r *RDAP) Fetch(ctx context.Context, req Request) (Result, error) {
+	listed, err := fetch.Get(ctx, r.client, fetch.Request{
+		Source: "rdap", Endpoint: "rdap.bootstrap", Path: "/rdap/dns.json", TTL: day,
+	}, func(res *fetch.Response) (registries, error) { return parseRegistries(res.Body) })
+	if ctx.Err() != nil {
+		return Result{}, err
+	}
+	question := fetch.Request{Source: "rdap", Accept: rdapType}
+	if err != nil {
+		question.Endpoint, question.Path = "rdap.fallback", "/domain/"+req.Registrable
+	} else {
+		base, ok := listed.of(req.Registrable)
+		if !ok {
+			return registration{}.observe(req.Now), nil
+		}
+		question.URL = base + "domain/" + req.Registrable
+	}
+	found, err := fetch.Get(ctx, r.client, question, func(res *fetch.Response) (registration, error) { return parseRegistration(res.Body) })
+	switch {
+	case fetch.IsNotFound(err):
+		result := registration{}.observe(req.Now)
+		// The fallback answers so for a suffix without a registry, too.
+		result.Unregistered = question.URL != ""
+		return result, nil
+	case err != nil:
+		return Result{}, err
+	}
+	return found.observe(req.Now), nil
+}
+
+// registration is what a registry says about a domain. A zero time means that it
+// does not say.
+type registration struct {
+	Registered, Expires time.Time
+}
+
+// parseRegistration reads the answer of a registry, an RFC 9083 domain object.
+// Of several events of a kind the first counts.
+func parseRegistration(body io.Reader) (registration, error) {
+	var answer struct {
+		Class     string `json:"objectClassName"`
+		Name      string `json:"ldhName"`
+		ErrorCode int    `json:"errorCode"`
+		Events    []struct {
+			Action string `json:"eventAction"`
+			Date   string `json:"eventDate"`
+		} `json:"events"`
+	}
+	if err := decodeJSON(body, &answer); err != nil {
+		return registration{}, err
+	}
+	if answer.ErrorCode != 0 {
+		return registration{}, fmt.Errorf("the registry answers with error %d", answer.ErrorCode)
+	}
+	if answer.Class != "domain" && answer.Name == "" {
+		return registration{}, errors.New("the answer is no domain object")
+	}
+	var found registration
+	for _, event := range answer.Events {
+		var date *time.Time
+		switch strings.ToLower(event.Action) {
+		case "registration":
+			date = &found.Registered
+		case "expiration":
+			date = &found.Expires
+		default:
+			continue
+		}
+		// A redacted or odd date is an unknown one.
+		if at, err := parseRDAPTime(event.Date); err == nil && date.IsZero() {
+			*date = at
+		}
+	}
+	return found, nil
+}
+
+// parseRDAPTime reads RFC 3339, and the forms without a zone or a time that some
+// country registries send.
+func parseRDAPTime(text string) (at time.Time, err error) {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
+		if at, err = time.Parse(layout, strings.TrimSpace(text)); err == nil && plausible(at) {
+			return at.UTC(), nil
+		}
+	}
+	if err == nil {
+		err = fmt.Errorf("the year %d cannot be", at.Year())
+	}
+	return time.Time{}, err
+}
+
+// plausible keeps dates that are clearly wrong out of ages.
+func plausible(at time.Time) bool { return at.Year() >= 1980 && at.Year() < 2200 }
+
+// observe turns a registration into signals, as of now.
+func (r registration) observe(now time.Time) Result {
+	s := says{source: "rdap"}
+	if r.Registered.IsZero() || r.Registered.After(now) {
+		s.missing(scoring.ReasonNotFound, "organization_age_years")
+	} else {
+		s.ok("organization_age_years", years(now.Sub(r.Registered)))
+	}
+	if r.Expires.IsZero() {
+		s.missing(scoring.ReasonNotFound, "domain_renewal_runway_days")
+	} else {
+		s.ok("domain_renewal_runway_days", days(r.Expires.Sub(now)))
+	}
+	return s.result
+}
+
+// registries maps top-level domains to the RDAP base URL of their registry, which
+// ends with a slash.
+type registries map[string]string
+
+// parseRegistries reads the bootstrap file of RFC 9224. Base URLs that are not
+// https, or are none, are left out.
+func parseRegistries(body io.Reader) (registries, error) {
+	var file struct {
+		Services [][][]string `json:"services"`
+	}
+	if err := decodeJSON(body, &file); err != nil {
+		return nil, err
+	}
+	found := make(registries)
+	for _, service := range file.Services {
+		if len(service) != 2 {
+			continue
+		}
+		for _, base := range service[1] {
+			u, err := url.Parse(base)
+			if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+				continue
+			}
+			for _, tld := range service[0] {
+				found[strings.ToLower(strings.Trim(tld, "."))] = strings.TrimSuffix(base, "/") + "/"
+			}
+			break
+		}
+	}
+	if len(found) == 0 {
+		return nil, errors.New("the list of registries is empty")
+	}
+	return found, nil
+}
+
+// of returns the base URL for a domain: that of its longest listed suffix.
+func (r registries) of(domain string) (base string, ok bool) {
+	for suffix := domain; suffix != ""; {
+		if base, ok = r[suffix]; ok {
+			return base, true
+		}
+		_, suffix, _ = strings.Cut(suffix, ".")
+	}
+	return "", false
+}
+
+const day = 24 * time.Hour
+
+// days is a span in days, with their fraction.
+func days(span time.Duration) float64 { return span.Hours() / 24 }
+
+// years is a span in years of 365.25 days, with their fraction.
+func years(span time.Duration) float64 { return span.Hours() / (24 * 365.25) }

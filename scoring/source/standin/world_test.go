@@ -1,0 +1,95 @@
+package standin_test
+
+import (
+	"context"
+	"flag"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"companyscore/scoring"
+	"companyscore/scoring/source"
+	"companyscore/scoring/source/fetch"
+	"companyscore/scoring/source/standin"
+	"companyscore/scoring/worker"
+)
+
+var seed = flag.Uint64("seed", 1, "seed of the invented companies and of what fails")
+
+// forgetful is a history that keeps nothing.
+type forgetful struct{}
+
+func (forgetful) Write(context.Context, scoring.Record) error   { return nil }
+func (forgetful) Publish(context.Context, scoring.Record) error { return nil }
+func (forgetful) Reference(context.Context, string, time.Time) (*scoring.Reference, error) {
+	return nil, nil
+}
+
+func outcome(rec scoring.Record) standin.Outcome {
+	got := standin.Outcome{ScoredAt: rec.ScoredAt, CompletenessPct: rec.CompletenessPct, Signals: make(map[string]standin.Seen), Warnings: make(map[string]string)}
+	for _, s := range rec.Signals {
+		got.Signals[s.ID] = standin.Seen{State: s.State, Raw: s.Raw, Reason: s.Reason}
+	}
+	for _, w := range rec.Warnings {
+		got.Warnings[w.Source] = w.Code
+	}
+	return got
+}
+
+// What the real sources say of invented companies is what their facts mean, and
+// every failure that was injected shows, and no other.
+func TestSignalsFollowFromFacts(t *testing.T) {
+	t.Parallel()
+	for name, share := range map[string]float64{"no faults": 0, "one in five fails": 0.2} {
+		t.Run(name, func(t *testing.T) {
+			world, err := standin.Start(standin.Config{
+				Companies: 24, Seed: *seed, Latency: time.Millisecond, Faults: share, Ranked: 2000, Dir: t.TempDir(), Scale: 10_000,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer world.Close()
+			rehearsal := world.Rehearsal()
+			client, err := fetch.New(fetch.Config{Contact: "operator@example.com", Rehearsal: &rehearsal})
+			if err != nil {
+				t.Fatal(err)
+			}
+			sources := source.Live(client, "", slog.New(slog.DiscardHandler))
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var background sync.WaitGroup
+			defer background.Wait()
+			for _, s := range sources {
+				if b, ok := s.(source.Background); ok {
+					background.Go(func() { b.Run(ctx) })
+				}
+			}
+			w, err := worker.New(sources, forgetful{}, nil, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var running errgroup.Group
+			running.SetLimit(3) // the deadlines of sources are those in earnest, and machines are slow
+			for _, c := range world.Companies {
+				running.Go(func() error {
+					rec, _, err := w.Score(ctx, scoring.Run{ID: c.Label, Domain: c.Domain, StartedAt: time.Now()})
+					if err != nil {
+						t.Error(err)
+						return nil
+					}
+					if faults := world.Check(c, outcome(rec)); faults != nil {
+						t.Errorf("%v\n%s", world.Injected(c.Domain), strings.Join(faults, "\n"))
+					}
+					return nil
+				})
+			}
+			_ = running.Wait()
+			cancel()
+		})
+	}
+}

@@ -1,0 +1,197 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"math"
+	"net/url"
+	"strings"
+	"time"
+
+	"companyscore/scoring/source/fetch"
+)
+
+// Wayback is the source of the web archive: how long a site has been there and
+// how often it changes. It reads the archive's index, no archived page.
+type Wayback struct{ client *fetch.Client }
+
+// NewWayback returns the source.
+func NewWayback(c *fetch.Client) *Wayback { return &Wayback{client: c} }
+
+// Name is the key of the source.
+func (*Wayback) Name() string { return "wayback" }
+
+// Plan says when the source runs.
+func (*Wayback) Plan() Plan { return Plan{Deadline: fetch.PolicyOf("wayback").Deadline} }
+
+// Fetch asks for the first copy of the home page, and if there is one for the
+// copies of the last two years.
+func (w *Wayback) Fetch(ctx context.Context, req Request) (Result, error) {
+	ask := func(more url.Values) ([]capture, error) {
+		query := url.Values{"url": {req.Domain}, "output": {"json"}, "filter": {"statuscode:200"}}
+		maps.Copy(query, more)
+		return fetch.Get(ctx, w.client, fetch.Request{Source: "wayback", Endpoint: "wayback", Path: "/cdx/search/cdx", Query: query},
+			func(res *fetch.Response) ([]capture, error) { return parseCaptures(res.Body) })
+	}
+	var found archive
+	var err error
+	if found.first, err = ask(url.Values{"fl": {"timestamp"}, "limit": {"1"}}); err != nil {
+		return Result{}, err
+	}
+	if len(found.first) == 0 {
+		return found.observe(req.Now), nil
+	}
+	found.recent, err = ask(url.Values{
+		"fl": {"timestamp,digest"}, "collapse": {"timestamp:8"}, "limit": {"1000"},
+		"from": {req.Now.Add(-archiveSpan).UTC().Format("20060102")},
+	})
+	if err != nil {
+		var s says
+		found.observeAge(&s, req.Now)
+		return s.result, err
+	}
+	return found.observe(req.Now), nil
+}
+
+// capture is one archived copy of a home page.
+type capture struct {
+	At     time.Time
+	Digest string // names the content; empty when it was not asked for
+}
+
+// parseCaptures reads an answer of the CDX server: rows of which the first names
+// the columns, or an empty list. Rows with an odd timestamp are left out.
+func parseCaptures(body io.Reader) ([]capture, error) {
+	var rows [][]string
+	if err := decodeJSON(body, &rows); err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
+	timestamp, digest := -1, -1
+	for i, column := range rows[0] {
+		switch column {
+		case "timestamp":
+			timestamp = i
+		case "digest":
+			digest = i
+		}
+	}
+	if timestamp < 0 {
+		return nil, errors.New("the answer has no column timestamp")
+	}
+	var found []capture
+	for _, row := range rows[1:] {
+		if len(row) <= max(timestamp, digest) {
+			continue
+		}
+		at, err := time.Parse("20060102150405", row[timestamp])
+		if err != nil || at.Year() < 1990 {
+			continue
+		}
+		c := capture{At: at}
+		if digest >= 0 {
+			c.Digest = strings.ToUpper(row[digest])
+		}
+		found = append(found, c)
+	}
+	if len(found) == 0 && len(rows) > 1 {
+		return nil, errors.New("no row of the answer has a timestamp")
+	}
+	return found, nil
+}
+
+const (
+	// archiveSpan is how far back the copies reach that show how a site changes.
+	archiveSpan = 730 * day
+	// changeMonthsMin is the number of months with a copy below which a rate of change says nothing.
+	changeMonthsMin = 4
+)
+
+// archive is what the archive holds of a home page.
+type archive struct {
+	first  []capture // the first copy ever, or none
+	recent []capture // copies of the last archiveSpan, in any order, at most one a day
+}
+
+// observe turns the archive's copies into signals, as of now.
+func (a archive) observe(now time.Time) Result {
+	var s says
+	a.observeAge(&s, now)
+	if rate, months := a.changeRate(now); months >= changeMonthsMin {
+		s.ok("homepage_change_rate_365d", rate)
+	} else {
+		s.absent("homepage_change_rate_365d")
+	}
+	last, previous := a.captureDays(now, 0, 180*day), a.captureDays(now, 180*day, 360*day)
+	if last+previous == 0 {
+		s.absent("archive_capture_trend_365d")
+	} else {
+		s.ok("archive_capture_trend_365d", math.Log(float64(last+3)/float64(previous+3)))
+	}
+	return s.result
+}
+
+// observeAge adds the age of the oldest copy.
+func (a archive) observeAge(s *says, now time.Time) {
+	s.source = "wayback"
+	if oldest, ok := a.oldest(now); ok {
+		s.ok("web_presence_years", years(now.Sub(oldest)))
+	} else {
+		s.absent("web_presence_years")
+	}
+}
+
+func (a archive) oldest(now time.Time) (oldest time.Time, ok bool) {
+	for _, copies := range [][]capture{a.first, a.recent} {
+		for _, c := range copies {
+			if !c.At.After(now) && (!ok || c.At.Before(oldest)) {
+				oldest, ok = c.At, true
+			}
+		}
+	}
+	return oldest, ok
+}
+
+// changeRate is the share of the months of the last 365 days with a copy in which
+// the page had content that no earlier copy has, and the number of those months.
+func (a archive) changeRate(now time.Time) (rate float64, months int) {
+	firstSeen := make(map[string]time.Time, len(a.recent))
+	for _, c := range a.recent {
+		if at, ok := firstSeen[c.Digest]; !ok || c.At.Before(at) {
+			firstSeen[c.Digest] = c.At
+		}
+	}
+	changed := make(map[string]bool) // by month
+	for _, c := range a.recent {
+		if c.At.After(now) || now.Sub(c.At) > 365*day {
+			continue
+		}
+		month := c.At.Format("2006-01")
+		changed[month] = changed[month] || c.At.Equal(firstSeen[c.Digest])
+	}
+	if len(changed) == 0 {
+		return 0, 0
+	}
+	n := 0
+	for _, is := range changed {
+		if is {
+			n++
+		}
+	}
+	return float64(n) / float64(len(changed)), len(changed)
+}
+
+// captureDays counts the days with a copy that lie at least from and less than to before now.
+func (a archive) captureDays(now time.Time, from, to time.Duration) int {
+	seen := make(map[string]bool)
+	for _, c := range a.recent {
+		if age := now.Sub(c.At); age >= from && age < to {
+			seen[c.At.Format(time.DateOnly)] = true
+		}
+	}
+	return len(seen)
+}

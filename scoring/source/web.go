@@ -1,0 +1,564 @@
+package source
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"companyscore/scoring"
+	"companyscore/scoring/source/fetch"
+	"companyscore/scoring/source/site"
+)
+
+// Web is the source of what a company shows on its own site. It reads at most 14
+// pages, under robots.txt.
+type Web struct{ client *fetch.Client }
+
+// NewWeb returns the source.
+func NewWeb(c *fetch.Client) *Web { return &Web{client: c} }
+
+var _ Source = (*Web)(nil)
+
+// Name is the key of the source.
+func (*Web) Name() string { return "web" }
+
+// Plan says when the source runs: at once.
+func (*Web) Plan() Plan { return Plan{Deadline: fetch.PolicyOf("web").Deadline} }
+
+// Fetch reads the home page and what it leads to. Without a home page nothing is
+// known, and the failure is that of the source; what fails after it only makes
+// the evidence poorer.
+func (w *Web) Fetch(ctx context.Context, req Request) (Result, error) {
+	visit, err := w.client.Visit(ctx, req.Domain)
+	var failure *fetch.Error
+	if errors.As(err, &failure) && failure.Code == fetch.CodeDNS && req.Domain == req.Registrable {
+		// Some names have no address of their own.
+		if visit, err = w.client.Visit(ctx, "www."+req.Domain); err != nil {
+			err = failure
+		}
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	page, err := visit.Get(ctx, "/", fetch.HTML)
+	if err != nil {
+		return Result{}, err
+	}
+	if page.Status != http.StatusOK {
+		return Result{}, &fetch.Error{Code: fetch.CodeHTTP, Status: page.Status, Err: fmt.Errorf("the home page of %s answered status %d", req.Domain, page.Status)}
+	}
+	c := crawl{visit: visit, req: req, pages: map[site.Kind]*site.Page{}, links: map[site.Kind]linkState{}, moved: visit.RedirectedTo()}
+	if err := c.readHome(page); err != nil {
+		return Result{}, err
+	}
+	if !c.home.Parked {
+		c.readRest(ctx)
+	}
+	return c.observe(), nil
+}
+
+// crawl is what one visit finds.
+type crawl struct {
+	visit *fetch.Site
+	req   Request
+	moved string // other registrable domain that the home page is on
+	at    *url.URL
+	home  site.Page
+	found site.Map
+	hsts  bool
+
+	pages        map[site.Kind]*site.Page
+	links        map[site.Kind]linkState
+	securityText bool
+	sitemap      sitemapFacts
+	feed         site.Dated
+	// noSitemap and noFeed are why what there may be could not be read.
+	noSitemap, noFeed scoring.Reason
+}
+
+// linkState is what became of a link of the home page.
+type linkState int
+
+const (
+	linkNone    linkState = iota // there is none
+	linkAlive                    // it answered
+	linkDead                     // it answered that there is nothing
+	linkUnknown                  // it was not asked, or did not answer
+)
+
+// shown reports whether a link counts as evidence: it stands on the home page, and
+// is not known to lead nowhere.
+func (s linkState) shown() bool { return s == linkAlive || s == linkUnknown }
+
+// sitemapFacts are what all files of the sitemap say together.
+type sitemapFacts struct {
+	urls, caseStudies int
+	content           site.Dated
+}
+
+// visited are the kinds of pages that are read, in this order; of those that are
+// parsed the words matter too.
+var visited = []struct {
+	kind   site.Kind
+	parsed bool
+}{
+	{site.Team, true}, {site.Careers, true}, {site.Pricing, true}, {site.Customers, true}, {site.Docs, false}, {site.Blog, false}, {site.Security, false},
+}
+
+func (c *crawl) readHome(page *fetch.Page) (err error) {
+	if c.home, err = site.ParsePage(page.Body, page.URL); err != nil {
+		return &fetch.Error{Code: fetch.CodeParse, Err: err}
+	}
+	c.at = page.URL
+	c.home.Parked = c.home.Parked || site.Parks(page.URL.Hostname())
+	c.hsts = page.URL.Scheme == "https" && lasting(page.Header.Get("Strict-Transport-Security"))
+	c.found = site.Sort(c.home.Links, page.URL)
+	for kind, link := range c.found {
+		if link != nil {
+			c.links[site.Kind(kind)] = linkUnknown
+		}
+	}
+	return nil
+}
+
+// lasting reports whether a Strict-Transport-Security header is in force.
+func lasting(header string) bool {
+	for directive := range strings.SplitSeq(header, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
+		if strings.EqualFold(name, "max-age") {
+			seconds, err := strconv.ParseInt(strings.Trim(value, `"`), 10, 64)
+			return err == nil && seconds > 0
+		}
+	}
+	return false
+}
+
+// readRest reads what belongs to the site besides the home page. What stands at
+// known places is read two at once; the links then one after another, so that it
+// is always the last ones that are left out when the visit is over.
+func (c *crawl) readRest(ctx context.Context) {
+	var group errgroup.Group
+	group.SetLimit(2)
+	for _, step := range []func(context.Context){c.readSecurityText, c.readSitemap, c.readFeed} {
+		group.Go(func() error { step(ctx); return nil })
+	}
+	_ = group.Wait() // no step fails
+	asked := map[string]bool{c.at.String(): true}
+	for _, v := range visited {
+		// One page may well be about several things.
+		if link := c.found[v.kind]; link != nil && !asked[link.String()] {
+			asked[link.String()] = true
+			c.readPage(ctx, v.kind, v.parsed, link)
+		}
+	}
+}
+
+func (c *crawl) readSecurityText(ctx context.Context) {
+	page, err := c.visit.Get(ctx, "/.well-known/security.txt", fetch.Text)
+	if err == nil && page.Status == http.StatusOK {
+		c.securityText = site.ValidSecurityTXT(page.Body, "text/plain", c.req.Now)
+	}
+}
+
+func (c *crawl) readFeed(ctx context.Context) {
+	ref := "/feed"
+	if len(c.home.Feeds) > 0 {
+		ref = c.home.Feeds[0].String()
+	}
+	body, ok := c.document(ctx, ref, &c.noFeed)
+	if !ok {
+		return
+	}
+	if dated, err := site.ParseFeed(body, c.req.Now); err == nil {
+		c.feed = dated
+	}
+}
+
+// document reads an XML file. What is not there, or of another kind, is none; why
+// it could not be read is kept in unread.
+func (c *crawl) document(ctx context.Context, ref string, unread *scoring.Reason) ([]byte, bool) {
+	page, err := c.visit.Get(ctx, ref, fetch.Feed)
+	if err == nil {
+		return page.Body, page.Status == http.StatusOK
+	}
+	if code := WarningCode(err); code != fetch.CodeParse && code != fetch.CodeAddress {
+		*unread = reasonOf(code)
+	}
+	return nil, false
+}
+
+// childrenRead is how many files of a sitemap's index are read.
+const childrenRead = 3
+
+// readSitemap reads the files that robots.txt names, or the one at the usual
+// place, and some of the children of an index.
+func (c *crawl) readSitemap(ctx context.Context) {
+	files := c.visit.Sitemaps()
+	if len(files) == 0 {
+		files = []string{"/sitemap.xml"}
+	}
+	if len(files) == 1 {
+		body, ok := c.document(ctx, files[0], &c.noSitemap)
+		if !ok {
+			return
+		}
+		top, err := site.ParseSitemap(body, files[0], c.req.Now)
+		if err != nil {
+			return
+		}
+		if !top.Index {
+			c.sitemap.add(top)
+			c.sitemap.urls = top.Count
+			return
+		}
+		c.readChildren(ctx, top.Children, top.Count)
+		return
+	}
+	c.readChildren(ctx, files, len(files))
+}
+
+// readChildren reads some of the files of a sitemap, the first that lists articles
+// before others, and estimates how many pages all of them list.
+func (c *crawl) readChildren(ctx context.Context, files []string, count int) {
+	files = slices.Clone(files)
+	if i := slices.IndexFunc(files, site.IsContent); i > 0 {
+		first := files[i]
+		files = slices.Insert(slices.Delete(files, i, i+1), 0, first)
+	}
+	var sizes []int
+	for _, file := range files[:min(len(files), childrenRead)] {
+		body, ok := c.document(ctx, file, &c.noSitemap)
+		if !ok {
+			continue
+		}
+		if child, err := site.ParseSitemap(body, file, c.req.Now); err == nil && !child.Index {
+			c.sitemap.add(child)
+			sizes = append(sizes, child.Count)
+		}
+	}
+	if len(sizes) == 0 {
+		return
+	}
+	if count <= len(sizes) {
+		for _, size := range sizes {
+			c.sitemap.urls += size
+		}
+		return
+	}
+	slices.Sort(sizes)
+	median := float64(sizes[(len(sizes)-1)/2]+sizes[len(sizes)/2]) / 2
+	c.sitemap.urls = int(median * float64(count))
+}
+
+func (f *sitemapFacts) add(s site.Sitemap) {
+	f.caseStudies += s.CaseStudies
+	f.content.Recent += s.Content.Recent
+	if s.Content.Newest.After(f.content.Newest) {
+		f.content.Newest = s.Content.Newest
+	}
+}
+
+func (c *crawl) readPage(ctx context.Context, kind site.Kind, parsed bool, link *url.URL) {
+	page, err := c.visit.Get(ctx, link.String(), fetch.HTML)
+	state := linkUnknown
+	var content *site.Page
+	switch {
+	case err != nil && WarningCode(err) == fetch.CodeParse:
+		state = linkDead
+	case err != nil:
+	case page.Status == http.StatusOK:
+		state = linkAlive
+		if p, err := site.ParsePage(page.Body, page.URL); parsed && err == nil {
+			content = &p
+		}
+	default:
+		state = linkDead
+	}
+	// Other links to the same page share its fate.
+	for other, to := range c.found {
+		if to != nil && to.String() == link.String() {
+			c.links[site.Kind(other)] = state
+		}
+	}
+	if content != nil {
+		c.pages[kind] = content
+	}
+}
+
+// pageSignals rest on what the pages show.
+var pageSignals = []string{"team_page_present", "careers_page_present", "product_surface", "customer_proof", "monetization_evidence"}
+
+// observe says what was found. A page that shows nothing without its scripts
+// proves no absence.
+func (c *crawl) observe() Result {
+	s := says{source: "web"}
+	if c.moved != "" {
+		s.claim(Redirected, "", c.moved, "the home page leads to "+c.at.Hostname())
+	}
+	if c.home.Parked {
+		s.claim(Parked, "", "parked", "the home page offers the name itself, or is a placeholder")
+		s.absent(pageSignals...)
+		s.absent("ats_in_use", "site_language_count", "social_profile_breadth", "site_size_urls", "content_freshness_days", "content_cadence_90d", "employee_count", "organization_age_years")
+		s.part("security_program", 0)
+		s.part("leadership_disclosure", 0)
+		return s.result
+	}
+	blind := c.home.NeedsScripts()
+	c.observePages(&s, blind)
+	c.observeProfile(&s, blind)
+	c.observeContent(&s, blind)
+	c.claim(&s)
+	s.result.Site = scoring.SiteText{Title: c.home.Title, Description: c.home.Description, Headings: c.home.Headings, Structured: c.home.Structured, Links: c.home.LinkText}
+	return s.result
+}
+
+// points counts what is true.
+func points(all ...bool) (n int) {
+	for _, is := range all {
+		if is {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *crawl) observePages(s *says, blind bool) {
+	boards := c.boards()
+	if len(boards) > 0 {
+		s.ok("ats_in_use", 1)
+	}
+	if blind {
+		s.missing(scoring.ReasonNotApplicable, pageSignals...)
+		s.noPart(scoring.ReasonNotApplicable, "security_program")
+		if len(boards) == 0 {
+			s.missing(scoring.ReasonNotApplicable, "ats_in_use")
+		}
+		return
+	}
+	if len(boards) == 0 {
+		s.absent("ats_in_use")
+	}
+	s.count("team_page_present", points(c.links[site.Team].shown()))
+	s.count("careers_page_present", points(c.links[site.Careers].shown() || len(boards) > 0))
+	s.count("product_surface", points(
+		c.links[site.Pricing].shown(), c.links[site.Docs].shown(), c.links[site.Products].shown(),
+		c.links[site.Integrations].shown(), c.links[site.Login].shown(), c.links[site.Status].shown(),
+	))
+	customers, pricing := c.pages[site.Customers], c.pages[site.Pricing]
+	s.count("customer_proof", points(
+		c.links[site.Customers].shown(),
+		c.home.Reviewed || customers != nil && customers.Reviewed,
+		c.sitemap.caseStudies >= 5,
+	))
+	s.count("monetization_evidence", points(
+		c.links[site.Pricing].shown(),
+		pricing != nil && pricing.Priced,
+		c.links[site.Sales].shown(),
+		c.links[site.Terms].shown() || c.home.Paying || pricing != nil && pricing.Paying,
+	))
+	s.part("security_program", float64(points(c.securityText, c.links[site.Security].shown(), c.hsts)))
+}
+
+// boards lists the systems that track applicants for the company, as "provider/token"
+// for job boards that can be read and as a host name for others.
+func (c *crawl) boards() (found []string) {
+	pages := []*site.Page{&c.home}
+	if careers := c.pages[site.Careers]; careers != nil {
+		pages = append(pages, careers)
+	}
+	for _, page := range pages {
+		for _, link := range page.Links {
+			name := ""
+			if board, ok := site.FindBoard(link.URL); ok {
+				name = board.Provider + "/" + board.Token
+			} else if site.TracksApplicants(link.URL) {
+				name = site.Registrable(link.URL.Hostname())
+			}
+			if name != "" && !slices.Contains(found, name) && len(found) < 10 {
+				found = append(found, name)
+			}
+		}
+	}
+	return found
+}
+
+// organizations are those of the home page and the page about the team that are
+// the company: whose address is on the domain, or the only one without an address.
+func (c *crawl) organizations() (own []site.Organization, byAddress bool) {
+	var silent []site.Organization
+	pages := []*site.Page{&c.home}
+	if team := c.pages[site.Team]; team != nil {
+		pages = append(pages, team)
+	}
+	for i, page := range pages {
+		for _, org := range page.Organizations {
+			switch u, err := c.at.Parse(org.URL); {
+			case org.URL == "" && org.Top && i == 0:
+				silent = append(silent, org)
+			case org.URL != "" && err == nil && c.isOwn(u.Hostname()):
+				own = append(own, org)
+			}
+		}
+	}
+	if len(own) > 0 || len(silent) != 1 || c.moved != "" {
+		return own, true
+	}
+	return silent, false
+}
+
+func (c *crawl) isOwn(host string) bool {
+	host = strings.ToLower(host)
+	return host == c.req.Registrable || strings.HasSuffix(host, "."+c.req.Registrable)
+}
+
+func (c *crawl) observeProfile(s *says, blind bool) {
+	organizations, _ := c.organizations()
+	var leaders []string
+	var employees float64
+	var founded time.Time
+	networks := map[string]bool{}
+	add := func(u *url.URL) {
+		if name := site.Network(u); name != "" {
+			networks[name] = true
+		}
+	}
+	for _, org := range organizations {
+		leaders = append(leaders, org.People...)
+		employees = cmp.Or(employees, org.Employees)
+		if founded.IsZero() && !org.Founded.After(c.req.Now) {
+			founded = org.Founded
+		}
+		for _, profile := range org.SameAs {
+			if u, err := url.Parse(profile); err == nil {
+				add(u)
+			}
+		}
+	}
+	for _, link := range c.home.Links {
+		add(link.URL)
+	}
+	// none is how a fact is missed that the page does not show.
+	none := func(signal string) {
+		if blind {
+			s.missing(scoring.ReasonNotApplicable, signal)
+		} else {
+			s.absent(signal)
+		}
+	}
+	give := func(signal string, value float64) {
+		if value > 0 {
+			s.ok(signal, value)
+		} else {
+			none(signal)
+		}
+	}
+	give("employee_count", employees)
+	if founded.IsZero() {
+		none("organization_age_years")
+	} else {
+		s.ok("organization_age_years", years(c.req.Now.Sub(founded)))
+	}
+	give("social_profile_breadth", float64(len(networks)))
+	if languages := len(c.home.Languages); languages > 1 {
+		s.ok("site_language_count", float64(languages))
+	} else {
+		none("site_language_count")
+	}
+	if blind && len(leaders) == 0 {
+		s.noPart(scoring.ReasonNotApplicable, "leadership_disclosure")
+	} else {
+		s.part("leadership_disclosure", 0, leaders...)
+	}
+}
+
+func (c *crawl) observeContent(s *says, blind bool) {
+	if c.sitemap.urls > 0 {
+		s.ok("site_size_urls", float64(c.sitemap.urls))
+	} else if c.noSitemap != "" {
+		s.missing(c.noSitemap, "site_size_urls")
+	} else {
+		s.absent("site_size_urls")
+	}
+	content := c.feed
+	content.Merge(c.sitemap.content)
+	switch {
+	case !content.Newest.IsZero():
+		s.ok("content_freshness_days", max(0, days(c.req.Now.Sub(content.Newest))))
+		s.count("content_cadence_90d", content.Recent)
+	case c.noFeed != "" || c.noSitemap != "":
+		s.missing(cmp.Or(c.noFeed, c.noSitemap), "content_freshness_days", "content_cadence_90d")
+	case blind:
+		s.missing(scoring.ReasonNotApplicable, "content_freshness_days", "content_cadence_90d")
+	default:
+		s.absent("content_freshness_days", "content_cadence_90d")
+	}
+}
+
+// claim says who the company is. A home page on another domain says it of others.
+func (c *crawl) claim(s *says) {
+	for _, board := range c.boards() {
+		s.claim(JobBoard, "", board, "linked from the home or careers page")
+	}
+	if link := c.found[site.Careers]; link != nil && c.links[site.Careers].shown() {
+		s.claim(CareersPage, "", link.String(), "linked from the home page")
+	}
+	organizations, byAddress := c.organizations()
+	var profiles []*url.URL
+	for _, org := range organizations {
+		why := "structured data of the home page"
+		if byAddress {
+			s.claim(Name, "jsonld", scoring.CleanName(org.Name), why)
+			why += ", whose address is " + org.URL
+		}
+		s.claim(LegalName, "jsonld", scoring.CleanName(org.LegalName), why)
+		s.claim(Country, "jsonld", org.Country, why)
+		for _, profile := range org.SameAs {
+			if u, err := url.Parse(profile); err == nil {
+				profiles = append(profiles, u)
+			}
+		}
+	}
+	if c.moved != "" {
+		return
+	}
+	for _, link := range c.home.Links {
+		profiles = append(profiles, link.URL)
+	}
+	var accounts []string
+	for _, u := range profiles {
+		account := site.GitHubAccount(u)
+		same := func(known string) bool { return strings.EqualFold(known, account) }
+		if account != "" && !slices.ContainsFunc(accounts, same) {
+			accounts = append(accounts, account)
+		}
+	}
+	if len(accounts) == 1 {
+		s.claim(GitHub, "", accounts[0], "the only account on github.com that the home page links to")
+	}
+	s.claim(Name, "site_name", scoring.CleanName(c.home.SiteName), "og:site_name of the home page")
+	s.claim(Name, "title", titleName(c.home.Title), "first part of the title of the home page")
+}
+
+var titleBreak = regexp.MustCompile(` \| | - | – |: | · `)
+
+// titleWordsMax is the number of words beyond which a title is a slogan, not a name.
+const titleWordsMax = 6
+
+// titleName is the first part of a title, "" when that is no name.
+func titleName(title string) string {
+	name := scoring.CleanName(titleBreak.Split(title, 2)[0])
+	if len(strings.Fields(name)) > titleWordsMax {
+		return ""
+	}
+	return name
+}

@@ -1,0 +1,703 @@
+package source
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"companyscore/scoring"
+	"companyscore/scoring/source/fetch"
+)
+
+// Wikidata is the source that leads from a domain to the company: its item, found
+// by the official website, has facts of its own and the exact keys of other sources.
+type Wikidata struct{ client *fetch.Client }
+
+// NewWikidata returns the source.
+func NewWikidata(c *fetch.Client) *Wikidata { return &Wikidata{client: c} }
+
+var _ Source = (*Wikidata)(nil)
+
+// Name is the key of the source.
+func (*Wikidata) Name() string { return "wikidata" }
+
+// Plan says when the source runs: at once.
+func (*Wikidata) Plan() Plan { return Plan{Deadline: fetch.PolicyOf("wikidata").Deadline} }
+
+// Bounds of what is asked for.
+const (
+	candidatesMax = 5
+	linkedMax     = 50 // items that one call may name
+)
+
+var (
+	hostText = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+$`)
+	qidText  = regexp.MustCompile(`^Q[0-9]{1,12}$`)
+	leiText  = regexp.MustCompile(`^[A-Z0-9]{20}$`)
+	cikText  = regexp.MustCompile(`^[0-9]{1,10}$`)
+)
+
+// Fetch finds the item of a domain and reads it.
+func (w *Wikidata) Fetch(ctx context.Context, req Request) (Result, error) {
+	if !hostText.MatchString(req.Registrable) {
+		return Result{}, &Error{Code: fetch.CodeParse, Err: fmt.Errorf("%q is no host name", req.Registrable)}
+	}
+	candidates, err := fetch.Get(ctx, w.client, fetch.Request{
+		Source: "wikidata", Endpoint: "wikidata.query", Path: "/sparql", Query: url.Values{"format": {"json"}, "query": {websiteQuery(req.Registrable)}},
+		Accept: "application/sparql-results+json",
+	}, func(res *fetch.Response) ([]wikidataCandidate, error) { return parseCandidates(res.Body) })
+	if err != nil {
+		return Result{}, err
+	}
+	if len(candidates) == 0 {
+		return wikidataItem{}.observe(nil, req), nil
+	}
+	var items []wikidataItem
+	if len(candidates) == 1 {
+		items, err = w.items(ctx, "/wiki/Special:EntityData/"+candidates[0].QID+".json", nil)
+	} else {
+		var ids []string
+		for _, c := range candidates {
+			ids = append(ids, c.QID)
+		}
+		items, err = w.items(ctx, "/w/api.php", url.Values{
+			"action": {"wbgetentities"}, "ids": {strings.Join(ids, "|")}, "props": {"labels|claims|sitelinks"}, "languages": {"en|mul"}, "format": {"json"}, "maxlag": {"5"},
+		})
+	}
+	if err != nil {
+		return Result{}, err
+	}
+	item, found := chooseItem(items, candidates)
+	if !found {
+		return wikidataItem{}.observe(nil, req), nil
+	}
+	linked, err := w.linked(ctx, item)
+	return item.observe(linked, req), err
+}
+
+func (w *Wikidata) items(ctx context.Context, path string, query url.Values) ([]wikidataItem, error) {
+	return fetch.Get(ctx, w.client, fetch.Request{Source: "wikidata", Endpoint: "wikidata.entity", Path: path, Query: query},
+		func(res *fetch.Response) ([]wikidataItem, error) { return parseItems(res.Body) })
+}
+
+// linked reads the items that an item names: leaders, industries and places, and
+// the country of its seat.
+func (w *Wikidata) linked(ctx context.Context, item wikidataItem) (map[string]wikidataLink, error) {
+	ids := slices.Concat([]string{item.Seat, item.Country}, item.Industries, item.Leaders)
+	ids = slices.DeleteFunc(ids, func(id string) bool { return id == "" })
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	ids = ids[:min(len(ids), linkedMax)]
+	if len(ids) == 0 {
+		return map[string]wikidataLink{}, nil
+	}
+	found, err := w.links(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	// The country of the seat is mostly that of the company, and then known by now.
+	if country := found[item.Seat].Country; country != "" && country != item.Country {
+		more, err := w.links(ctx, []string{country})
+		if err != nil {
+			return nil, err
+		}
+		for id, link := range more {
+			found[id] = link
+		}
+	}
+	return found, nil
+}
+
+func (w *Wikidata) links(ctx context.Context, ids []string) (map[string]wikidataLink, error) {
+	return fetch.Get(ctx, w.client, fetch.Request{
+		Source: "wikidata", Endpoint: "wikidata.entity", Path: "/w/api.php", Query: url.Values{
+			"action": {"wbgetentities"}, "ids": {strings.Join(ids, "|")}, "props": {"labels|claims"}, "languages": {"en|mul"}, "format": {"json"}, "maxlag": {"5"},
+		},
+	}, func(res *fetch.Response) (map[string]wikidataLink, error) { return parseLinks(res.Body) })
+}
+
+// websiteQuery asks for the items whose official website is the domain, people
+// left out. The domain needs no escaping: it is a host name.
+func websiteQuery(domain string) string {
+	var forms []string
+	for _, scheme := range []string{"https://", "http://"} {
+		for _, www := range []string{"", "www."} {
+			forms = append(forms, "<"+scheme+www+domain+">", "<"+scheme+www+domain+"/>")
+		}
+	}
+	return "SELECT ?item ?n WHERE { VALUES ?u { " + strings.Join(forms, " ") + " } ?item wdt:P856 ?u ; wikibase:sitelinks ?n . " +
+		"FILTER NOT EXISTS { ?item wdt:P31 wd:Q5 } } ORDER BY DESC(?n) LIMIT 5"
+}
+
+// wikidataCandidate is an item whose official website is the domain.
+type wikidataCandidate struct {
+	QID       string
+	Sitelinks int
+}
+
+// parseCandidates reads the answer to websiteQuery, each item once.
+func parseCandidates(body io.Reader) ([]wikidataCandidate, error) {
+	var answer struct {
+		Results *struct {
+			Bindings []struct {
+				Item, N struct {
+					Value string `json:"value"`
+				}
+			} `json:"bindings"`
+		} `json:"results"`
+	}
+	if err := decodeJSON(body, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Results == nil {
+		return nil, errors.New("an answer without results")
+	}
+	var found []wikidataCandidate
+	for _, b := range answer.Results.Bindings {
+		qid := b.Item.Value[strings.LastIndexByte(b.Item.Value, '/')+1:]
+		n, err := strconv.Atoi(b.N.Value)
+		if !qidText.MatchString(qid) || err != nil {
+			return nil, fmt.Errorf("%.100q with %.20q sitelinks is no item", b.Item.Value, b.N.Value)
+		}
+		if !slices.ContainsFunc(found, func(c wikidataCandidate) bool { return c.QID == qid }) && len(found) < candidatesMax {
+			found = append(found, wikidataCandidate{QID: qid, Sitelinks: n})
+		}
+	}
+	return found, nil
+}
+
+// wikidataItem is what an item says about a company. Companies, places and people
+// are given by their items.
+type wikidataItem struct {
+	QID string
+	// Label is the English label, else the one for all languages.
+	Label string
+	// Editions counts the language editions of Wikipedia with an article, and
+	// Article is the one whose readers are counted, as "en:Title".
+	Editions int
+	Article  string
+
+	Employees, Revenue, NetProfit, OperatingIncome, Assets []wikidataAmount
+
+	Founded                       time.Time
+	Dissolved, Listed             bool
+	Seat, Country                 string
+	Industries, Leaders           []string
+	Subsidiaries                  int
+	Ticker, CIK, LEI, GitHub, Web string
+	// Telling counts which of the properties it has that companies have.
+	Telling int
+}
+
+// wikidataAmount is one statement of a number at some time.
+type wikidataAmount struct {
+	Amount float64
+	// Unit is an item, "" for none.
+	Unit string
+	// At is zero when the statement has no date.
+	At        time.Time
+	Preferred bool
+}
+
+// wikidataLink is what is read of an item that another one names.
+type wikidataLink struct {
+	Label string
+	// Country is the item of the country in which a place lies, ISO the code of a country.
+	Country, ISO string
+}
+
+// lenient reads an object whose empty form is written as [].
+type lenient[T any] map[string]T
+
+// UnmarshalJSON takes an empty list for an empty object.
+func (m *lenient[T]) UnmarshalJSON(text []byte) error {
+	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
+		*m = nil
+		return nil
+	}
+	var plain map[string]T
+	if err := json.Unmarshal(text, &plain); err != nil {
+		return err
+	}
+	*m = plain
+	return nil
+}
+
+type wikidataEntity struct {
+	ID        string                          `json:"id"`
+	Missing   *string                         `json:"missing"`
+	Labels    lenient[struct{ Value string }] `json:"labels"`
+	Sitelinks lenient[struct{ Title string }] `json:"sitelinks"`
+	Claims    wikidataClaims                  `json:"claims"`
+}
+
+// wikidataClaims holds the statements of the properties that are read; all others
+// are skipped.
+type wikidataClaims map[string][]statement
+
+var claimsRead = map[string]bool{
+	"P1128": true, "P2139": true, "P2295": true, "P3362": true, "P2403": true, "P571": true, "P576": true, "P452": true, "P159": true, "P17": true,
+	"P414": true, "P249": true, "P169": true, "P112": true, "P488": true, "P3320": true, "P1037": true, "P355": true, "P5531": true, "P1278": true,
+	"P2037": true, "P297": true, "P856": true,
+}
+
+// UnmarshalJSON keeps what is read.
+func (c *wikidataClaims) UnmarshalJSON(text []byte) error {
+	var raw lenient[json.RawMessage]
+	if err := json.Unmarshal(text, &raw); err != nil {
+		return err
+	}
+	*c = wikidataClaims{}
+	for property, value := range raw {
+		if !claimsRead[property] {
+			continue
+		}
+		var statements []statement
+		if err := json.Unmarshal(value, &statements); err != nil {
+			return fmt.Errorf("%s: %w", property, err)
+		}
+		(*c)[property] = slices.DeleteFunc(statements, func(s statement) bool { return s.Rank == "deprecated" })
+	}
+	return nil
+}
+
+type statement struct {
+	Rank       string          `json:"rank"`
+	Mainsnak   snak            `json:"mainsnak"`
+	Qualifiers lenient[[]snak] `json:"qualifiers"`
+}
+
+type snak struct {
+	Datavalue struct {
+		Value json.RawMessage `json:"value"`
+	} `json:"datavalue"`
+}
+
+// ended reports whether the statement has an end date.
+func (s statement) ended() bool { return len(s.Qualifiers["P582"]) > 0 }
+
+func (s snak) text() string {
+	var text string
+	_ = json.Unmarshal(s.Datavalue.Value, &text) // what is no text is ""
+	return strings.TrimSpace(text)
+}
+
+// item is the item a snak names, "" for none.
+func (s snak) item() string {
+	var v struct {
+		ID string `json:"id"`
+	}
+	if json.Unmarshal(s.Datavalue.Value, &v) != nil || !qidText.MatchString(v.ID) {
+		return ""
+	}
+	return v.ID
+}
+
+// time is zero for what is no date that is exact to the year at least. Of a year
+// it is the first of July, of a month the fifteenth.
+func (s snak) time() time.Time {
+	var v struct {
+		Time      string `json:"time"`
+		Precision *int   `json:"precision"`
+	}
+	// +2024-12-31T00:00:00Z, with 00 for a month or day that is not known.
+	if json.Unmarshal(s.Datavalue.Value, &v) != nil || len(v.Time) < len("+2024-12-31") || v.Time[0] != '+' {
+		return time.Time{}
+	}
+	precision := 11
+	if v.Precision != nil {
+		precision = *v.Precision
+	}
+	date := v.Time[1:len("+2024-12-31")]
+	switch {
+	case precision < 9:
+		return time.Time{}
+	case precision == 9 || date[5:7] == "00":
+		date = date[:4] + "-07-01"
+	case precision == 10 || date[8:] == "00":
+		date = date[:7] + "-15"
+	}
+	t, err := time.Parse(time.DateOnly, date)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+// amounts are the numbers of some statements.
+func amounts(statements []statement) (all []wikidataAmount) {
+	for _, s := range statements {
+		var v struct{ Amount, Unit string }
+		if json.Unmarshal(s.Mainsnak.Datavalue.Value, &v) != nil {
+			continue
+		}
+		n, err := strconv.ParseFloat(v.Amount, 64)
+		if err != nil || math.IsInf(n, 0) || math.IsNaN(n) {
+			continue
+		}
+		a := wikidataAmount{Amount: n, Preferred: s.Rank == "preferred"}
+		if unit := v.Unit[strings.LastIndexByte(v.Unit, '/')+1:]; qidText.MatchString(unit) {
+			a.Unit = unit
+		}
+		if dates := s.Qualifiers["P585"]; len(dates) > 0 {
+			a.At = dates[0].time()
+		}
+		if all = append(all, a); len(all) == 100 {
+			break
+		}
+	}
+	return all
+}
+
+// best are the preferred statements, or all when none is.
+func best(statements []statement) []statement {
+	var preferred []statement
+	for _, s := range statements {
+		if s.Rank == "preferred" {
+			preferred = append(preferred, s)
+		}
+	}
+	if preferred != nil {
+		return preferred
+	}
+	return statements
+}
+
+// itemsOf are the distinct items that statements name that have not ended, at most
+// 1,000 of them.
+func itemsOf(statements []statement) (ids []string) {
+	for _, s := range statements {
+		if id := s.Mainsnak.item(); id != "" && !s.ended() && !slices.Contains(ids, id) && len(ids) < 1000 {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+// firstText is the first text that a pattern allows.
+func firstText(statements []statement, pattern *regexp.Regexp) string {
+	for _, s := range best(statements) {
+		if text := s.Mainsnak.text(); !s.ended() && pattern.MatchString(text) {
+			return text
+		}
+	}
+	return ""
+}
+
+var (
+	loginText  = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
+	tickerText = regexp.MustCompile(`^[A-Z0-9.-]{1,12}$`)
+)
+
+// wikis are the Wikipedias whose readers are counted, the first that has an
+// article, with the names of their projects.
+var wikis = []string{"en", "de", "fr", "es", "ja", "zh", "pt", "it", "ru"}
+
+// notEditions are wikis whose keys end like those of Wikipedias.
+var notEditions = []string{"commonswiki", "specieswiki", "metawiki", "wikidatawiki", "mediawikiwiki", "sourceswiki", "wikimaniawiki", "outreachwiki", "incubatorwiki", "foundationwiki", "wikifunctionswiki"}
+
+// telling are properties that a company's item has, and that of its product or
+// its brand has not.
+var telling = []string{"P1128", "P2139", "P571", "P452", "P414", "P159"}
+
+func parseEntities(body io.Reader) (map[string]wikidataEntity, error) {
+	var answer struct {
+		Error *struct {
+			Code string `json:"code"`
+			Info string `json:"info"`
+		} `json:"error"`
+		Entities map[string]wikidataEntity `json:"entities"`
+	}
+	if err := decodeJSON(body, &answer); err != nil {
+		return nil, err
+	}
+	switch {
+	case answer.Error != nil && (answer.Error.Code == "maxlag" || answer.Error.Code == "ratelimited"):
+		return nil, &fetch.Error{Code: fetch.CodeRateLimited, Err: fmt.Errorf("refused for now: %.200q", answer.Error.Info)}
+	case answer.Error != nil:
+		return nil, fmt.Errorf("refused: %.50q %.200q", answer.Error.Code, answer.Error.Info)
+	case answer.Entities == nil:
+		return nil, errors.New("an answer without entities")
+	}
+	for id, e := range answer.Entities {
+		if e.Missing != nil || !qidText.MatchString(id) {
+			delete(answer.Entities, id)
+		}
+	}
+	return answer.Entities, nil
+}
+
+func (e wikidataEntity) label() string {
+	return cmp.Or(scoring.CleanName(e.Labels["en"].Value), scoring.CleanName(e.Labels["mul"].Value))
+}
+
+// parseItems reads items with labels, claims and sitelinks, in order of their ids.
+// An item that was merged into another has the other's id.
+func parseItems(body io.Reader) ([]wikidataItem, error) {
+	entities, err := parseEntities(body)
+	if err != nil {
+		return nil, err
+	}
+	var items []wikidataItem
+	for id, e := range entities {
+		c := e.Claims
+		item := wikidataItem{
+			QID: id, Label: e.label(),
+			Employees: amounts(c["P1128"]), Revenue: amounts(c["P2139"]), NetProfit: amounts(c["P2295"]), OperatingIncome: amounts(c["P3362"]), Assets: amounts(c["P2403"]),
+			Dissolved: len(c["P576"]) > 0, Industries: itemsOf(c["P452"]), Subsidiaries: len(itemsOf(c["P355"])),
+			CIK: strings.TrimLeft(firstText(c["P5531"], cikText), "0"), LEI: firstText(c["P1278"], leiText), GitHub: firstText(c["P2037"], loginText), Ticker: firstText(c["P249"], tickerText),
+			Web: firstText(c["P856"], regexp.MustCompile(`^https?://\S{1,200}$`)),
+		}
+		for _, s := range best(c["P571"]) {
+			if t := s.Mainsnak.time(); !t.IsZero() && (item.Founded.IsZero() || t.Before(item.Founded)) {
+				item.Founded = t
+			}
+		}
+		for _, s := range c["P414"] {
+			item.Listed = item.Listed || !s.ended()
+			for _, q := range s.Qualifiers["P249"] {
+				if ticker := q.text(); item.Ticker == "" && !s.ended() && tickerText.MatchString(ticker) {
+					item.Ticker = ticker
+				}
+			}
+		}
+		if seats := itemsOf(best(c["P159"])); len(seats) > 0 {
+			item.Seat = seats[0]
+		}
+		if countries := itemsOf(best(c["P17"])); len(countries) > 0 {
+			item.Country = countries[0]
+		}
+		for _, property := range []string{"P169", "P488", "P3320", "P1037"} {
+			item.Leaders = append(item.Leaders, itemsOf(c[property])...)
+		}
+		for _, s := range c["P112"] { // founders stay founders when they leave
+			if id := s.Mainsnak.item(); id != "" {
+				item.Leaders = append(item.Leaders, id)
+			}
+		}
+		slices.Sort(item.Leaders)
+		item.Leaders = slices.Compact(item.Leaders)
+		item.Leaders = item.Leaders[:min(len(item.Leaders), 20)]
+		item.Industries = item.Industries[:min(len(item.Industries), 10)]
+		for _, property := range telling {
+			if len(c[property]) > 0 {
+				item.Telling++
+			}
+		}
+		for site := range e.Sitelinks {
+			if strings.HasSuffix(site, "wiki") && !slices.Contains(notEditions, site) {
+				item.Editions++
+			}
+		}
+		for _, wiki := range wikis {
+			if link, ok := e.Sitelinks[wiki+"wiki"]; ok && link.Title != "" && len(link.Title) <= 255 {
+				item.Article = wiki + ":" + strings.ReplaceAll(link.Title, " ", "_")
+				break
+			}
+		}
+		items = append(items, item)
+	}
+	slices.SortFunc(items, func(a, b wikidataItem) int { return compareQID(a.QID, b.QID) })
+	return items, nil
+}
+
+func compareQID(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
+
+// parseLinks reads items with labels and claims.
+func parseLinks(body io.Reader) (map[string]wikidataLink, error) {
+	entities, err := parseEntities(body)
+	if err != nil {
+		return nil, err
+	}
+	links := make(map[string]wikidataLink, len(entities))
+	for id, e := range entities {
+		link := wikidataLink{Label: e.label()}
+		if countries := itemsOf(best(e.Claims["P17"])); len(countries) > 0 {
+			link.Country = countries[0]
+		}
+		if code := firstText(e.Claims["P297"], countryText); code != "" {
+			link.ISO = code
+		}
+		links[id] = link
+	}
+	return links, nil
+}
+
+var countryText = regexp.MustCompile(`^[A-Z]{2}$`)
+
+// chooseItem picks the item of the company among those that have its website: a
+// living one, the one that says most of what only companies have, then the one
+// with more articles, then the older one.
+func chooseItem(items []wikidataItem, candidates []wikidataCandidate) (wikidataItem, bool) {
+	sitelinks := func(item wikidataItem) int {
+		for _, c := range candidates {
+			if c.QID == item.QID {
+				return c.Sitelinks
+			}
+		}
+		return 0
+	}
+	items = slices.DeleteFunc(slices.Clone(items), func(item wikidataItem) bool { return item.Dissolved })
+	if len(items) == 0 {
+		return wikidataItem{}, false
+	}
+	return slices.MinFunc(items, func(a, b wikidataItem) int {
+		return cmp.Or(cmp.Compare(b.Telling, a.Telling), cmp.Compare(sitelinks(b), sitelinks(a)), compareQID(a.QID, b.QID))
+	}), true
+}
+
+// newest is the amount that holds now: preferred ones first, of those the newest,
+// false when there is none of the last six years. An amount without a date counts
+// only when none has one.
+func newest(all []wikidataAmount, now time.Time) (wikidataAmount, bool) {
+	preferred := slices.ContainsFunc(all, func(a wikidataAmount) bool { return a.Preferred })
+	var found wikidataAmount
+	ok := false
+	for _, a := range all {
+		if preferred && !a.Preferred || a.At.After(now) {
+			continue
+		}
+		if !ok || a.At.After(found.At) {
+			found, ok = a, true
+		}
+	}
+	if !ok || !found.At.IsZero() && now.Sub(found.At) > moneyAgeMax {
+		return wikidataAmount{}, false
+	}
+	return found, true
+}
+
+// currencies are the units that can be converted.
+var currencies = map[string]string{"Q4917": "USD", "Q4916": "EUR", "Q25224": "GBP", "Q8146": "JPY", "Q39099": "CNY"}
+
+// usd converts an amount at the rate of its year.
+func (a wikidataAmount) usd(now time.Time) (float64, bool) {
+	at := a.At
+	if at.IsZero() {
+		at = now
+	}
+	return inUSD(a.Amount, currencies[a.Unit], at.Year())
+}
+
+// samePeriod is the amount of the same period and unit as of, false when there is none.
+func samePeriod(all []wikidataAmount, of wikidataAmount) (wikidataAmount, bool) {
+	for _, a := range all {
+		if a.Unit == of.Unit && !of.At.IsZero() && a.At.Year() == of.At.Year() && a.At.Sub(of.At).Abs() <= 31*day {
+			return a, true
+		}
+	}
+	return wikidataAmount{}, false
+}
+
+// yearBefore is the amount of the period before, false when there is none.
+func yearBefore(all []wikidataAmount, of wikidataAmount) (wikidataAmount, bool) {
+	for _, a := range all {
+		apart := of.At.Sub(a.At)
+		if a.Unit == of.Unit && !a.At.IsZero() && apart >= 330*day && apart <= 400*day {
+			return a, true
+		}
+	}
+	return wikidataAmount{}, false
+}
+
+// observe says what an item means for the signals, as of the request's instant.
+// The zero item means that there is none. Without linked items it says nothing of
+// what needs them.
+func (i wikidataItem) observe(linked map[string]wikidataLink, req Request) Result {
+	s := says{source: "wikidata"}
+	if employees, ok := newest(i.Employees, req.Now); ok && employees.Amount >= 1 {
+		s.ok("employee_count", employees.Amount)
+	} else {
+		s.absent("employee_count")
+	}
+	if i.Founded.IsZero() || i.Founded.After(req.Now) {
+		s.absent("organization_age_years")
+	} else {
+		s.ok("organization_age_years", years(req.Now.Sub(i.Founded)))
+	}
+	s.count("wikipedia_language_count", i.Editions)
+	if i.Listed {
+		s.ok("public_listing", 1)
+	} else {
+		s.absent("public_listing")
+	}
+	i.observeMoney(&s, req.Now)
+	s.part("corporate_group_size", float64(i.Subsidiaries))
+	if i.QID == "" {
+		s.part("leadership_disclosure", 0)
+		return s.result
+	}
+	if linked != nil {
+		var names []string
+		for _, leader := range i.Leaders {
+			names = append(names, cmp.Or(linked[leader].Label, leader))
+		}
+		s.part("leadership_disclosure", 0, names...)
+	}
+	i.claim(&s, linked)
+	return s.result
+}
+
+func (i wikidataItem) observeMoney(s *says, now time.Time) {
+	revenue, sold := newest(i.Revenue, now)
+	s.money("revenue_latest_usd", revenue, sold, now)
+	assets, owned := newest(i.Assets, now)
+	s.money("total_assets_usd", assets, owned, now)
+	ratio := func(signal string, over wikidataAmount, ok bool, value func(float64) float64) {
+		if !sold || !ok || revenue.Amount <= 0 || over.Amount == 0 {
+			s.absent(signal)
+			return
+		}
+		s.ok(signal, value(over.Amount))
+	}
+	net, ok := samePeriod(i.NetProfit, revenue)
+	ratio("net_margin", net, ok, func(net float64) float64 { return net / revenue.Amount })
+	operating, ok := samePeriod(i.OperatingIncome, revenue)
+	ratio("operating_margin", operating, ok, func(operating float64) float64 { return operating / revenue.Amount })
+	before, ok := yearBefore(i.Revenue, revenue)
+	ratio("revenue_growth_yoy", before, ok && before.Amount > 0, func(before float64) float64 { return revenue.Amount/before - 1 })
+}
+
+// money says ok for an amount in dollars, and missing for a currency that cannot
+// be converted.
+func (s *says) money(signal string, a wikidataAmount, found bool, now time.Time) {
+	usd, known := a.usd(now)
+	switch {
+	case !found || a.Amount <= 0:
+		s.absent(signal)
+	case !known:
+		s.missing(scoring.ReasonNotApplicable, signal)
+	default:
+		s.ok(signal, usd)
+	}
+}
+
+func (i wikidataItem) claim(s *says, linked map[string]wikidataLink) {
+	because := func(what string) string { return what + " of " + i.QID }
+	s.claim(QID, "key", i.QID, "official website of "+i.QID+" is "+cmp.Or(i.Web, "the domain"))
+	s.claim(Name, "", i.Label, because("English label"))
+	s.claim(CIK, "key", i.CIK, because("Central Index Key (P5531)"))
+	s.claim(LEI, "key", i.LEI, because("Legal Entity Identifier (P1278)"))
+	s.claim(Ticker, "key", i.Ticker, because("ticker symbol (P249)"))
+	s.claim(GitHub, "key", i.GitHub, because("GitHub name (P2037)"))
+	s.claim(Wikipedia, "key", i.Article, because("sitelink"))
+	if seat := linked[i.Seat]; seat.Country != "" && linked[seat.Country].ISO != "" {
+		s.claim(Country, "", linked[seat.Country].ISO, because("country of the headquarters "+i.Seat+" (P159)"))
+	} else {
+		s.claim(Country, "", linked[i.Country].ISO, because("country "+i.Country+" (P17)"))
+	}
+	for _, industry := range i.Industries {
+		s.claim(Industry, "", linked[industry].Label, because("industry "+industry+" (P452)"))
+	}
+}

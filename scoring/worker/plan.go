@@ -1,0 +1,91 @@
+package worker
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"companyscore/scoring"
+	"companyscore/scoring/source"
+)
+
+// sourceMax bounds what a source that does not say so may take of a run.
+const sourceMax = 30 * time.Second
+
+// plan is the order in which the sources of every run are asked. It never changes.
+type plan struct {
+	steps []step
+	// silent says of the signals of sources that are not asked why they are missing.
+	silent []scoring.Observation
+	// live is set when a source other than the facts is asked.
+	live bool
+}
+
+// step is one source that is asked.
+type step struct {
+	source   source.Source
+	name     string
+	after    []int // places in steps of those that it waits for
+	deadline time.Duration
+}
+
+// newPlan puts the sources that are on into an order in which none waits for a
+// later one.
+func newPlan(sources []source.Source) (*plan, error) {
+	p := new(plan)
+	waiting := slices.DeleteFunc(slices.Clone(sources), func(s source.Source) bool { return s.Plan().Off != "" })
+	place := make(map[string]int)
+	for len(waiting) > 0 {
+		before := len(waiting)
+		waiting = slices.DeleteFunc(waiting, func(s source.Source) bool {
+			if slices.ContainsFunc(waiting, func(other source.Source) bool { return waitsFor(s, other.Name()) }) {
+				return false
+			}
+			p.add(s, place)
+			return true
+		})
+		if len(waiting) == before {
+			var names []string
+			for _, s := range waiting {
+				names = append(names, s.Name())
+			}
+			return nil, fmt.Errorf("plan sources: %s wait for each other", strings.Join(names, ", "))
+		}
+	}
+	for _, signal := range scoring.Manifest() {
+		for _, name := range signal.Sources {
+			if _, asked := place[name]; !asked && name != historySource {
+				p.silent = append(p.silent, scoring.Observation{
+					Signal: signal.ID, State: scoring.StateMissing, Source: name, Reason: scoring.ReasonSourceDisabled,
+				})
+			}
+		}
+	}
+	return p, nil
+}
+
+// historySource stands in the manifest for our own earlier runs.
+const historySource = "history"
+
+// waitsFor reports whether a source begins only after another. Who waits at all
+// waits for the facts too.
+func waitsFor(s source.Source, other string) bool {
+	after := s.Plan().After
+	return s.Name() != other && (slices.Contains(after, other) || len(after) > 0 && other == scoring.FactsSource)
+}
+
+func (p *plan) add(s source.Source, place map[string]int) {
+	st := step{source: s, name: s.Name(), deadline: s.Plan().Deadline}
+	if st.deadline == 0 {
+		st.deadline = sourceMax
+	}
+	for i, other := range p.steps {
+		if waitsFor(s, other.name) {
+			st.after = append(st.after, i)
+		}
+	}
+	place[st.name] = len(p.steps)
+	p.steps = append(p.steps, st)
+	p.live = p.live || st.name != scoring.FactsSource
+}
