@@ -1,0 +1,7 @@
+-- What is the newest score of a company made of?
+-- The 67 signals of its newest record. A missing signal counts as a neutral 50.
+-- Columns: signal, state, raw, score, source
+SELECT signal, state, raw, round(score, 1) AS score, source
+FROM v1_signal
+WHERE domain = 'example.com' AND scored_at = (SELECT max(scored_at) FROM v1_score_history WHERE domain = 'example.com')
+ORDER BY signal

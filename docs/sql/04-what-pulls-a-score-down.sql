@@ -1,0 +1,8 @@
+-- Which known signals of a company score lowest?
+-- Where there is most to gain: the five lowest signals that rest on data.
+-- Columns: signal, raw, score
+SELECT signal, raw, round(score, 1) AS score
+FROM v1_signal
+WHERE domain = 'example.com' AND state != 'missing' AND scored_at = (SELECT max(scored_at) FROM v1_score_history WHERE domain = 'example.com')
+ORDER BY score, signal
+LIMIT 5

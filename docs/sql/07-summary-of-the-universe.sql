@@ -1,0 +1,5 @@
+-- How are all scores spread, in one line?
+-- The numbers of GET /v1/distribution. quantileExactLow gives the lower median, as the service does.
+-- Columns: companies, mean, stddev, min, p50, max
+SELECT count() AS companies, round(avg(composite), 2) AS mean, round(stddevPop(composite), 2) AS stddev, min(composite) AS min, quantileExactLow(0.5)(composite) AS p50, max(composite) AS max
+FROM v1_score_latest

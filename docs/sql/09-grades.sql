@@ -1,0 +1,7 @@
+-- How many companies have which grade?
+-- One row per grade, those nobody has too. By name SVC-1 comes before SVC-1+, which is the better one.
+-- Columns: rating, companies, percent
+SELECT label AS rating, companies, round(100 * share, 1) AS percent
+FROM v1_distribution
+WHERE measure = 'rating'
+ORDER BY rating

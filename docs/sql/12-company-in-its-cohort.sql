@@ -1,0 +1,10 @@
+-- Where does a company stand among its peers?
+-- Rank and percentile among companies of the same sector, reach and profile, itself left out, as GET
+-- /v1/company/{domain}/cohort says.
+-- Columns: domain, composite, peers, rank, percentile, difference_to_mean
+SELECT t.domain AS domain, any(t.composite) AS composite, count() AS peers, 1 + countIf(p.composite > t.composite) AS rank,
+    round(100 * countIf(p.composite < t.composite) / peers, 2) AS percentile, round(any(t.composite) - avg(p.composite), 2) AS difference_to_mean
+FROM v1_score_latest AS p
+INNER JOIN (SELECT * FROM v1_score_latest WHERE domain = 'example.com') AS t ON p.sector = t.sector AND p.geo_scope = t.geo_scope AND p.profile = t.profile
+WHERE p.domain != t.domain AND p.profile != 'unclassified'
+GROUP BY t.domain

@@ -1,0 +1,10 @@
+-- Whose score is least steady?
+-- The standard deviation of each company's composites within a year, of companies with at least three records.
+-- Columns: domain, records, stddev, lowest, highest
+SELECT domain, count() AS records, round(stddevPop(composite), 2) AS stddev, min(composite) AS lowest, max(composite) AS highest
+FROM v1_score_history
+WHERE pipeline_version = 'v1' AND scored_at >= now() - INTERVAL 365 DAY
+GROUP BY domain
+HAVING records >= 3
+ORDER BY stddev DESC, domain
+LIMIT 20

@@ -1,0 +1,8 @@
+-- Why do scorings fail?
+-- Scorings of the last seven days that made no record, by outcome and explanation.
+-- Columns: outcome, error, runs
+SELECT outcome, error, count() AS runs
+FROM v1_run
+WHERE kind = 'score' AND outcome IN ('failed', 'timed_out', 'aborted') AND started_at >= now() - INTERVAL 7 DAY
+GROUP BY outcome, error
+ORDER BY runs DESC, outcome, error

@@ -1,0 +1,9 @@
+-- How do I take a sector into another tool?
+-- All newest scores of a sector: give --format Parquet or CSVWithNames. docs/sql/README.md shows how to export
+-- everything, in parts.
+-- Columns: domain, scored_at, company_name, country, geo_scope, profile, rating, composite, scale_premium,
+-- team_structure, market_position, momentum_tailwinds, financial_health
+SELECT domain, scored_at, company_name, country, geo_scope, profile, rating, composite, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health
+FROM v1_score_latest
+WHERE sector = 'software'
+ORDER BY domain

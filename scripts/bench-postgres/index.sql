@@ -1,0 +1,6 @@
+-- What "latest per company" and "newest before an instant" want: the score in the index, so that movers never visit the table.
+CREATE INDEX score_history_newest ON score_history (domain, scored_at DESC, written_at DESC) INCLUDE (composite);
+-- The table in the order of that index, so that the records of a company lie side by side.
+CLUSTER score_history USING score_history_newest;
+VACUUM (ANALYZE) score_history;
+CHECKPOINT;

@@ -1,0 +1,96 @@
+#!/bin/sh
+# Runs one of the measurements of `make bench-...` against an `up` of its own, in a
+# temporary directory and on free ports of 127.0.0.1, and ends everything it started.
+# Arguments after the name go to the command that measures.
+set -eu
+cd "$(dirname "$0")/.."
+what=${1:?"usage: scripts/bench.sh hot|mixed|resident|wrk|k6 [FLAGS of bench run, wrk or k6]"}
+shift
+bin=$PWD/bin/companyscore
+out=${OUT:-$PWD/bench-results}
+mkdir -p "$out"
+dir=$(mktemp -d)
+up=
+finish() {
+	if [ -n "$up" ]; then
+		kill "$up" 2>/dev/null || true
+		wait "$up" 2>/dev/null || true
+	fi
+	rm -rf "$dir"
+}
+trap finish EXIT
+trap 'exit 1' INT TERM
+
+# One per cent of 10,000 calls a second are a hundred cold calls a second: the breaker
+# of a key, 200 an hour, would end that within two seconds. An enterprise account has
+# no monthly budget; the breaker of its keys is lifted here, and nothing else.
+cat >"$dir/tiers.yaml" <<'YAML'
+breakers:
+  cold_per_key: {limit: 1000000, window: 1h}
+YAML
+"$bin" up --data "$dir/data" --listen 127.0.0.1:0 --sources facts --tiers "$dir/tiers.yaml" --log-level error >"$dir/up.log" 2>&1 &
+up=$!
+i=0
+until grep -qs "^ready" "$dir/up.log"; do
+	i=$((i + 1))
+	if [ $i -gt 300 ] || ! kill -0 "$up" 2>/dev/null; then
+		cat "$dir/up.log" >&2
+		exit 1
+	fi
+	sleep 0.1
+done
+url=$(sed -n 's/^ready \([^ ]*\) .*/\1/p' "$dir/up.log")
+export COMPANYSCORE_DATA="$dir/data"
+
+"$bin" bench seed --keys 4 --tier enterprise --keys-file "$dir/keys" >"$dir/keys.log"
+key=$(head -n 1 "$dir/keys")
+
+examples() { # the 880 companies that ship with the project, scored
+	"$bin" facts import --quiet examples/companies.csv
+	"$bin" run start --quiet --from examples/companies.csv --wait
+}
+
+run() { # NAME FLAGS: one run, its report as JSON and HTML
+	name=$1
+	shift
+	echo "\$ companyscore bench run $*"
+	"$bin" bench run --keys-file "$dir/keys" --json "$out/$name.json" --html "$out/$name.html" "$@"
+}
+
+case $what in
+hot)
+	examples
+	run hot --scenario hot --domains-file examples/companies.csv --rate 20000 --duration 30s --slo 'p99<2ms' "$@"
+	;;
+mixed)
+	examples
+	run mixed --scenario mixed --domains-file examples/companies.csv --rate "${RATE:-10000}" --cold-share 0.01 --poll-every 2s \
+		--duration "${MINUTES:-10}m" --drain 30s --slo 'p99<20ms' "$@"
+	;;
+resident)
+	n=${COMPANIES:-1000000}
+	"$bin" bench seed --domains "$n" --records 1 --signals none
+	run resident --scenario resident --domains "$n" --rate "${RATE:-10000}" --duration 60s "$@"
+	;;
+wrk)
+	command -v wrk >/dev/null 2>&1 || {
+		echo "wrk is not installed (Debian, Ubuntu: apt-get install wrk)" >&2
+		exit 1
+	}
+	examples
+	"$bin" score --key "$key" apple.com >/dev/null
+	echo "\$ wrk -t1 -c64 -d15s --latency -s scripts/load/hot.lua $url"
+	API_KEY=$key wrk -t1 -c64 -d15s --latency -s scripts/load/hot.lua "$url" "$@"
+	run hot-saturated --scenario hot --saturate --domains-file examples/companies.csv
+	;;
+k6)
+	examples
+	echo "\$ k6 run -e RATE=${RATE:-2000} scripts/load/hot.js"
+	"${K6:-$PWD/bin/k6}" run --no-usage-report -e "URL=$url" -e "API_KEY=$key" -e "RATE=${RATE:-2000}" scripts/load/hot.js "$@"
+	run hot-k6-rate --scenario hot --rate "${RATE:-2000}" --domains-file examples/companies.csv --slo 'p99<2ms'
+	;;
+*)
+	echo "there is no measurement called $what" >&2
+	exit 2
+	;;
+esac
