@@ -19,6 +19,7 @@ import (
 
 	"companyscore/internal/redis"
 	"companyscore/universe"
+	"companyscore/universe/published"
 )
 
 // Store is where the jobs work. Advance returns an error that wraps
@@ -33,7 +34,7 @@ type Store interface {
 	Advance(ctx context.Context, t *universe.Tally, at time.Time) error
 	// Notes is how many notes the store has of a generation.
 	Notes(ctx context.Context, generation uint64) (uint64, error)
-	// Forget drops the notes of generations before a current one, but for the last.
+	// Forget drops the notes of generations before a current one, but for the last of them.
 	Forget(ctx context.Context, current uint64) error
 	// Compact merges rows that replaced each other, so that reads find fewer of them.
 	Compact(ctx context.Context) error
@@ -154,11 +155,7 @@ func (r *Runner) Stop() {
 func (r *Runner) Once(ctx context.Context, progress func(line string)) error {
 	began := time.Now()
 	r.progress = func(step string) {
-		line := fmt.Sprintf("%8.3f s  %s", time.Since(began).Seconds(), step)
-		if load, err := r.cfg.Store.Load(ctx); err == nil {
-			line += fmt.Sprintf(" (engine memory %d MiB)", load.MemoryBytes>>20)
-		}
-		progress(line)
+		progress(fmt.Sprintf("%8.3f s  %s", time.Since(began).Seconds(), step))
 	}
 	var faults []error
 	for _, j := range []job{r.everything(), r.jobs[len(r.jobs)-1]} {
@@ -253,6 +250,13 @@ func (r *Runner) run(ctx context.Context, j job) (run Run, err error) {
 
 // keepHouse merges what can be merged and drops notes that nobody needs.
 func (r *Runner) keepHouse(ctx context.Context, _ int64) (Run, error) {
+	generation, _, err := published.Count(ctx, r.cfg.Redis)
+	if err != nil {
+		return Run{}, err
+	}
+	if err := r.cfg.Store.Forget(ctx, generation); err != nil {
+		return Run{}, err
+	}
 	if err := r.cfg.Store.Compact(ctx); err != nil {
 		return Run{}, err
 	}

@@ -114,7 +114,7 @@ func ReadStatus(ctx context.Context, rdb goredis.UniversalClient) (map[string]St
 }
 
 // loadEvery is how often the memory of the engine is looked at.
-const loadEvery = 200 * time.Millisecond
+const loadEvery = 250 * time.Millisecond
 
 // loadWatch follows what the engine does while a job runs.
 type loadWatch struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"time"
 
 	"companyscore/universe"
@@ -79,11 +80,6 @@ func (r *Runner) count(ctx context.Context, fence int64, do countRun) (run Run, 
 	r.progress("tables published")
 	r.tally, t = next, next
 	run.Companies = uint64(t.Companies())
-	if run.Kind == "full" {
-		if err := r.cfg.Store.Forget(ctx, t.Generation); err != nil {
-			return run, err
-		}
-	}
 	return run, nil
 }
 
@@ -137,6 +133,14 @@ func (r *Runner) next(ctx context.Context, t *universe.Tally, at time.Time, full
 			return nil, "", err
 		}
 		why = err.Error()
+	}
+	// Housekeeping drops old notes; here it only matters that they cannot pile up.
+	current := uint64(math.MaxUint64) // when nothing is published any generation is of before
+	if t != nil {
+		current = t.Generation
+	}
+	if err := r.cfg.Store.Forget(ctx, current); err != nil {
+		return nil, "", err
 	}
 	next, err = r.cfg.Store.Count(ctx, at, universe.Limits{}, r.progress)
 	return next, why, err

@@ -3,11 +3,13 @@ package clickhouse
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"golang.org/x/sync/errgroup"
 
 	"companyscore/scoring"
 	"companyscore/sql"
@@ -17,6 +19,7 @@ import (
 var (
 	universePosition    = sql.Query("universe_position")
 	universeCount       = sql.Query("universe_count")
+	universeTouch       = sql.Query("universe_touch")
 	universeAdvance     = sql.Query("universe_advance")
 	universeSteps       = sql.Query("universe_steps")
 	universeSums        = sql.Query("universe_sums")
@@ -24,7 +27,6 @@ var (
 	universeLeaders     = sql.Query("universe_leaders")
 	universeCome        = sql.Query("universe_come")
 	universeGone        = sql.Query("universe_gone")
-	universeCohorts     = sql.Query("universe_cohorts")
 	universeNames       = sql.Query("universe_names")
 	universeStanding    = sql.Query("universe_standing")
 	universeGenerations = sql.Query("universe_generations")
@@ -105,7 +107,7 @@ func (u *Universe) Count(ctx context.Context, at time.Time, limits universe.Limi
 	if err != nil {
 		return nil, err
 	}
-	if err := u.leaders(ctx, t, f, &change); err != nil {
+	if err := u.come(ctx, t, universeLeaders, f, []any{ch.Named("version", t.PipelineVersion)}, &change); err != nil {
 		return nil, err
 	}
 	if err := t.Add(change); err != nil {
@@ -146,10 +148,12 @@ func (u *Universe) Advance(ctx context.Context, t *universe.Tally, at time.Time)
 	// A batch of which nothing was published may have left notes: no two batches
 	// have the same number.
 	note := max(uint64(time.Now().UnixMilli()), t.Note+1)
-	args := append(windowStarts(at, ""), windowStarts(t.At, "was_")...)
-	args = append(args, ch.Named("generation", t.Generation), ch.Named("version", t.PipelineVersion), ch.Named("note", note), ch.Named("was_note", t.Note),
-		ch.Named("since", t.Position), ch.Named("position", position))
-	if err := u.db.exec(ctx, universeAdvance, args...); err != nil {
+	notes := []any{ch.Named("generation", t.Generation), ch.Named("note", note)}
+	inserts := []any{ch.Named("version", t.PipelineVersion), ch.Named("since", t.Position), ch.Named("position", position)}
+	if err := u.db.exec(ctx, universeTouch, slices.Concat(notes, inserts, windowStarts(at, ""), windowStarts(t.At, "was_"))...); err != nil {
+		return fmt.Errorf("find what changed: %w", err)
+	}
+	if err := u.db.exec(ctx, universeAdvance, slices.Concat(notes, windowStarts(at, ""), []any{ch.Named("was_note", t.Note)})...); err != nil {
 		return fmt.Errorf("count what changed: %w", err)
 	}
 	change := universe.Change{Note: note, Position: position, Records: records, At: at}
@@ -157,7 +161,10 @@ func (u *Universe) Advance(ctx context.Context, t *universe.Tally, at time.Time)
 		return err
 	}
 	f := floorsOf(t)
-	if err := u.moved(ctx, t, f, args, &change); err != nil {
+	if err := u.gone(ctx, t, f, &change); err != nil {
+		return err
+	}
+	if err := u.come(ctx, t, universeCome, f, inserts, &change); err != nil {
 		return err
 	}
 	if err := t.Add(change); err != nil {
@@ -218,37 +225,44 @@ func (u *Universe) Forget(ctx context.Context, current uint64) error {
 	return nil
 }
 
-// counts reads what the notes of a position change.
+// counts reads what the notes of a batch change.
 func (u *Universe) counts(ctx context.Context, generation uint64, c *universe.Change) error {
 	args := []any{ch.Named("generation", generation), ch.Named("note", c.Note)}
-	err := u.db.each(ctx, universeSteps, args, func(scan func(...any) error) error {
-		var cohort uint64
-		var step uint16
-		var n int64
-		if err := scan(&cohort, &step, &n); err != nil {
-			return err
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error {
+		err := u.db.each(ctx, universeSteps, args, func(scan func(...any) error) error {
+			var cohort uint64
+			var step uint16
+			var n int64
+			if err := scan(&cohort, &step, &n); err != nil {
+				return err
+			}
+			c.Steps = append(c.Steps, universe.StepChange{Cohort: cohort, Step: int(step), Count: n})
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("count by composite: %w", err)
 		}
-		c.Steps = append(c.Steps, universe.StepChange{Cohort: cohort, Step: int(step), Count: n})
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("count by composite: %w", err)
-	}
-	err = u.db.each(ctx, universeSums, args, func(scan func(...any) error) error {
-		var s universe.SumChange
-		var bin uint8
-		var n int64
-		if err := scan(&s.Cohort, &bin, &n, &s.Sums.TeamStructure, &s.Sums.MarketPosition, &s.Sums.MomentumTailwinds, &s.Sums.FinancialHealth); err != nil {
-			return err
+	both.Go(func() error {
+		err := u.db.each(ctx, universeSums, args, func(scan func(...any) error) error {
+			var s universe.SumChange
+			var bin uint8
+			var n int64
+			if err := scan(&s.Cohort, &bin, &n, &s.Sums.TeamStructure, &s.Sums.MarketPosition, &s.Sums.MomentumTailwinds, &s.Sums.FinancialHealth); err != nil {
+				return err
+			}
+			c.Premium[min(int(bin), universe.PremiumBins-1)] += n
+			c.Sums = append(c.Sums, s)
+			return nil
+		})
+		if err != nil {
+			return fmt.Errorf("sum by cohort: %w", err)
 		}
-		c.Premium[min(int(bin), universe.PremiumBins-1)] += n
-		c.Sums = append(c.Sums, s)
 		return nil
 	})
-	if err != nil {
-		return fmt.Errorf("sum by cohort: %w", err)
-	}
-	return nil
+	return both.Wait()
 }
 
 // floors are what a standing must reach to be of interest.
@@ -339,88 +353,34 @@ func (u *Universe) fullFloors(ctx context.Context, t *universe.Tally, c universe
 	return up, down, f, nil
 }
 
-// leaders reads who may be shown after a count of everything, and the names of
-// all cohorts.
-func (u *Universe) leaders(ctx context.Context, t *universe.Tally, f floors, c *universe.Change) error {
-	c.Names = make(map[uint64]universe.GroupKey)
-	args := append(f.args(), ch.Named("generation", t.Generation), ch.Named("note", c.Note),
-		ch.Named("version", t.PipelineVersion), ch.Named("position", c.Position))
-	err := u.db.each(ctx, universeLeaders, args, func(scan func(...any) error) error {
-		var s standingRow
-		var key universe.GroupKey
-		var profile string
-		if err := scan(append(s.fields(), &s.domain, &s.name, &key.Sector, &key.GeoScope, &profile)...); err != nil {
-			return err
-		}
-		key.Profile = scoring.Profile(profile)
-		c.Names[s.cohort] = key
-		c.Come = append(c.Come, s.standing())
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("find the first: %w", err)
-	}
-	return u.cohortNames(ctx, t, c)
-}
-
-// cohortNames reads the names of cohorts that neither the tally nor the change has.
-func (u *Universe) cohortNames(ctx context.Context, t *universe.Tally, c *universe.Change) error {
-	var unknown []uint64
-	for _, s := range c.Sums {
-		if _, ok := c.Names[s.Cohort]; !ok && t.Cohorts[s.Cohort] == nil && !slices.Contains(unknown, s.Cohort) {
-			unknown = append(unknown, s.Cohort)
-		}
-	}
-	if len(unknown) == 0 {
-		return nil
-	}
-	if c.Names == nil {
-		c.Names = make(map[uint64]universe.GroupKey)
-	}
-	args := []any{ch.Named("version", t.PipelineVersion), ch.Named("cohorts", unknown)}
-	err := u.db.each(ctx, universeCohorts, args, func(scan func(...any) error) error {
-		var id uint64
-		var key universe.GroupKey
-		var profile string
-		if err := scan(&id, &key.Sector, &key.GeoScope, &profile); err != nil {
-			return err
-		}
-		key.Profile = scoring.Profile(profile)
-		c.Names[id] = key
-		return nil
-	})
-	if err != nil {
-		return fmt.Errorf("name cohorts: %w", err)
-	}
-	return nil
-}
-
-// standingRow is what all queries for standings return first.
+// standingRow is what queries for standings return. Its company has no names when
+// domain is empty.
 type standingRow struct {
 	company, cohort uint64
 	composite       uint16
 	delta           [3]int16
-	domain, name    string
+	names
 }
 
-func (s *standingRow) fields() []any {
-	return []any{&s.company, &s.cohort, &s.composite, &s.delta[0], &s.delta[1], &s.delta[2]}
-}
+// names are what a record calls a company and its cohort.
+type names struct{ domain, name, sector, geoScope, profile string }
 
-func (s *standingRow) standing() universe.Standing {
+func (n *names) fields() []any { return []any{&n.domain, &n.name, &n.sector, &n.geoScope, &n.profile} }
+
+func (s *standingRow) standing(f floors) universe.Standing {
 	out := universe.Standing{Company: s.company, Domain: s.domain, Name: s.name, Cohort: s.cohort, Composite: int(s.composite)}
 	for i, d := range s.delta {
-		if d != 0 {
-			out.Delta[i], out.Then[i] = int(d), int(s.composite)-int(d)
+		if d >= f.up[i] || d <= f.down[i] {
+			out.Delta[i] = int(d)
 		}
 	}
 	return out
 }
 
-// moved reads whose standing changed among the first, or so that they may be.
-func (u *Universe) moved(ctx context.Context, t *universe.Tally, f floors, args []any, c *universe.Change) error {
-	notes := append(f.args(), ch.Named("generation", t.Generation), ch.Named("note", c.Note))
-	err := u.db.each(ctx, universeGone, notes, func(scan func(...any) error) error {
+// gone reads who may have been among the first and whose standing changed.
+func (u *Universe) gone(ctx context.Context, t *universe.Tally, f floors, c *universe.Change) error {
+	args := append(f.args(), ch.Named("generation", t.Generation), ch.Named("note", c.Note))
+	err := u.db.each(ctx, universeGone, args, func(scan func(...any) error) error {
 		var company uint64
 		if err := scan(&company); err != nil {
 			return err
@@ -431,48 +391,57 @@ func (u *Universe) moved(ctx context.Context, t *universe.Tally, f floors, args 
 	if err != nil {
 		return fmt.Errorf("find who was first: %w", err)
 	}
-	var unnamed []string
-	err = u.db.each(ctx, universeCome, append(f.args(), args...), func(scan func(...any) error) error {
-		var s standingRow
-		var newest uint8
-		if err := scan(append(s.fields(), &s.domain, &s.name, &newest)...); err != nil {
+	return nil
+}
+
+// come reads the standings of which query finds that they reach a floor, and the
+// names of their cohorts, among which are all that the tally does not have.
+func (u *Universe) come(ctx context.Context, t *universe.Tally, query string, f floors, args []any, c *universe.Change) error {
+	c.Names = make(map[uint64]universe.GroupKey)
+	notes := []any{ch.Named("generation", t.Generation), ch.Named("note", c.Note)}
+	unnamed := make(map[uint64]int) // in c.Come, by company
+	var s standingRow
+	fields := append([]any{&s.company, &s.cohort, &s.composite, &s.delta[0], &s.delta[1], &s.delta[2]}, s.names.fields()...)
+	err := u.db.each(ctx, query, slices.Concat(f.args(), args, notes), func(scan func(...any) error) error {
+		if err := scan(fields...); err != nil {
 			return err
 		}
-		if newest == 0 {
-			unnamed = append(unnamed, s.domain)
+		if s.domain == "" {
+			unnamed[s.company] = len(c.Come)
+		} else {
+			c.Names[s.cohort] = s.group()
 		}
-		c.Come = append(c.Come, s.standing())
+		c.Come = append(c.Come, s.standing(f))
 		return nil
 	})
 	if err != nil {
 		return fmt.Errorf("find who may be first: %w", err)
 	}
-	if err := u.renamed(ctx, t.PipelineVersion, unnamed, c); err != nil {
-		return err
-	}
-	return u.cohortNames(ctx, t, c)
-}
-
-// renamed gives standings the names of the newest records of some domains.
-func (u *Universe) renamed(ctx context.Context, version string, domains []string, c *universe.Change) error {
-	names := make(map[string]string)
-	for page := range slices.Chunk(domains, freshPage) {
-		err := u.db.each(ctx, universeNames, []any{ch.Named("version", version), ch.Named("domains", page)}, func(scan func(...any) error) error {
-			var domain, name string
-			err := scan(&domain, &name)
-			names[domain] = name
-			return err
+	for page := range slices.Chunk(slices.Sorted(maps.Keys(unnamed)), freshPage) {
+		err := u.db.each(ctx, universeNames, append(notes, ch.Named("version", t.PipelineVersion), ch.Named("companies", page)), func(scan func(...any) error) error {
+			var company uint64
+			var n names
+			if err := scan(append([]any{&company}, n.fields()...)...); err != nil {
+				return err
+			}
+			named := &c.Come[unnamed[company]]
+			named.Domain, named.Name = n.domain, n.name
+			c.Names[named.Cohort] = n.group()
+			delete(unnamed, company)
+			return nil
 		})
 		if err != nil {
 			return fmt.Errorf("name companies: %w", err)
 		}
 	}
-	for i := range c.Come {
-		if name, ok := names[c.Come[i].Domain]; ok {
-			c.Come[i].Name = name
-		}
+	if len(unnamed) > 0 {
+		return fmt.Errorf("name companies: %d of those counted have no record", len(unnamed))
 	}
 	return nil
+}
+
+func (n *names) group() universe.GroupKey {
+	return universe.GroupKey{Sector: n.sector, GeoScope: n.geoScope, Profile: scoring.Profile(n.profile)}
 }
 
 // Standing returns the newest record of a company, as LatestHeads does, and how a

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"companyscore/scoring"
@@ -90,7 +92,10 @@ type Leader struct {
 }
 
 func leads(a, b Leader) int {
-	return cmp.Or(cmp.Compare(b.Key, a.Key), cmp.Compare(a.Domain, b.Domain))
+	if a.Key != b.Key {
+		return b.Key - a.Key
+	}
+	return strings.Compare(a.Domain, b.Domain)
 }
 
 // Floor is the smallest key of interest to the ranking.
@@ -104,7 +109,10 @@ func (r *Ranking) Floor(least int) int {
 // update takes companies out and puts others in, and keeps at most kept of the
 // list once it is longer than twice that.
 func (r *Ranking) update(gone map[uint64]bool, come []Leader, kept int) {
-	r.List = slices.DeleteFunc(r.List, func(l Leader) bool { return gone[l.Company] })
+	if len(gone) > 0 {
+		r.List = slices.DeleteFunc(r.List, func(l Leader) bool { return gone[l.Company] })
+	}
+	r.List = slices.Grow(r.List, len(come))
 	last := Leader{Key: r.LastKey, Domain: r.LastDomain}
 	for _, l := range come {
 		if r.All || leads(l, last) <= 0 {
@@ -154,14 +162,14 @@ type SumChange struct {
 	Sums   BucketSums
 }
 
-// Standing is where a company stands. All scores are in hundredths; Then is 0 and
-// Delta is 0 for windows in which it cannot be compared.
+// Standing is where a company stands. All scores are in hundredths; Delta is 0 for
+// windows in which it cannot be compared, or did not change enough to be a mover.
 type Standing struct {
 	Company      uint64
 	Domain, Name string
 	Cohort       uint64
 	Composite    int
-	Then, Delta  [3]int // as Windows
+	Delta        [3]int // as Windows
 }
 
 // NewTally returns a tally of nothing.
@@ -221,13 +229,20 @@ func (t *Tally) Add(c Change) error {
 	for _, id := range c.Gone {
 		gone[id] = true
 	}
-	members := make(map[uint64][]Leader)
+	amounts := make(map[uint64]int, len(t.Cohorts))
+	for _, s := range c.Come {
+		amounts[s.Cohort]++
+	}
+	members := make(map[uint64][]Leader, len(amounts))
+	for id, n := range amounts {
+		members[id] = make([]Leader, 0, n)
+	}
 	var up, down [3][]Leader
 	for _, s := range c.Come {
 		l := Leader{Company: s.Company, Domain: s.Domain, Name: s.Name, Key: s.Composite, Now: s.Composite}
 		members[s.Cohort] = append(members[s.Cohort], l)
 		for i := range Windows {
-			switch l.Then = s.Then[i]; {
+			switch l.Then = s.Composite - s.Delta[i]; {
 			case s.Delta[i] > 0:
 				l.Key = s.Delta[i]
 				up[i] = append(up[i], l)
@@ -237,12 +252,15 @@ func (t *Tally) Add(c Change) error {
 			}
 		}
 	}
+	var updates sync.WaitGroup // what they share they only read
 	for id, g := range t.Cohorts {
-		g.Top.update(gone, members[id], limits.MembersKept)
 		if len(g.Steps) == 0 {
 			delete(t.Cohorts, id)
+			continue
 		}
+		updates.Go(func() { g.Top.update(gone, members[id], limits.MembersKept) })
 	}
+	updates.Wait()
 	for i, w := range Windows {
 		t.Movers[w].Up.update(gone, up[i], limits.MoversKept)
 		t.Movers[w].Down.update(gone, down[i], limits.MoversKept)

@@ -218,7 +218,7 @@ func anyTally(t testing.TB) *Tally {
 		Steps: []StepChange{{2, 5010, 1}, {1 << 63, 10, 2}, {1 << 63, 9990, 1}},
 		Sums:  []SumChange{{2, BucketSums{1, 2, 3, 4}}, {1 << 63, BucketSums{10, 20, 30, 40}}},
 		Come: []Standing{
-			{Company: 5, Domain: "a.com", Name: "A", Cohort: 1 << 63, Composite: 9990, Then: [3]int{0, 9000, 10_000}, Delta: [3]int{0, 990, -10}},
+			{Company: 5, Domain: "a.com", Name: "A", Cohort: 1 << 63, Composite: 9990, Delta: [3]int{0, 990, -10}},
 			{Company: 6, Domain: "b.com", Name: "B", Cohort: 1 << 63, Composite: 10},
 		},
 	}
