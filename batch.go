@@ -35,6 +35,7 @@ func (b *batchRun) stop() { b.runner.Stop() }
 func (c *cli) batch() *cobra.Command {
 	var where config.Stores
 	var schedules batch.Schedules
+	var memory config.Memory
 	var once bool
 	cmd := &cobra.Command{
 		Use:   "batch",
@@ -43,9 +44,10 @@ func (c *cli) batch() *cobra.Command {
 own schedule. With --once everything is done now, with a line for each step, and the program ends.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := schedules.Validate(); err != nil {
+			if err := errors.Join(schedules.Validate(), memory.Validate()); err != nil {
 				return &usageError{err}
 			}
+			memory.Apply()
 			stores, err := openStores(cmd.Context(), where)
 			if err != nil {
 				return err
@@ -67,6 +69,7 @@ own schedule. With --once everything is done now, with a line for each step, and
 	}
 	where.Flags(cmd.Flags())
 	schedules.Flags(cmd.Flags())
+	memory.Flags(cmd.Flags(), 512) // what is counted is some ten megabytes, and a hundred while it is read
 	cmd.Flags().BoolVar(&once, "once", false, "do the work of every job once and exit")
 	cmd.AddCommand(c.batchShow())
 	return cmd

@@ -103,7 +103,8 @@ func (r *Runner) last(ctx context.Context) (*universe.Tally, error) {
 	return t, err
 }
 
-// next counts on from a tally, or everything. why is why everything was counted,
+// next counts on from a tally, or everything. What t counts is then of no use any
+// more, what it shows and where it stood still are. why is why everything was counted,
 // empty if it was not.
 func (r *Runner) next(ctx context.Context, t *universe.Tally, at time.Time, full bool) (next *universe.Tally, why string, err error) {
 	switch {
@@ -119,10 +120,6 @@ func (r *Runner) next(ctx context.Context, t *universe.Tally, at time.Time, full
 		if companies := uint64(t.Companies()); notes > notesFactor*companies+100_000 {
 			why = fmt.Sprintf("there are %d notes on %d companies", notes, companies)
 			break
-		}
-		t, err := clone(t)
-		if err != nil {
-			return nil, "", err
 		}
 		err = r.cfg.Store.Advance(ctx, t, at)
 		if err == nil {
@@ -145,9 +142,6 @@ func (r *Runner) next(ctx context.Context, t *universe.Tally, at time.Time, full
 	next, err = r.cfg.Store.Count(ctx, at, universe.Limits{}, r.progress)
 	return next, why, err
 }
-
-// clone is a tally that shares nothing that counting changes.
-func clone(t *universe.Tally) (*universe.Tally, error) { return universe.Decode(universe.Encode(t)) }
 
 func shownBefore(t *universe.Tally) map[universe.Window]universe.Movers {
 	if t == nil {

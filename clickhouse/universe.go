@@ -99,14 +99,19 @@ func (u *Universe) Count(ctx context.Context, at time.Time, limits universe.Limi
 		progress(fmt.Sprintf("records grouped by company, pass %d of %d", pass+1, passes))
 	}
 	change := universe.Change{Note: t.Generation, Position: position, Records: records, At: at}
-	if err := u.counts(ctx, t.Generation, &change); err != nil {
+	var up, down [3]int64
+	var f floors
+	both, counting := errgroup.WithContext(ctx)
+	both.Go(func() error { return u.counts(counting, t.Generation, &change) })
+	both.Go(func() (err error) {
+		up, down, err = u.changes(counting, t, &f)
+		return err
+	})
+	if err := both.Wait(); err != nil {
 		return nil, err
 	}
+	f.ofCohorts(change.Steps, t.Limits().MembersKept)
 	progress("companies counted by cohort")
-	up, down, f, err := u.fullFloors(ctx, t, change)
-	if err != nil {
-		return nil, err
-	}
 	if err := u.come(ctx, t, universeLeaders, f, []any{ch.Named("version", t.PipelineVersion)}, &change); err != nil {
 		return nil, err
 	}
@@ -295,28 +300,32 @@ func floorsOf(t *universe.Tally) floors {
 	return f
 }
 
-// fullFloors are those that as many as are kept reach in a count of everything.
-// up and down is how many companies rose and fell, by window.
-func (u *Universe) fullFloors(ctx context.Context, t *universe.Tally, c universe.Change) (up, down [3]int64, f floors, err error) {
-	limits := t.Limits()
-	for end := len(c.Steps); end > 0; { // backwards, as the highest come first
-		cohort := c.Steps[end-1].Cohort
+// ofCohorts sets the floors that as many companies of each cohort reach as are kept.
+func (f *floors) ofCohorts(steps []universe.StepChange, kept int) {
+	for end := len(steps); end > 0; { // backwards, as the highest come first
+		cohort := steps[end-1].Cohort
 		var seen int64
 		floor := 0
-		for ; end > 0 && c.Steps[end-1].Cohort == cohort; end-- {
-			if seen < int64(limits.MembersKept) {
-				floor = c.Steps[end-1].Step
+		for ; end > 0 && steps[end-1].Cohort == cohort; end-- {
+			if seen < int64(kept) {
+				floor = steps[end-1].Step
 			}
-			seen += c.Steps[end-1].Count
+			seen += steps[end-1].Count
 		}
 		f.cohorts, f.composites = append(f.cohorts, cohort), append(f.composites, uint16(floor))
 	}
+}
+
+// changes sets the floors that as many movers reach as are kept, after a count of
+// everything. up and down is how many companies rose and fell, by window.
+func (u *Universe) changes(ctx context.Context, t *universe.Tally, f *floors) (up, down [3]int64, err error) {
+	kept := int64(t.Limits().MoversKept)
 	type delta struct {
 		delta int16
 		n     int64
 	}
 	var deltas [3][]delta
-	args := []any{ch.Named("generation", t.Generation), ch.Named("note", c.Note)}
+	args := []any{ch.Named("generation", t.Generation), ch.Named("note", t.Generation)}
 	err = u.db.each(ctx, universeDeltas, args, func(scan func(...any) error) error {
 		var window uint8
 		var d int16
@@ -328,14 +337,14 @@ func (u *Universe) fullFloors(ctx context.Context, t *universe.Tally, c universe
 		return nil
 	})
 	if err != nil {
-		return up, down, f, fmt.Errorf("count changes: %w", err)
+		return up, down, fmt.Errorf("count changes: %w", err)
 	}
 	for i, list := range deltas {
 		slices.SortFunc(list, func(a, b delta) int { return int(b.delta) - int(a.delta) })
 		f.up[i], f.down[i] = 1, -1
 		for _, d := range list {
 			if d.delta > 0 {
-				if up[i] < int64(limits.MoversKept) {
+				if up[i] < kept {
 					f.up[i] = d.delta
 				}
 				up[i] += d.n
@@ -343,14 +352,14 @@ func (u *Universe) fullFloors(ctx context.Context, t *universe.Tally, c universe
 		}
 		for _, d := range slices.Backward(list) {
 			if d.delta < 0 {
-				if down[i] < int64(limits.MoversKept) {
+				if down[i] < kept {
 					f.down[i] = d.delta
 				}
 				down[i] += d.n
 			}
 		}
 	}
-	return up, down, f, nil
+	return up, down, nil
 }
 
 // standingRow is what queries for standings return. Its company has no names when

@@ -35,6 +35,12 @@ address=$(sed -n 's/^ready http:\/\///p' "$dir/engine.log")
 CLICKHOUSE_URL=http://companyscore:$password@$address/companyscore REDIS_URL=unix://$dir/redis.sock
 export CLICKHOUSE_URL REDIS_URL
 ask() { curl -sS --fail-with-body "http://companyscore:$password@$address/?database=companyscore" --data-binary "$1"; }
+# Merging what an insert brought is work of the engine, whether there are batches or not.
+settle() {
+	until [ "$(ask "SELECT count() FROM system.merges")" = 0 ]; do
+		sleep 1
+	done
+}
 resident() { awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$engine/status"; }
 
 echo "\$ companyscore bench seed --domains $domains --records $records"
@@ -44,6 +50,7 @@ ask "SELECT table, count() AS parts, sum(rows) AS rows, formatReadableSize(sum(b
 	WHERE active AND database = 'companyscore' AND table IN ('score_history', 'score_latest', 'universe_record') GROUP BY table ORDER BY table FORMAT PrettyCompactMonoBlock"
 echo 5 >"/proc/$engine/clear_refs" 2>/dev/null || true # the peak so far is that of seeding
 
+settle
 echo "\$ companyscore batch --once   # from nothing"
 "$bin" batch --once | tee "$dir/first.out"
 peak=$(resident)
@@ -74,6 +81,7 @@ ask "INSERT INTO score_history (domain, scored_at, pipeline_version, company_nam
 	least(100, round(composite + (cityHash64(domain, 1) % 21) / 10 - 1, 1)), base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
 	momentum_index, completeness_pct, confidence
 	FROM score_latest WHERE cityHash64(domain, 2) % $domains < $new LIMIT 1 BY domain"
+settle
 echo "\$ companyscore batch --once   # after 1 % new records"
 "$bin" batch --once | tee "$dir/second.out"
 check "$(cut)"

@@ -12,7 +12,8 @@
 -- Rows carry the number of the insert that brought them (_block_number), which is given out at the instant a part can be seen.
 -- Records up to a block are therefore the same set for every reader, and "since the last batch" is exact, which no clock is.
 -- Sort key: by company alone, as that is how they are grouped. With weeks first the records of one company lie apart, and
--- grouping them waits for memory at each of them. Granularity 1024, as single companies are looked up by it too.
+-- grouping them waits for memory at each of them. Granules and the blocks
+-- they are compressed in are small, as single companies are looked up too.
 -- Partitions: by pipeline version, as nothing is ever counted across versions.
 CREATE TABLE IF NOT EXISTS universe_record
 (
@@ -34,7 +35,7 @@ CREATE TABLE IF NOT EXISTS universe_record
 ENGINE = MergeTree
 PARTITION BY pipeline_version
 ORDER BY company
-SETTINGS index_granularity = 1024, enable_block_number_column = 1, fsync_after_insert = 1, fsync_part_directory = 1
+SETTINGS index_granularity = 1024, min_compress_block_size = 8192, enable_block_number_column = 1, fsync_after_insert = 1, fsync_part_directory = 1
 COMMENT 'Records as statistics see them. Private: query v1_score_history.';
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS universe_record_feed TO universe_record

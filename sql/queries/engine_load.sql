@@ -1,6 +1,6 @@
 -- name: engine_load
 -- What the engine has read since its start, by everybody, and the memory it has in use now, 1 row.
 SELECT
-    (SELECT sum(value) FROM system.events WHERE event = 'SelectedRows') AS read_rows,
-    (SELECT sum(value) FROM system.events WHERE event = 'SelectedBytes') AS read_bytes,
+    sumIf(value, event = 'SelectedRows') AS read_rows, sumIf(value, event = 'SelectedBytes') AS read_bytes,
     (SELECT toUInt64(greatest(sum(value), 0)) FROM system.metrics WHERE metric = 'MemoryTracking') AS memory_bytes
+FROM system.events

@@ -26,3 +26,4 @@ FROM
     GROUP BY company
 )
 ARRAY JOIN if(old > 0, [1, -1], [1]) AS sign
+SETTINGS max_insert_threads = 4, min_insert_block_size_rows = 262144, max_insert_block_size = 262144
