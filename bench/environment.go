@@ -14,10 +14,11 @@ import (
 	"companyscore/bench/report"
 )
 
-// Environment reads where and with what a run is made, as far as the system tells.
+// Environment reads where and with what a run is made, as far as the system tells. It
+// takes a second, in which it watches the processors.
 func Environment(command string, versions map[string]string) report.Environment {
 	e := report.Environment{
-		Command: command, Cores: runtime.NumCPU(), Go: runtime.Version(), CPU: runtime.GOARCH, Versions: make(map[string]string), LoadBefore: LoadAverage(),
+		Command: command, Cores: runtime.NumCPU(), Go: runtime.Version(), CPU: runtime.GOARCH, Versions: make(map[string]string), LoadBefore: LoadAverage(), Stops: watchStops(stopsFor),
 	}
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		e.Virtual = bytes.Contains(text, []byte(" hypervisor"))

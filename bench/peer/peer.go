@@ -302,6 +302,7 @@ func (r *Result) Text(out io.Writer) error {
 		fmt.Fprintf(out, "%s: %.2f, at least %.2f: %s\n", t.What, t.Ratio, t.Least, verdict)
 	}
 	e := r.Environment
-	_, err := fmt.Fprintf(out, "\n%s, %d cores, Linux %s, %s, commit %s, load average %s before, %s after\n", e.CPU, e.Cores, e.Kernel, e.Go, e.Commit, e.LoadBefore, e.LoadAfter)
+	_, err := fmt.Fprintf(out, "\n%s, %d cores, Linux %s, %s, commit %s, load average %s before, %s after\nthe processors by themselves, before: %s\n",
+		e.CPU, e.Cores, e.Kernel, e.Go, e.Commit, e.LoadBefore, e.LoadAfter, e.Stops)
 	return err
 }

@@ -235,6 +235,16 @@ type Environment struct {
 	LoadBefore string            `json:"load_before"`
 	LoadAfter  string            `json:"load_after"`
 	Nice       int               `json:"nice"` // the priority the generator had
+	Stops      Stops             `json:"stops"`
+}
+
+// Stops is for how long processors did nothing of what they were told before a run,
+// when nothing else was asked of them: a hypervisor or the kernel took them away.
+type Stops struct {
+	Count int `json:"count"` // of 0.1 ms and more
+	// Share is that of the time of the processor that was away most, 0 to 1.
+	Share   float64 `json:"share"`
+	Longest float64 `json:"longest_us"`
 }
 
 // Met reports whether every promise was kept.

@@ -57,7 +57,7 @@ func sample() *Run {
 		}},
 		Environment: Environment{
 			Command: "companyscore bench run --key ... --slo p99<2ms", CPU: "Some <CPU>", Cores: 2, Memory: 24 << 30, Kernel: "6.1.0", Virtual: true, Go: "go1.26.0", Commit: "0123456789ab",
-			Versions: map[string]string{"redis-server": "7.0.15"}, LoadBefore: "0.10 0.20 0.30", LoadAfter: "1.10 0.40 0.30", Nice: -10,
+			Versions: map[string]string{"redis-server": "7.0.15"}, LoadBefore: "0.10 0.20 0.30", LoadAfter: "1.10 0.40 0.30", Nice: -10, Stops: Stops{3, 0.012, 8210},
 		},
 	}
 	for second := range 12 {

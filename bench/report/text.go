@@ -105,7 +105,15 @@ func (r *Run) Text(out io.Writer) error {
 	e := r.Environment
 	line("")
 	line("%s, %d cores, %s, Linux %s, %s, commit %s", e.CPU, e.Cores, Size(e.Memory), e.Kernel, e.Go, e.Commit)
+	line("the processors by themselves, before: %s", e.Stops)
 	return w.Flush()
+}
+
+func (s Stops) String() string {
+	if s.Count == 0 {
+		return "never away for 0.1 ms"
+	}
+	return fmt.Sprintf("one of them away for %s of the time, %s at the longest", Percent(s.Share), Duration(s.Longest))
 }
 
 func (r *Run) processes() []Process {

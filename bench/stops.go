@@ -1,0 +1,45 @@
+package bench
+
+import (
+	"runtime"
+	"sync"
+	"time"
+
+	"companyscore/bench/report"
+)
+
+const (
+	stopsFor = time.Second
+	stopMin  = 100 * time.Microsecond
+)
+
+// watchStops has every processor read the clock for a moment, and returns for how
+// long at a time they did not get to it: what a hypervisor or the kernel takes from
+// them no server can give back.
+func watchStops(d time.Duration) report.Stops {
+	var all report.Stops
+	var mu sync.Mutex
+	var watching sync.WaitGroup
+	for _, cpu := range processors() {
+		watching.Go(func() {
+			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
+			runOn(cpu)
+			count, lost, longest := 0, time.Duration(0), time.Duration(0)
+			begin := time.Now()
+			for last := begin; last.Sub(begin) < d; {
+				now := time.Now()
+				if gap := now.Sub(last); gap >= stopMin {
+					count, lost, longest = count+1, lost+gap, max(longest, gap)
+				}
+				last = now
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			all.Count += count
+			all.Share = max(all.Share, lost.Seconds()/d.Seconds())
+			all.Longest = max(all.Longest, float64(longest.Nanoseconds())/1000)
+		})
+	}
+	watching.Wait()
+	return all
+}
