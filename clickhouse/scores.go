@@ -10,6 +10,7 @@ import (
 	"companyscore/internal/gather"
 	"companyscore/scoring"
 	"companyscore/sql"
+	"companyscore/universe"
 )
 
 var (
@@ -22,11 +23,17 @@ var (
 	scoreHistory   = sql.Query("score_history")
 )
 
+// standingPause bounds what standings cost: making up the plan of a query takes
+// ClickHouse some 6 ms of CPU, whether it is about one company or two hundred.
+const standingPause = 25 * time.Millisecond
+
 // Scores reads and writes records. It is safe for concurrent use.
 type Scores struct {
 	db         *DB
 	writer     *writer[recordRow]
 	references *gather.Gatherer[referenceKey, scoring.Reference]
+	heads      *gather.Gatherer[string, scoring.Record]
+	counted    *gather.Gatherer[countedKey, universe.Counted]
 }
 
 // NewScores returns the records of a database. Close it before the database, to
@@ -34,6 +41,8 @@ type Scores struct {
 func NewScores(db *DB, cfg WriterConfig) *Scores {
 	s := &Scores{db: db, writer: newWriter(db, cfg, scoreInsert, func(r *recordRow) string { return "record of " + r.Domain })}
 	s.references = gather.New(gather.Config[referenceKey, scoring.Reference]{Ask: s.manyReferences, Most: runPage, Pause: runPause, Timeout: runTimeout})
+	s.heads = gather.New(gather.Config[string, scoring.Record]{Ask: s.LatestHeads, Most: runPage, Pause: standingPause})
+	s.counted = gather.New(gather.Config[countedKey, universe.Counted]{Ask: s.manyCounted, Most: runPage, Pause: standingPause})
 	return s
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
+	"github.com/go-faster/city"
 	"golang.org/x/sync/errgroup"
 
 	"companyscore/scoring"
@@ -453,41 +454,72 @@ func (n *names) group() universe.GroupKey {
 	return universe.GroupKey{Sector: n.sector, GeoScope: n.geoScope, Profile: scoring.Profile(n.profile)}
 }
 
+// countedKey is a company as a count counted it.
+type countedKey struct {
+	company          uint64
+	generation, note uint64
+}
+
 // Standing returns the newest record of a company, as LatestHeads does, and how a
-// count counted it; nil when it did not. The error
-// is scoring.ErrNotFound when the company was never scored.
+// count counted it; nil when it did not. Those who ask at about the same time share
+// queries. The error is scoring.ErrNotFound when the company was never scored.
 func (s *Scores) Standing(ctx context.Context, domain string, generation, note uint64) (latest scoring.Record, counted *universe.Counted, err error) {
-	heads, err := s.LatestHeads(ctx, []string{domain})
-	if err != nil {
+	both, asking := errgroup.WithContext(ctx)
+	both.Go(func() error {
+		var found bool
+		var err error
+		if latest, found, err = s.heads.Get(asking, domain); err == nil && !found {
+			err = scoring.ErrNotFound
+		}
+		return err
+	})
+	both.Go(func() error {
+		as, found, err := s.counted.Get(asking, countedKey{city.CH64([]byte(domain)), generation, note})
+		if found {
+			as.Domain = domain
+			counted = &as
+		}
+		return err
+	})
+	if err := both.Wait(); err != nil {
 		return scoring.Record{}, nil, fmt.Errorf("standing of %s: %w", domain, err)
 	}
-	latest, ok := heads[domain]
-	if !ok {
-		return scoring.Record{}, nil, fmt.Errorf("standing of %s: %w", domain, scoring.ErrNotFound)
+	return latest, counted, nil
+}
+
+// manyCounted returns how companies were counted, without their domains.
+func (s *Scores) manyCounted(ctx context.Context, keys []countedKey) (map[countedKey]universe.Counted, error) {
+	type count struct{ generation, note uint64 }
+	companies := make(map[count][]uint64)
+	for _, key := range keys {
+		of := count{key.generation, key.note}
+		companies[of] = append(companies[of], key.company)
 	}
-	var row struct {
-		ScoredMs          int64  `ch:"scored_ms"`
-		Cohort            uint64 `ch:"cohort"`
-		Composite         uint16 `ch:"composite"`
-		TeamStructure     uint16 `ch:"team_structure"`
-		MarketPosition    uint16 `ch:"market_position"`
-		MomentumTailwinds uint16 `ch:"momentum_tailwinds"`
-		FinancialHealth   uint16 `ch:"financial_health"`
-	}
-	found, err := s.db.first(ctx, &row, universeStanding,
-		ch.Named("domain", domain), ch.Named("generation", generation), ch.Named("note", note))
-	if err != nil {
-		return scoring.Record{}, nil, fmt.Errorf("standing of %s: %w", domain, err)
-	}
-	if !found {
-		return latest, nil, nil
-	}
+	found := make(map[countedKey]universe.Counted, len(keys))
 	points := func(hundredths uint16) float64 { return float64(hundredths) / 100 }
-	return latest, &universe.Counted{
-		Target: universe.Target{Domain: domain, Composite: points(row.Composite), Buckets: scoring.BucketScores{
-			TeamStructure: points(row.TeamStructure), MarketPosition: points(row.MarketPosition),
-			MomentumTailwinds: points(row.MomentumTailwinds), FinancialHealth: points(row.FinancialHealth),
-		}},
-		Group: row.Cohort, ScoredAt: time.UnixMilli(row.ScoredMs).UTC(),
-	}, nil
+	for of, list := range companies { // two at most, when tables have just changed
+		var rows []struct {
+			Company           uint64 `ch:"company"`
+			ScoredMs          int64  `ch:"scored_ms"`
+			Cohort            uint64 `ch:"cohort"`
+			Composite         uint16 `ch:"composite"`
+			TeamStructure     uint16 `ch:"team_structure"`
+			MarketPosition    uint16 `ch:"market_position"`
+			MomentumTailwinds uint16 `ch:"momentum_tailwinds"`
+			FinancialHealth   uint16 `ch:"financial_health"`
+		}
+		if err := s.db.few(ctx, &rows, universeStanding, ch.Named("companies", list), ch.Named("generation", of.generation), ch.Named("note", of.note)); err != nil {
+			return nil, err
+		}
+		for _, row := range rows {
+			found[countedKey{row.Company, of.generation, of.note}] = universe.Counted{
+				Target: universe.Target{Composite: points(row.Composite), Buckets: scoring.BucketScores{
+					TeamStructure: points(row.TeamStructure), MarketPosition: points(row.MarketPosition),
+					MomentumTailwinds: points(row.MomentumTailwinds), FinancialHealth: points(row.FinancialHealth),
+				}},
+				Group: row.Cohort, ScoredAt: time.UnixMilli(row.ScoredMs).UTC(),
+			}
+		}
+	}
+	return found, nil
 }
