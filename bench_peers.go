@@ -49,7 +49,7 @@ func (c *cli) benchPeers() *cobra.Command {
 a bare Fiber handler, net/http, nginx with the answer in its configuration, nginx as a
 cache in front of Fiber, Fiber with Redis, and ClickHouse over HTTP. Without --data it
 starts an up of its own in a temporary directory. Exits 1 when the hot read is below 0.90
-of bare Fiber, by answers or by CPU for each, or below 1.1 times the cache of nginx.`,
+of bare Fiber or below 1.1 times the cache of nginx, by answers or by CPU for each.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.rounds < 1 || f.rounds > 1000 || f.each < 100*time.Millisecond || f.connections < 1 {

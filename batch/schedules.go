@@ -19,7 +19,7 @@ type Schedules struct {
 	// Recount counts everything, and says so if that differs from what batches made of
 	// changes.
 	Recount string
-	// Housekeeping merges tables.
+	// Housekeeping merges tables and drops the notes of earlier counts.
 	Housekeeping string
 }
 
@@ -31,7 +31,7 @@ func (s *Schedules) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Movers30d, "schedule-movers-30d", "@every 5m", "when the movers of 30 days are published"+form)
 	flags.StringVar(&s.Movers90d, "schedule-movers-90d", "@every 5m", "when the movers of 90 days are published"+form)
 	flags.StringVar(&s.Recount, "schedule-recount", "41 2 * * *", "when everything is counted again, to check what batches made of changes"+form)
-	flags.StringVar(&s.Housekeeping, "schedule-housekeeping", "17 3 * * *", "when tables are merged"+form)
+	flags.StringVar(&s.Housekeeping, "schedule-housekeeping", "17 3 * * *", "when tables are merged and notes of earlier counts dropped"+form)
 }
 
 // Validate returns an error that names every schedule that cannot be read.

@@ -244,6 +244,7 @@ func (r *Result) conclude() {
 	target(BareFiber, "throughput", func(m Measured) Spread { return m.Throughput }, leastOfBareFiber)
 	target(BareFiber, "server CPU for each answer", func(m Measured) Spread { return m.Cost }, leastOfBareFiber)
 	target(ProxyCache, "throughput", func(m Measured) Spread { return m.Throughput }, leastOfProxyCache)
+	target(ProxyCache, "server CPU for each answer", func(m Measured) Spread { return m.Cost }, leastOfProxyCache)
 }
 
 // spread divides two lists round by round.

@@ -142,7 +142,7 @@ func TestRatiosAreMadeWithinARound(t *testing.T) {
 	if got := r.Peers[2].Cost; got != (Spread{2, 2, 2}) {
 		t.Errorf("nginx costs %v times as much, want 2", got)
 	}
-	for i, met := range []bool{true, true, false} {
+	for i, met := range []bool{true, true, false, true} {
 		if r.Targets[i].Met != met {
 			t.Errorf("%+v, want met: %v", r.Targets[i], met)
 		}
