@@ -14,7 +14,7 @@ import (
 
 // parameters are values for the parameters of the queries, by name.
 var parameters = map[string]any{
-	"domain": "example.com", "domains": []string{"example.com"}, "version": "v1", "limit": uint32(5),
+	"domain": "example.com", "domains": []string{"example.com"}, "companies": []uint64{1}, "version": "v1", "limit": uint32(5),
 	"id": "1", "account_id": "1", "hash": "00", "period": "2026-05-01", "number": uint32(1), "name": "n", "checksum": "c",
 	"now_ms": int64(1), "nows_ms": []int64{1}, "since_ms": int64(1), "before_ms": int64(1), "start_ms": int64(1), "end_ms": int64(2), "cut_ms": int64(1), "at_ms": int64(1),
 	"generation": uint64(1), "note": uint64(1), "was_note": uint64(1), "position": uint64(1), "since": uint64(1),
