@@ -105,9 +105,13 @@ best_pg= best_ours=
 lower() { awk -v a="${1:-}" -v b="$2" 'BEGIN { print (a == "" || b < a) ? b : a }'; }
 for run in $(seq "$runs"); do
 	all=$(now)
-	for step in latest rank distribution cohorts members movers_7d movers_30d movers_90d; do
+	for step in latest rank distribution cohorts members "movers_7 days" "movers_30 days" "movers_90 days"; do
+		case $step in
+		movers_*) file=movers window=${step#movers_} ;;
+		*) file=$step window= ;;
+		esac
 		started=$(now)
-		pg -v end="$end" -v domains="$domains" -f "scripts/bench-postgres/$step.sql" >"$dir/pg/$step.out"
+		pg -v end="$end" -v window="$window" -f "scripts/bench-postgres/$file.sql" >"$dir/pg/$step.out"
 		printf 'run %s  PostgreSQL %-13s %8s s\n' "$run" "$step" "$(since "$started")"
 	done
 	total=$(since "$all")

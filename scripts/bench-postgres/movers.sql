@@ -2,12 +2,12 @@
 WITH now AS (
     SELECT DISTINCT ON (domain) domain, composite
     FROM score_history
-    WHERE scored_at >= :'end'::timestamp - interval '90 days' AND scored_at <= :'end'
+    WHERE scored_at >= :'end'::timestamp - :'window'::interval AND scored_at <= :'end'
     ORDER BY domain, scored_at DESC, written_at DESC
 ), before AS (
     SELECT DISTINCT ON (domain) domain, composite
     FROM score_history
-    WHERE scored_at < :'end'::timestamp - interval '90 days'
+    WHERE scored_at < :'end'::timestamp - :'window'::interval
     ORDER BY domain, scored_at DESC, written_at DESC
 ), moved AS MATERIALIZED (
     SELECT domain, now.composite AS now, before.composite AS then, round((now.composite - before.composite) * 10) AS delta
