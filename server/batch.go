@@ -73,6 +73,7 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 			}
 		}
 	}
+	now := s.now()
 	for i := range items {
 		if items[i].problem != nil {
 			continue
@@ -80,7 +81,7 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 		if _, ok := bodies[items[i].domain]; !ok {
 			items[i].problem = &errNoScore
 		} else if who.Mode == account.Live {
-			s.Meter.CountCached(who.Account)
+			s.Meter.CountCached(who.Account, now)
 		}
 	}
 	mark(c, from)

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/hex"
 	"sync"
 	"time"
 
@@ -21,6 +20,19 @@ import (
 
 const hotPrefix = "/v1/score/"
 
+// Names of headers as they are sent, so that none is brought into that form anew.
+var (
+	nameRequestID    = []byte("X-Request-Id")
+	nameServerTiming = []byte(headerServerTiming)
+	nameCacheControl = []byte(fiber.HeaderCacheControl)
+	nameETag         = []byte("Etag")
+	nameVary         = []byte(fiber.HeaderVary)
+
+	valueMemory       = []byte(tierMemory)
+	valueCacheControl = []byte(scoreCacheControl)
+	valueVary         = []byte(fiber.HeaderAcceptEncoding)
+)
+
 // hotBuffers hold a body and an entry of the cache.
 var hotBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &b }}
 
@@ -39,15 +51,15 @@ func newHotMetrics(m *metrics) hotMetrics {
 	}
 }
 
-// hot answers a request for a score if everything it takes is in memory, and
-// reports whether it did.
-func (s *Server) hot(ctx *fasthttp.RequestCtx) bool {
+// hot answers a request that came at began if it asks for a score and everything it
+// takes is in memory, and reports whether it did.
+func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 	if !ctx.IsGet() {
 		return false
 	}
-	// As it was sent: Path has its escapes and dots resolved, and would answer
-	// addresses that are none.
-	path := ctx.URI().PathOriginal()
+	// As it was sent: fasthttp resolves escapes and dots, and would answer addresses
+	// that are none. A query makes it unusual.
+	path := ctx.Request.Header.RequestURI()
 	if len(path) <= len(hotPrefix) || string(path[:len(hotPrefix)]) != hotPrefix {
 		return false
 	}
@@ -55,7 +67,6 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx) bool {
 	if !plainDomain(domain) {
 		return false
 	}
-	began := s.now()
 	caller := s.Keys.Peek(ctx.Request.Header.Peek("X-API-Key"), began)
 	if caller == nil || caller.Mode != account.Live {
 		return false
@@ -81,22 +92,22 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx) bool {
 	appendTag(tag[:0], body)
 	header := &ctx.Response.Header
 	if id := ctx.Request.Header.Peek(fiber.HeaderXRequestID); saneRequestID(id) {
-		header.SetBytesV(fiber.HeaderXRequestID, id)
+		header.SetCanonical(nameRequestID, id)
 	} else {
 		var fresh [36]byte
-		header.SetBytesV(fiber.HeaderXRequestID, appendRequestID(fresh[:0], began))
+		header.SetCanonical(nameRequestID, appendRequestID(fresh[:0], began))
 	}
-	header.Set(headerServerTiming, string(tierMemory))
-	header.Set(fiber.HeaderCacheControl, scoreCacheControl)
-	header.SetBytesV(fiber.HeaderETag, tag[:])
+	header.SetCanonical(nameServerTiming, valueMemory)
+	header.SetCanonical(nameCacheControl, valueCacheControl)
+	header.SetCanonical(nameETag, tag[:])
 	if known := ctx.Request.Header.Peek(fiber.HeaderIfNoneMatch); len(known) > 0 && matches(string(known), string(tag[:])) {
-		header.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
+		header.SetCanonical(nameVary, valueVary)
 		ctx.SetStatusCode(fiber.StatusNotModified)
 		s.hotMetrics.notModified.Inc()
 	} else {
 		header.SetContentType(fiber.MIMEApplicationJSON)
 		ctx.Response.SetBody(body)
-		s.Meter.CountCached(caller.Account)
+		s.Meter.CountCached(caller.Account, began)
 		s.hotMetrics.sent.Inc()
 	}
 	s.hotMetrics.latency.Observe(time.Since(began).Seconds())
@@ -121,11 +132,11 @@ func plainDomain(path []byte) bool {
 // appendTag appends the strong entity tag of a body.
 func appendTag(dst, body []byte) []byte {
 	sum := xxhash.Sum64(body)
-	var b [8]byte
-	for i := range b {
-		b[i] = byte(sum >> (56 - 8*i))
+	var text [18]byte
+	text[0], text[17] = '"', '"'
+	for i := 16; i > 0; i-- {
+		text[i] = hexDigits[sum&0xf]
+		sum >>= 4
 	}
-	dst = append(dst, '"')
-	dst = hex.AppendEncode(dst, b[:])
-	return append(dst, '"')
+	return append(dst, text[:]...)
 }

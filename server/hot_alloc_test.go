@@ -4,14 +4,18 @@
 
 package server
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestHotAnswerAllocatesNothing(t *testing.T) {
 	s, _ := hotServer(t)
 	ctx := request("/v1/score/example.com")
+	now := time.Now()
 	if n := testing.AllocsPerRun(2000, func() {
 		ctx.Response.Reset()
-		if !s.hot(ctx) {
+		if !s.hot(ctx, now) {
 			t.Fatal("not answered")
 		}
 	}); n != 0 {

@@ -48,7 +48,7 @@ type counting struct {
 	calls int
 }
 
-func (c *counting) CountCached(account.Account) { c.calls++ }
+func (c *counting) CountCached(account.Account, time.Time) { c.calls++ }
 
 // hotServer is a server with one company in memory.
 func hotServer(t testing.TB) (*Server, *counting) {
@@ -114,7 +114,7 @@ func TestBothWaysGiveTheSameAnswers(t *testing.T) {
 		}
 		hot := request("/v1/score/example.com", c.headers...)
 		before := meter.calls
-		if !s.hot(hot) {
+		if !s.hot(hot, time.Now()) {
 			t.Fatalf("%s: not answered from memory", c.name)
 		}
 		counted := meter.calls - before
@@ -159,14 +159,14 @@ func TestUnusualRequestsGoTheOrdinaryWay(t *testing.T) {
 		"/v1/score/", "/v1/score/www.example.com", "/v1/score/EXAMPLE.com", "/v1/score/example.com/history", "/v1/score/https://example.com",
 		"/v1/score/example.com.", "/v1/score/never.com", "/v1/score/ex%20ample.com", "/v1/usage", "/", "/v1/score",
 	} {
-		if s.hot(request(path)) {
+		if s.hot(request(path), time.Now()) {
 			t.Errorf("%s was answered", path)
 		}
 	}
 	for _, method := range []string{http.MethodHead, http.MethodPost, http.MethodDelete} {
 		ctx := request("/v1/score/example.com")
 		ctx.Request.Header.SetMethod(method)
-		if s.hot(ctx) {
+		if s.hot(ctx, time.Now()) {
 			t.Errorf("%s was answered", method)
 		}
 	}
@@ -187,7 +187,7 @@ func BenchmarkHot(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		ctx.Response.Reset()
-		if !s.hot(ctx) {
+		if !s.hot(ctx, time.Now()) {
 			b.Fatal("not answered")
 		}
 	}

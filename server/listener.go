@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"companyscore/internal/config"
 	"companyscore/server/api"
 )
 
@@ -15,14 +16,19 @@ import (
 // no more of them to one address than allowed.
 type listener struct {
 	net.Listener
-	perAddress int // zero for no bound
+	perAddress int           // zero for no bound
+	slack      time.Duration // by which a deadline may be late
 
 	mu   sync.Mutex
 	open map[netip.Addr]int
 }
 
-func newListener(ln net.Listener, perAddress int) *listener {
-	return &listener{Listener: ln, perAddress: perAddress, open: make(map[netip.Addr]int)}
+// slackMax bounds by how much a deadline of a connection may be late.
+const slackMax = time.Second
+
+func newListener(ln net.Listener, limits config.HTTP) *listener {
+	shortest := min(limits.ReadTimeout, limits.WriteTimeout, limits.IdleTimeout)
+	return &listener{Listener: ln, perAddress: limits.PerAddress, slack: min(shortest/8, slackMax), open: make(map[netip.Addr]int)}
 }
 
 // Accept returns the next connection that may be served; it is a *conn.
@@ -34,14 +40,18 @@ func (l *listener) Accept() (net.Conn, error) {
 		}
 		tcp, ok := c.RemoteAddr().(*net.TCPAddr)
 		if !ok || l.perAddress == 0 {
-			return &conn{Conn: c}, nil
+			return l.wrap(c, nil), nil
 		}
 		from := tcp.AddrPort().Addr().Unmap()
 		if l.enter(from) {
-			return &conn{Conn: c, closed: sync.OnceFunc(func() { l.leave(from) })}, nil
+			return l.wrap(c, sync.OnceFunc(func() { l.leave(from) })), nil
 		}
 		refuse(c)
 	}
+}
+
+func (l *listener) wrap(c net.Conn, closed func()) *conn {
+	return &conn{Conn: c, closed: closed, reading: deadline{set: c.SetReadDeadline, slack: l.slack}, writing: deadline{set: c.SetWriteDeadline, slack: l.slack}}
 }
 
 func (l *listener) enter(from netip.Addr) bool {
@@ -76,12 +86,66 @@ func refuse(c net.Conn) {
 // conn is a connection of a client.
 type conn struct {
 	net.Conn
-	began  bool   // at least one byte came; for the goroutine that reads
-	closed func() // nil or to be called when it ends
+	began   bool   // at least one byte came; for the goroutine that reads
+	closed  func() // nil or to be called when it ends
+	reading deadline
+	writing deadline
+}
+
+// deadline is one of a connection. The server moves each of them with every request,
+// which costs as much as finding the answer; so a move is made when it matters: when
+// something is read or written, and not if the one that stands is later by no more than slack.
+type deadline struct {
+	set    func(time.Time) error
+	slack  time.Duration
+	wish   time.Time
+	stands time.Time
+}
+
+// apply has the deadline be the one that is wished, or a little later.
+func (d *deadline) apply() error {
+	if late := d.stands.Sub(d.wish); d.wish.IsZero() == d.stands.IsZero() && late >= 0 && late <= d.slack {
+		return nil
+	}
+	d.stands = d.wish
+	if !d.wish.IsZero() {
+		d.stands = d.wish.Add(d.slack)
+	}
+	return d.set(d.stands)
+}
+
+// SetReadDeadline bounds all reading from now on, to the second. Like all methods but
+// Close it is for the goroutine that serves the connection.
+func (c *conn) SetReadDeadline(t time.Time) error {
+	c.reading.wish = t
+	return nil
+}
+
+// SetWriteDeadline is the same for writing.
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.writing.wish = t
+	return nil
+}
+
+// SetDeadline is both at once.
+func (c *conn) SetDeadline(t time.Time) error {
+	c.reading.wish, c.writing.wish = t, t
+	return nil
+}
+
+// Write sends to the client.
+func (c *conn) Write(p []byte) (int, error) {
+	if err := c.writing.apply(); err != nil {
+		return 0, err
+	}
+	return c.Conn.Write(p)
 }
 
 // Read reads what the client sent.
 func (c *conn) Read(p []byte) (int, error) {
+	if err := c.reading.apply(); err != nil {
+		return 0, err
+	}
 	n, err := c.Conn.Read(p)
 	c.began = c.began || n > 0
 	return n, err

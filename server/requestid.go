@@ -2,10 +2,11 @@ package server
 
 import (
 	"encoding/binary"
-	"encoding/hex"
 	"math/rand/v2"
 	"time"
 )
+
+const hexDigits = "0123456789abcdef"
 
 // appendRequestID appends a UUID of version 7 (RFC 9562): the time, then random
 // bits. It is no secret, so the bits need not come from the system.
@@ -15,13 +16,17 @@ func appendRequestID(dst []byte, now time.Time) []byte {
 	binary.BigEndian.PutUint64(id[8:], rand.Uint64())
 	id[6] = 0x70 | id[6]&0x0f
 	id[8] = 0x80 | id[8]&0x3f
-	for i, part := range [...][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
-		if i > 0 {
-			dst = append(dst, '-')
+	var text [36]byte
+	at := 0
+	for i, b := range id {
+		if i == 4 || i == 6 || i == 8 || i == 10 {
+			text[at] = '-'
+			at++
 		}
-		dst = hex.AppendEncode(dst, part)
+		text[at], text[at+1] = hexDigits[b>>4], hexDigits[b&0xf]
+		at += 2
 	}
-	return dst
+	return append(dst, text[:]...)
 }
 
 // saneRequestID reports whether a caller's own id may go into logs as it is.

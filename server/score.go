@@ -97,7 +97,7 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 			return fmt.Errorf("%w: %w", &errEngine, err)
 		}
 		if entry.Found() {
-			s.Meter.CountCached(who.Account)
+			s.Meter.CountCached(who.Account, admit.Now)
 			s.setBudget(c, ctx, who.Account)
 			return s.sendInline(c, s.scoreBody(entry, tier), tierOfCache[from])
 		}
@@ -188,7 +188,7 @@ func (s *Server) getScore(c *fiber.Ctx) error {
 		return err
 	}
 	if c.Response().StatusCode() == fiber.StatusOK && c.Method() == fiber.MethodGet {
-		s.Meter.CountCached(who.Account)
+		s.Meter.CountCached(who.Account, s.now())
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ type Meter interface {
 	Replay(ctx context.Context, req meter.AdmitRequest) (a meter.Admission, found bool, err error)
 	Remaining(ctx context.Context, acct account.Account, now time.Time) (*int64, error)
 	Usage(ctx context.Context, acct account.Account, now time.Time) (meter.Usage, error)
-	CountCached(acct account.Account)
+	CountCached(acct account.Account, now time.Time)
 }
 
 // Jobs reads and settles jobs. See job.Jobs.
@@ -180,7 +180,7 @@ func New(cfg Config) (*Server, error) {
 	known := s.app.Server().Handler
 	s.app.Server().Handler = func(c *fasthttp.RequestCtx) {
 		switch {
-		case s.hot(c):
+		case s.hot(c, c.Time()):
 		case slices.Contains(fiber.DefaultMethods, string(c.Method())):
 			known(c)
 		default:
@@ -192,7 +192,7 @@ func New(cfg Config) (*Server, error) {
 
 // Serve answers requests on ln until Shutdown is called.
 func (s *Server) Serve(ln net.Listener) error {
-	return s.app.Listener(newListener(ln, s.HTTP.PerAddress))
+	return s.app.Listener(newListener(ln, s.HTTP))
 }
 
 // Shutdown stops listening and waits for the requests under way until ctx ends.

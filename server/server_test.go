@@ -46,8 +46,8 @@ func (noTables) Tables() *universe.Tables { return nil }
 // unlimited is a meter without limits.
 type unlimited struct{ Meter }
 
-func (unlimited) Limits(account.Tier) meter.Tier { return meter.Tier{FreshnessWindow: time.Hour} }
-func (unlimited) CountCached(account.Account)    {}
+func (unlimited) Limits(account.Tier) meter.Tier         { return meter.Tier{FreshnessWindow: time.Hour} }
+func (unlimited) CountCached(account.Account, time.Time) {}
 
 func newServer(t testing.TB, keys Keys, log *bytes.Buffer) *Server {
 	t.Helper()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -11,12 +12,12 @@ import (
 	"companyscore/server/account"
 )
 
-// CountCached counts one call that was answered with a stored score. It makes no
-// network call and does not fail; the count reaches Redis within a tenth of a
+// CountCached counts one call that was answered with a stored score, at now. It makes
+// no network call and does not fail; the count reaches Redis within a tenth of a
 // second when Redis is there, and as soon as it is back when it is not. The
 // account's id is kept: it must not be memory that is used again.
-func (m *Meter) CountCached(acct account.Account) {
-	key := monthOf(acct.ID, m.now())
+func (m *Meter) CountCached(acct account.Account, now time.Time) {
+	key := monthOf(acct.ID, now)
 	m.mu.RLock()
 	t := m.tallies[key]
 	if t != nil {

@@ -21,7 +21,7 @@ func TestUsageHasWhatWasJustCounted(t *testing.T) {
 		t.Errorf("usage of a new account = %+v", got)
 	}
 	for i := range 5 {
-		w.CountCached(starter)
+		w.CountCached(starter, noon)
 		if got := w.usage(t, starter, noon).CachedCalls; got != int64(i+1) {
 			t.Errorf("cached calls after %d = %d", i+1, got)
 		}
@@ -57,7 +57,7 @@ func TestUsageIsNeverWrongWhileFlushing(t *testing.T) {
 		}
 	})
 	for i := range 1000 {
-		w.CountCached(starter)
+		w.CountCached(starter, noon)
 		if got := w.usage(t, starter, noon).CachedCalls; got != int64(i+1) {
 			t.Fatalf("cached calls after %d = %d", i+1, got)
 		}
@@ -74,7 +74,7 @@ func TestConcurrentCountsAllArrive(t *testing.T) {
 		wg.Go(func() {
 			acct := account.Account{ID: fmt.Sprint(i % 3), Tier: account.Growth}
 			for n := range 5000 {
-				w.CountCached(acct)
+				w.CountCached(acct, noon)
 				if n%500 == 0 {
 					w.flush(t.Context())
 				}
@@ -97,12 +97,12 @@ func TestConcurrentCountsAllArrive(t *testing.T) {
 func TestCountsSurviveAnOutage(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, DefaultLimits())
-	w.CountCached(starter)
+	w.CountCached(starter, noon)
 	must(t, errors.Join(w.flush(t.Context()), w.flush(t.Context())))
 	for range 5 {
 		w.killRedis(t)
 		for range 10 {
-			w.CountCached(starter)
+			w.CountCached(starter, noon)
 			_ = w.flush(t.Context()) // may or may not arrive
 		}
 	}
@@ -123,7 +123,7 @@ func TestBatchThatArrivedTwiceCountsOnce(t *testing.T) {
 	w := newWorld(t, DefaultLimits())
 	key := monthOf(starter.ID, noon)
 	must(t, w.refill(t.Context(), key, account.Starter, noon))
-	w.CountCached(starter)
+	w.CountCached(starter, noon)
 	w.batch, w.tallies, w.batchCount = w.tallies, make(map[month]*tally), 1
 	send := func() {
 		t.Helper()
@@ -142,8 +142,8 @@ func TestBatchThatArrivedTwiceCountsOnce(t *testing.T) {
 
 func TestCountCachedDoesNotAllocate(t *testing.T) {
 	w := newWorld(t, DefaultLimits())
-	w.CountCached(starter)
-	if got := testing.AllocsPerRun(1000, func() { w.CountCached(starter) }); got != 0 {
+	w.CountCached(starter, noon)
+	if got := testing.AllocsPerRun(1000, func() { w.CountCached(starter, noon) }); got != 0 {
 		t.Errorf("CountCached allocates %v times", got)
 	}
 }
@@ -154,7 +154,7 @@ func TestCloseWritesTheLastCounts(t *testing.T) {
 	m := New(w.client, w.ledger, DefaultLimits(), quiet)
 	now := time.Now()
 	for range 7 {
-		m.CountCached(starter)
+		m.CountCached(starter, now)
 	}
 	if _, err := m.Admit(t.Context(), AdmitRequest{Account: starter, KeyID: "key", Domain: "acme.com", Now: now}); err != nil {
 		t.Fatal(err)
@@ -170,7 +170,7 @@ func BenchmarkCountCached(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			m.CountCached(starter)
+			m.CountCached(starter, noon)
 		}
 	})
 }

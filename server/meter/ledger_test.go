@@ -23,7 +23,7 @@ func TestEmptyRedisGivesNoNewBudget(t *testing.T) {
 	refunded := w.mustAdmit(t, AdmitRequest{Now: noon.Add(-10 * time.Minute), KeyID: "other"})
 	must(t, w.Refund(t.Context(), refunded))
 	for range 4 {
-		w.CountCached(starter)
+		w.CountCached(starter, noon)
 	}
 	must(t, errors.Join(w.flush(t.Context()), w.flush(t.Context()), w.copy(t.Context())))
 	want := w.usage(t, starter, noon)
@@ -40,7 +40,7 @@ func TestEmptyRedisGivesNoNewBudget(t *testing.T) {
 
 	must(t, w.copy(t.Context()))
 	w.emptyRedis(t)
-	w.CountCached(starter) // added to what the ledger knows, not to nothing
+	w.CountCached(starter, noon) // added to what the ledger knows, not to nothing
 	must(t, errors.Join(w.flush(t.Context()), w.flush(t.Context()), w.copy(t.Context())))
 	if row := w.ledger.row(starter.ID, "2026-05"); row.CachedCalls != 5 || row.ColdCalls != 3 {
 		t.Errorf("ledger after the loss = %+v, want 5 cached and 3 cold", row)
@@ -79,7 +79,7 @@ func TestLedgerOutageDoesNotHoldUpCalls(t *testing.T) {
 	away := errors.New("away")
 	w.ledger.setDown(away)
 	a := w.mustAdmit(t, AdmitRequest{Domain: "other.com"})
-	w.CountCached(starter)
+	w.CountCached(starter, noon)
 	must(t, w.flush(t.Context()))
 	if err := w.copy(t.Context()); !errors.Is(err, away) {
 		t.Errorf("copy = %v, want %v", err, away)
@@ -111,7 +111,7 @@ func TestUnknownCountsAreNotTakenForZero(t *testing.T) {
 		t.Errorf("Admit = %v, want %v", err, away)
 	}
 	other := account.Account{ID: "other", Tier: account.Growth}
-	w.CountCached(other)
+	w.CountCached(other, noon)
 	if err := w.flush(t.Context()); !errors.Is(err, away) {
 		t.Errorf("flush = %v, want %v", err, away)
 	}
@@ -131,7 +131,7 @@ func TestLedgerFollowsWithinASecond(t *testing.T) {
 	defer m.Close()
 	a, err := m.Admit(t.Context(), AdmitRequest{Account: starter, KeyID: "key", Domain: "acme.com", Now: time.Now()})
 	must(t, err)
-	m.CountCached(starter)
+	m.CountCached(starter, time.Now())
 	began := time.Now()
 	for {
 		_, ok := w.ledger.call(a.JobID)
