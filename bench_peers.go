@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/url"
 	"os"
@@ -21,6 +22,7 @@ import (
 
 	"companyscore/bench"
 	"companyscore/bench/peer"
+	"companyscore/bench/processor"
 	"companyscore/bench/report"
 	"companyscore/internal/config"
 	"companyscore/internal/process"
@@ -37,6 +39,7 @@ type peersFlags struct {
 	rounds      int
 	each        time.Duration
 	connections int
+	apart       bool
 	jsonTo      string
 }
 
@@ -49,11 +52,17 @@ func (c *cli) benchPeers() *cobra.Command {
 a bare Fiber handler, net/http, nginx with the answer in its configuration, nginx as a
 cache in front of Fiber, Fiber with Redis, and ClickHouse over HTTP. Without --data it
 starts an up of its own in a temporary directory. Exits 1 when the hot read is below 0.90
-of bare Fiber or below 1.1 times the cache of nginx, by answers or by CPU for each.`,
+of bare Fiber or below 1.1 times the cache of nginx, by answers or by CPU for each.
+
+Servers have one processor and the generator another, or what is measured would be how the
+two share them. With --apart=false, or with the up of --data, all run where they like.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.rounds < 1 || f.rounds > 1000 || f.each < 100*time.Millisecond || f.connections < 1 {
 				return &usageError{errors.New("rounds are 1 to 1000, of at least 100ms each, on at least one connection")}
+			}
+			if f.data != "" || len(processor.Allowed()) < 2 {
+				f.apart = false
 			}
 			dir, err := os.MkdirTemp("", "companyscore-peers-")
 			if err != nil {
@@ -87,6 +96,7 @@ of bare Fiber or below 1.1 times the cache of nginx, by answers or by CPU for ea
 	flags.IntVar(&f.rounds, "rounds", 11, "rounds; many short ones tell more than a few long ones where others use the machine too")
 	flags.DurationVar(&f.each, "each", 1200*time.Millisecond, "how long each server is measured in a round")
 	flags.IntVar(&f.connections, "connections", 64, "connections")
+	flags.BoolVar(&f.apart, "apart", true, "keep servers on one processor and the generator on another, where there are two and the system can")
 	flags.StringVar(&f.jsonTo, "json", "", "write the result as JSON to this file too; - for standard output, instead of text")
 	return cmd
 }
@@ -161,6 +171,16 @@ func (r *peersRun) call(ctx context.Context, args ...string) error {
 }
 
 func (r *peersRun) compare(ctx context.Context) (*peer.Result, error) {
+	env := bench.Environment(commandLine(), nil)
+	processors := processor.Allowed()
+	if r.flags.apart {
+		err := processor.KeepProcess(processors[0]) // and all that it starts
+		if errors.Is(err, errors.ErrUnsupported) {
+			r.flags.apart = false
+		} else if err != nil {
+			return nil, err
+		}
+	}
 	data := r.flags.data
 	if data == "" {
 		data = filepath.Join(r.dir, "data")
@@ -193,7 +213,7 @@ func (r *peersRun) compare(ctx context.Context) (*peer.Result, error) {
 		}
 		key = d.LiveKey
 	}
-	env := peerEnvironment(rt.PID)
+	maps.Copy(env.Versions, peerVersions(rt.PID))
 	target := peer.Route + r.flags.domain
 	var answer peer.Answer
 	for range 2 { // the second comes from memory
@@ -207,6 +227,9 @@ func (r *peersRun) compare(ctx context.Context) (*peer.Result, error) {
 			fmt.Fprintf(r.out, "round %d of %d: %s\n", round, r.flags.rounds, name)
 		},
 	}
+	if r.flags.apart {
+		cfg.Processors = processors[len(processors)-1:]
+	}
 	if err := r.gather(ctx, &cfg, rt, target, key, answer); err != nil {
 		return nil, err
 	}
@@ -219,7 +242,8 @@ func (r *peersRun) compare(ctx context.Context) (*peer.Result, error) {
 	return result, nil
 }
 
-func peerEnvironment(up int) report.Environment {
+// peerVersions tells what is compared.
+func peerVersions(up int) map[string]string {
 	versions := make(map[string]string)
 	for name, version := range map[string]string{
 		"server": bench.ProcessVersion(up), "nginx": bench.ToolVersion("nginx", "-v"), "redis-server": bench.ToolVersion("redis-server", "--version"),
@@ -228,7 +252,7 @@ func peerEnvironment(up int) report.Environment {
 			versions[name] = version
 		}
 	}
-	return bench.Environment(commandLine(), versions)
+	return versions
 }
 
 // gather starts all peers. Ours is the first.
@@ -275,14 +299,17 @@ func (r *peersRun) gather(ctx context.Context, cfg *peer.Config, rt *config.Runt
 
 type addPeer func(name, address string, serving, besides []int)
 
-// gatherNginx adds both kinds of nginx, unless it is not there.
+// gatherNginx adds all kinds of nginx, unless it is not there.
 func (r *peersRun) gatherNginx(ctx context.Context, cfg *peer.Config, add addPeer, origin string, originPID int, answer peer.Answer) error {
-	for _, kind := range []struct{ name, origin string }{{peer.ProxyCache, origin}, {"nginx return 200", ""}} {
+	for _, kind := range []struct {
+		name, origin string
+		keepOpen     bool
+	}{{peer.ProxyCache, origin, false}, {peer.OpenCache, origin, true}, {"nginx return 200", "", false}} {
 		dir := filepath.Join(r.dir, fmt.Sprintf("nginx-%d", len(cfg.Peers)))
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
-		nginx, err := peer.NewNginx(dir, kind.origin, answer, runtime.GOMAXPROCS(0))
+		nginx, err := peer.NewNginx(dir, kind.origin, kind.keepOpen, answer, min(runtime.GOMAXPROCS(0), len(processor.Allowed())))
 		if err != nil {
 			cfg.Skipped = append(cfg.Skipped, fmt.Sprintf("%s: %v", kind.name, err))
 			continue

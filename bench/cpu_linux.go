@@ -17,25 +17,3 @@ func exactCPU(pid int) (time.Duration, bool) {
 	}
 	return time.Duration(at.Nano()), true
 }
-
-// processors are those that this process may run on.
-func processors() []int {
-	var set unix.CPUSet
-	if unix.SchedGetaffinity(0, &set) != nil {
-		return []int{0}
-	}
-	var all []int
-	for cpu := 0; len(all) < set.Count(); cpu++ {
-		if set.IsSet(cpu) {
-			all = append(all, cpu)
-		}
-	}
-	return all
-}
-
-// runOn keeps the calling thread on one processor, if it may be.
-func runOn(cpu int) {
-	var set unix.CPUSet
-	set.Set(cpu)
-	_ = unix.SchedSetaffinity(0, &set)
-}

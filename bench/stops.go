@@ -1,10 +1,10 @@
 package bench
 
 import (
-	"runtime"
 	"sync"
 	"time"
 
+	"companyscore/bench/processor"
 	"companyscore/bench/report"
 )
 
@@ -20,10 +20,9 @@ func watchStops(d time.Duration) report.Stops {
 	var all report.Stops
 	var mu sync.Mutex
 	var watching sync.WaitGroup
-	for _, cpu := range processors() {
+	for _, cpu := range processor.Allowed() {
 		watching.Go(func() {
-			runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
-			runOn(cpu)
+			processor.Keep(cpu)
 			count, lost, longest := 0, time.Duration(0), time.Duration(0)
 			begin := time.Now()
 			for last := begin; last.Sub(begin) < d; {

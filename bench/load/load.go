@@ -57,6 +57,8 @@ type Config struct {
 	Pipeline int
 	// Loops is the number of threads; zero means 1.
 	Loops int
+	// Processors are those that loops run on, in turn; nil leaves it to the system.
+	Processors []int
 	// Nice is the scheduling priority asked for, as of nice(1): below zero is higher
 	// and takes privileges. The result says what was granted.
 	Nice int

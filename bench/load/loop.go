@@ -12,6 +12,8 @@ import (
 
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"golang.org/x/sys/unix"
+
+	"companyscore/bench/processor"
 )
 
 const (
@@ -222,6 +224,9 @@ func (l *loop) hangUp(c *conn) {
 // run is the loop itself. It returns when all is answered or given up.
 func (l *loop) run(ctx context.Context, start time.Time) error {
 	runtime.LockOSThread() // never unlocked: the thread ends with the loop, and its priority with it
+	if n := len(l.cfg.Processors); n > 0 {
+		processor.Keep(l.cfg.Processors[l.index%n])
+	}
 	l.start, l.nice = start, prepareThread(l.cfg.Nice)
 	l.interval = newInterval(1)
 	next := int64(0)

@@ -23,9 +23,10 @@ var ErrNoNginx = errors.New("nginx is not installed (Debian, Ubuntu: apt-get ins
 
 // NewNginx writes the configuration of an nginx under dir, which must be empty. With
 // an origin it is a cache in front of that, keyed by API key and address, that holds
-// everything; without, it returns the answer itself. It has as many workers as the
+// everything, and with keepOpen does not open the file of an answer each time;
+// without an origin it returns the answer itself. It has as many workers as the
 // servers written in Go have threads.
-func NewNginx(dir, origin string, a Answer, workers int) (*Nginx, error) {
+func NewNginx(dir, origin string, keepOpen bool, a Answer, workers int) (*Nginx, error) {
 	binary, err := exec.LookPath("nginx")
 	if err != nil {
 		if binary = "/usr/sbin/nginx"; !isFile(binary) { // often not on the path
@@ -51,6 +52,10 @@ func NewNginx(dir, origin string, a Answer, workers int) (*Nginx, error) {
 			return nil, err
 		}
 	}
+	files := ""
+	if keepOpen {
+		files = "open_file_cache max=1000 inactive=1h;"
+	}
 	user := ""
 	if os.Geteuid() == 0 {
 		user = "user root;" // or its workers could not write to the directory
@@ -63,6 +68,7 @@ error_log %[3]s/error.log warn;
 events { worker_connections 1024; }
 http {
   access_log off;
+  %[6]s
   server_tokens off;
   keepalive_timeout 600;
   keepalive_requests 1000000000;
@@ -78,7 +84,7 @@ http {
     }
   }
 }
-`, user, workers, dir, address, location)
+`, user, workers, dir, address, location, files)
 	if err := os.WriteFile(filepath.Join(dir, "nginx.conf"), []byte(text), 0o600); err != nil {
 		return nil, err
 	}

@@ -91,6 +91,7 @@ const (
 	Ours       = "companyscore, hot GET"
 	BareFiber  = "bare Fiber"
 	ProxyCache = "nginx proxy_cache"
+	OpenCache  = "nginx proxy_cache, files kept open"
 )
 
 // Config describes a comparison.
@@ -100,6 +101,7 @@ type Config struct {
 	Rounds      int
 	Each        time.Duration // of a peer in a round, after a tenth of it unmeasured
 	Connections int
+	Processors  []int // of the generator; nil leaves it to the system
 	Seed        uint64
 	Progress    func(round int, name string)
 }
@@ -110,6 +112,7 @@ type Result struct {
 	Rounds      int                `json:"rounds"`
 	Each        float64            `json:"each_s"`
 	Connections int                `json:"connections"`
+	Apart       bool               `json:"apart"` // servers had one processor, and the generator another
 	Peers       []Measured         `json:"peers"`
 	Skipped     []string           `json:"skipped"`
 	Targets     []Target           `json:"targets"`
@@ -155,7 +158,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, errors.New("a comparison has peers, rounds and a time for each")
 	}
 	r := &Result{
-		StartedAt: time.Now().UTC(), Rounds: cfg.Rounds, Each: cfg.Each.Seconds(), Connections: cfg.Connections, Skipped: append([]string{}, cfg.Skipped...),
+		StartedAt: time.Now().UTC(), Rounds: cfg.Rounds, Each: cfg.Each.Seconds(), Connections: cfg.Connections, Apart: len(cfg.Processors) > 0, Skipped: append([]string{}, cfg.Skipped...),
 		Peers: make([]Measured, len(cfg.Peers)),
 	}
 	for round := range cfg.Rounds {
@@ -196,7 +199,7 @@ func (m *Measured) measure(ctx context.Context, cfg Config, p Peer) error {
 	request = append(request, "\r\n"...)
 	before, beside := bench.CPU(p.Serving...), bench.CPU(p.Besides...)
 	result, err := load.Run(ctx, load.Config{
-		Address: p.Address, Ops: []string{"get"}, Duration: cfg.Each, Warmup: cfg.Each / 10, Connections: cfg.Connections, Seed: cfg.Seed,
+		Address: p.Address, Ops: []string{"get"}, Duration: cfg.Each, Warmup: cfg.Each / 10, Connections: cfg.Connections, Processors: cfg.Processors, Seed: cfg.Seed,
 		Source: func(int, int) load.Source { return repeat(request) },
 	})
 	if err != nil {
@@ -281,7 +284,11 @@ func (r *Result) JSON(w io.Writer) error {
 // Text writes the result for a terminal.
 func (r *Result) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%d rounds of %g s each, %d connections, closed loop; medians, and lowest to highest of the rounds\n\n", r.Rounds, r.Each, r.Connections)
+	where := "all on the same processors"
+	if r.Apart {
+		where = "one processor for the servers, another for the generator"
+	}
+	fmt.Fprintf(w, "%d rounds of %g s each, %d connections, closed loop; %s\nmedians, and lowest to highest of the rounds\n\n", r.Rounds, r.Each, r.Connections, where)
 	fmt.Fprintln(w, "\tanswers/s\t\tCPU of its server\twith all beside\tgenerator\twe to it, answers\t\twe to it, CPU\t\t")
 	for _, p := range r.Peers {
 		fmt.Fprintf(w, "%s\t%s\t%s - %s\t%s\t%s\t%s\t%.2f\t%.2f - %.2f\t%.2f\t%.2f - %.2f\t\n", p.Name, report.Count(median(p.PerSecond)), report.Count(slices.Min(p.PerSecond)),

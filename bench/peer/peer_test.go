@@ -91,8 +91,12 @@ func TestNginxSendsTheSame(t *testing.T) {
 		io.WriteString(w, sent.Body)
 	}))
 	defer origin.Close()
-	for name, from := range map[string]string{"a cache": strings.TrimPrefix(origin.URL, "http://"), "an answer": ""} {
-		nginx, err := NewNginx(t.TempDir(), from, sent, 1)
+	address := strings.TrimPrefix(origin.URL, "http://")
+	for name, kind := range map[string]struct {
+		origin   string
+		keepOpen bool
+	}{"a cache": {address, false}, "a cache of open files": {address, true}, "an answer": {"", false}} {
+		nginx, err := NewNginx(t.TempDir(), kind.origin, kind.keepOpen, sent, 1)
 		if errors.Is(err, ErrNoNginx) {
 			t.Skip(err)
 		}
@@ -113,8 +117,8 @@ func TestNginxSendsTheSame(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if asked != 1 {
-		t.Errorf("the cache asked its origin %d times, want once", asked)
+	if asked != 2 {
+		t.Errorf("two caches asked their origin %d times, want once each", asked)
 	}
 }
 
