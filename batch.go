@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,25 +17,12 @@ import (
 
 var _ batch.Store = (*clickhouse.Universe)(nil)
 
-// batchRun is the batch jobs of an `up`.
-type batchRun struct{ runner *batch.Runner }
-
-func startBatch(stores *stores, schedules batch.Schedules, logger *slog.Logger) (*batchRun, error) {
-	runner, err := batch.New(batch.Config{Store: clickhouse.NewUniverse(stores.db), Redis: stores.redis, Logger: logger, Schedules: schedules})
-	if err != nil {
-		return nil, err
-	}
-	runner.Start()
-	return &batchRun{runner}, nil
-}
-
-func (b *batchRun) stop() { b.runner.Stop() }
-
 func (c *cli) batch() *cobra.Command {
 	var where config.Stores
 	var schedules batch.Schedules
 	var memory config.Memory
 	var once bool
+	var nice int
 	cmd := &cobra.Command{
 		Use:   "batch",
 		Short: "Run the jobs that keep stored data in order",
@@ -44,8 +30,11 @@ func (c *cli) batch() *cobra.Command {
 own schedule. With --once everything is done now, with a line for each step, and the program ends.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			if err := errors.Join(schedules.Validate(), memory.Validate()); err != nil {
+			if err := errors.Join(schedules.Validate(), memory.Validate(), checkNice(nice)); err != nil {
 				return &usageError{err}
+			}
+			if err := lowerPriority(nice); err != nil {
+				return err
 			}
 			memory.Apply()
 			stores, err := openStores(cmd.Context(), where)
@@ -70,6 +59,7 @@ own schedule. With --once everything is done now, with a line for each step, and
 	where.Flags(cmd.Flags())
 	schedules.Flags(cmd.Flags())
 	memory.Flags(cmd.Flags(), 512) // what is counted is some ten megabytes, and a hundred while it is read
+	addNiceFlag(cmd, &nice)
 	cmd.Flags().BoolVar(&once, "once", false, "do the work of every job once and exit")
 	cmd.AddCommand(c.batchShow())
 	return cmd

@@ -33,8 +33,8 @@ A password that is not given is made up and printed.`,
 			if err := config.CheckAddress("--listen", listen); err != nil {
 				return &usageError{err}
 			}
-			if nice < 0 || nice > 19 {
-				return &usageError{fmt.Errorf("--nice %d: must be 0 to 19", nice)}
+			if err := checkNice(nice); err != nil {
+				return &usageError{err}
 			}
 			if err := lowerPriority(nice); err != nil {
 				return err
@@ -70,7 +70,7 @@ A password that is not given is made up and printed.`,
 	}
 	cmd.Flags().StringVar(&path, "path", "./data/clickhouse", "data directory; one process at a time may use it")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8123", "address to answer on, unless a socket is handed down with "+listenFDs)
-	cmd.Flags().IntVar(&nice, "nice", 0, "how far to yield the processor to other processes, 0 to 19")
+	addNiceFlag(cmd, &nice)
 	cmd.Flags().StringVar(&password, "password", "", "password of the user companyscore; better given by the variable, as arguments can be seen")
 	cmd.Flags().StringVar(&analyst, "analyst-password", "", "password of the user analyst")
 	return cmd

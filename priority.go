@@ -6,7 +6,20 @@ import (
 	"os"
 	"strconv"
 	"syscall"
+
+	"github.com/spf13/cobra"
 )
+
+func addNiceFlag(cmd *cobra.Command, nice *int) {
+	cmd.Flags().IntVar(nice, "nice", 0, "how far to yield the processor to other processes, 0 to 19")
+}
+
+func checkNice(nice int) error {
+	if nice < 0 || nice > 19 {
+		return fmt.Errorf("--nice %d: must be 0 to 19", nice)
+	}
+	return nil
+}
 
 // lowerPriority makes this process yield the processor to others, as nice(1) does.
 // Linux keeps the value per thread and hands it on to new ones, so every thread

@@ -13,6 +13,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"time"
 
@@ -91,7 +92,7 @@ type upRun struct {
 	stores     *stores
 	api        *api
 	worker     *process.Process
-	batch      *batchRun
+	batch      *process.Process
 }
 
 func (u *upRun) start(ctx context.Context) (err error) {
@@ -130,13 +131,13 @@ func (u *upRun) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if u.batch, err = startBatch(u.stores, u.cfg.schedules, u.logger); err != nil {
+	if u.batch, err = u.startRole(ctx, "batch", append([]string{"--nice", strconv.Itoa(beside)}, u.cfg.schedules.Args()...)); err != nil {
 		return err
 	}
 	if u.api, err = startAPI(ctx, u.stores, u.limits, u.cfg.api, u.logger); err != nil {
 		return err
 	}
-	if err := u.startWorker(ctx); err != nil {
+	if u.worker, err = u.startRole(ctx, "work", append([]string{"--tiers", u.cfg.tiers}, u.cfg.sources.args()...)); err != nil {
 		return err
 	}
 	// On a first start the statistics take a moment; a large universe takes longer.
@@ -146,7 +147,7 @@ func (u *upRun) start(ctx context.Context) (err error) {
 	base := "http://" + u.api.address
 	rt := config.Runtime{
 		PID: os.Getpid(), BaseURL: base, AdminURL: u.api.adminURL, ClickHouseURL: u.cfg.stores.ClickHouseURL, AnalystURL: u.analystURL, RedisURL: u.cfg.stores.RedisURL,
-		Processes: map[string]int{"worker": u.worker.PID()},
+		Processes: map[string]int{"worker": u.worker.PID(), "batch": u.batch.PID()},
 	}
 	if u.redis != nil {
 		rt.Processes["redis-server"] = u.redis.PID()
@@ -162,9 +163,9 @@ func (u *upRun) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// engineNice is how far the embedded engine yields the processor to the HTTP
-// interface and the worker.
-const engineNice = 10
+// beside is how far the embedded engine and the batch jobs yield the processor to the
+// HTTP interface and the worker, so that no batch keeps answers from memory waiting.
+const beside = 10
 
 // startClickHouse starts the embedded engine in a process of its own. The
 // listening socket stays ours and is handed to each new child.
@@ -187,8 +188,7 @@ func (u *upRun) startClickHouse(ctx context.Context) error {
 		Name: "clickhouse",
 		Command: func() *exec.Cmd {
 			cmd := exec.Command(self, "clickhouse", "--path", filepath.Join(u.cfg.stores.Data, "clickhouse"),
-				"--nice", strconv.Itoa(engineNice), // so that a batch does not keep answers from memory waiting
-				"--log-level", u.level.Level, "--log-format", u.level.Format)
+				"--nice", strconv.Itoa(beside), "--log-level", u.level.Level, "--log-format", u.level.Format)
 			cmd.Env = append(os.Environ(), "COMPANYSCORE_PASSWORD="+password, "COMPANYSCORE_ANALYST_PASSWORD="+analyst, listenFDs+"=1")
 			cmd.ExtraFiles = []*os.File{u.chListener}
 			cmd.Stderr = os.Stderr
@@ -214,25 +214,26 @@ func (u *upRun) startClickHouse(ctx context.Context) error {
 	return err
 }
 
-func (u *upRun) startWorker(ctx context.Context) error {
+// startRole starts a role of this program as a process of its own, on the same stores.
+// It works when it can, and nobody waits for it.
+func (u *upRun) startRole(ctx context.Context, role string, args []string) (*process.Process, error) {
 	self, err := os.Executable()
 	if err != nil {
-		return err
+		return nil, err
 	}
-	u.worker, err = process.Start(ctx, process.Config{
-		Name: "worker",
+	args = slices.Concat([]string{role, "--log-level", u.level.Level, "--log-format", u.level.Format}, args)
+	return process.Start(ctx, process.Config{
+		Name: role,
 		Command: func() *exec.Cmd {
-			args := append([]string{"work", "--tiers", u.cfg.tiers, "--log-level", u.level.Level, "--log-format", u.level.Format}, u.cfg.sources.args()...)
 			cmd := exec.Command(self, args...)
 			// URLs hold passwords, and arguments can be seen by everyone.
 			cmd.Env = append(os.Environ(), "CLICKHOUSE_URL="+u.cfg.stores.ClickHouseURL, "REDIS_URL="+u.cfg.stores.RedisURL)
 			cmd.Stderr = os.Stderr
 			return cmd
 		},
-		Ready:  func(context.Context) error { return nil }, // it works when it can; nobody waits for it
+		Ready:  func(context.Context) error { return nil },
 		Logger: u.logger,
 	})
-	return err
 }
 
 // stop ends what start has begun, last first.
@@ -244,7 +245,7 @@ func (u *upRun) stop(ctx context.Context) error {
 		faults = append(faults, u.api.stop(ctx))
 	}
 	if u.batch != nil {
-		u.batch.stop()
+		faults = append(faults, u.batch.Stop(ctx))
 	}
 	if u.worker != nil {
 		faults = append(faults, u.worker.Stop(ctx))

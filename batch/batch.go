@@ -99,6 +99,7 @@ type Runner struct {
 	// tally is what this process published last, so that it need not be read again.
 	tally    *universe.Tally
 	progress func(step string)
+	lease    time.Duration
 }
 
 // New returns a runner that does nothing yet.
@@ -106,7 +107,7 @@ func New(cfg Config) (*Runner, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	r := &Runner{cfg: cfg, cron: cron.New(cron.WithLocation(time.UTC)), rest: make(map[string]time.Time), progress: func(string) {}}
+	r := &Runner{cfg: cfg, cron: cron.New(cron.WithLocation(time.UTC)), rest: make(map[string]time.Time), progress: func(string) {}, lease: leaseFor}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	counts := func(name, schedule string, do countRun) job {
 		return job{name: name, lock: "universe", schedule: parsed(schedule), deadline: 30 * time.Minute, do: func(ctx context.Context, fence int64) (Run, error) { return r.count(ctx, fence, do) }}
@@ -208,15 +209,43 @@ func (r *Runner) attempt(j job) {
 	}
 }
 
-var errTaken = errors.New("another process runs it")
+var (
+	errTaken = errors.New("another process runs it")
+	errLost  = errors.New("the lock was lost, as Redis did not answer or forgot it")
+)
 
-//go:embed release.lua
-var releaseLua string
+var (
+	//go:embed renew.lua
+	renewLua string
+	//go:embed release.lua
+	releaseLua string
 
-var releaseScript = goredis.NewScript(releaseLua)
+	renewScript   = goredis.NewScript(renewLua)
+	releaseScript = goredis.NewScript(releaseLua)
+)
 
-// run does a job if no other process is at it, and notes what became of it. The
-// lock outlasts the job's deadline, so that it needs no renewal.
+// leaseFor is how long the lock of a process that is gone keeps others from a job.
+const leaseFor = 30 * time.Second
+
+// renew keeps a lock until ctx ends. When it is lost lost is called: another process
+// may be at the job, and what this one publishes is refused for its lower fence.
+func (r *Runner) renew(ctx context.Context, key, token string, lost context.CancelCauseFunc) {
+	tick := time.NewTicker(r.lease / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if ours, err := renewScript.Run(ctx, r.cfg.Redis, []string{key}, token, r.lease.Milliseconds()).Int(); err == nil && ours == 0 {
+			lost(errLost)
+			return
+		}
+	}
+}
+
+// run does a job if no other process is at it, and notes what became of it.
 func (r *Runner) run(ctx context.Context, j job) (run Run, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -224,7 +253,7 @@ func (r *Runner) run(ctx context.Context, j job) (run Run, err error) {
 	ctx, cancel := context.WithTimeout(ctx, j.deadline)
 	defer cancel()
 	key, token := redis.BatchLock(j.lock), rand.Text()
-	won, err := r.cfg.Redis.SetNX(ctx, key, token, j.deadline+time.Minute).Result()
+	won, err := r.cfg.Redis.SetNX(ctx, key, token, r.lease).Result()
 	if err != nil {
 		return Run{}, fmt.Errorf("take lock: %w", err)
 	}
@@ -234,9 +263,17 @@ func (r *Runner) run(ctx context.Context, j job) (run Run, err error) {
 	began := time.Now()
 	fence, err := r.cfg.Redis.Incr(ctx, redis.BatchFence(j.lock)).Result()
 	if err == nil {
+		holding, lost := context.WithCancelCause(ctx)
+		var renewing sync.WaitGroup
+		renewing.Go(func() { r.renew(holding, key, token, lost) })
 		watch := watchLoad(ctx, r.cfg.Store)
-		run, err = j.do(ctx, fence)
+		run, err = j.do(holding, fence)
+		if cause := context.Cause(holding); err != nil && errors.Is(cause, errLost) {
+			err = fmt.Errorf("%w: %w", cause, err)
+		}
 		watch.end(&run)
+		lost(nil)
+		renewing.Wait()
 	}
 	run.Job, run.Fence, run.StartedAt, run.Took = j.name, fence, began, time.Since(began)
 	run.finish(err)

@@ -120,6 +120,55 @@ func TestOneOfTwoProcessesRunsAJob(t *testing.T) {
 	}
 }
 
+func TestLockIsKeptWhileAJobRunsAndNotLonger(t *testing.T) {
+	t.Parallel()
+	r := runner(t, testenv.Redis(t).URL, nil)
+	r.lease = 6 * time.Second
+	left := func(ctx context.Context) time.Duration {
+		d, err := r.cfg.Redis.PTTL(ctx, redis.BatchLock("housekeeping")).Result()
+		if err != nil || d < 0 || d > r.lease {
+			t.Errorf("the lock has %s left (%v), want at most %s", d, err, r.lease)
+		}
+		return d
+	}
+	r.cfg.Store.(*store).compact = func(ctx context.Context) error {
+		for last := left(ctx); ctx.Err() == nil; { // until it is renewed
+			now := left(ctx)
+			if now > last {
+				return nil
+			}
+			last = now
+		}
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := r.run(ctx, r.jobs[5]); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestJobEndsWhenItsLockIsLost(t *testing.T) {
+	t.Parallel()
+	r := runner(t, testenv.Redis(t).URL, nil)
+	r.lease = 300 * time.Millisecond
+	r.cfg.Store.(*store).compact = func(ctx context.Context) error {
+		if err := r.cfg.Redis.Set(ctx, redis.BatchLock("housekeeping"), "another", time.Hour).Err(); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	if _, err := r.run(ctx, r.jobs[5]); !errors.Is(err, errLost) {
+		t.Errorf("got %v, want errLost", err)
+	}
+	if holder, err := r.cfg.Redis.Get(ctx, redis.BatchLock("housekeeping")).Result(); err != nil || holder != "another" {
+		t.Errorf("the lock is held by %q (%v), want the other", holder, err)
+	}
+}
+
 func TestFailedJobIsReportedAndGivesItsLockBack(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")

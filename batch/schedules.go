@@ -34,6 +34,14 @@ func (s *Schedules) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Housekeeping, "schedule-housekeeping", "17 3 * * *", "when tables are merged and notes of earlier counts dropped"+form)
 }
 
+// Args are the flags that say the same to another process.
+func (s Schedules) Args() []string {
+	return []string{
+		"--schedule-count", s.Count, "--schedule-movers-7d", s.Movers7d, "--schedule-movers-30d", s.Movers30d, "--schedule-movers-90d", s.Movers90d,
+		"--schedule-recount", s.Recount, "--schedule-housekeeping", s.Housekeeping,
+	}
+}
+
 // Validate returns an error that names every schedule that cannot be read.
 func (s Schedules) Validate() error {
 	var faults []error

@@ -21,6 +21,10 @@ type countRun struct {
 // counted again, which leaves one for each.
 const notesFactor = 3
 
+// manyRecords is how many new records are too many to count them one by one: counting
+// everything takes less time for each.
+func manyRecords(counted uint64) uint64 { return counted/10 + 100_000 }
+
 // count brings the tally up to date and publishes it. Whatever fails leaves what
 // was published before.
 func (r *Runner) count(ctx context.Context, fence int64, do countRun) (run Run, err error) {
@@ -50,7 +54,7 @@ func (r *Runner) count(ctx context.Context, fence int64, do countRun) (run Run, 
 	}
 	// From here on the tally is unfinished; if anything fails the published one is read again.
 	r.tally = nil
-	next, why, err := r.next(ctx, t, at, do.full)
+	next, why, err := r.next(ctx, t, at, records, do.full)
 	if err != nil {
 		return run, err
 	}
@@ -103,15 +107,17 @@ func (r *Runner) last(ctx context.Context) (*universe.Tally, error) {
 	return t, err
 }
 
-// next counts on from a tally, or everything. What t counts is then of no use any
+// next counts on from a tally to some records, or everything. What t counts is then of no use any
 // more, what it shows and where it stood still are. why is why everything was counted,
 // empty if it was not.
-func (r *Runner) next(ctx context.Context, t *universe.Tally, at time.Time, full bool) (next *universe.Tally, why string, err error) {
+func (r *Runner) next(ctx context.Context, t *universe.Tally, at time.Time, records uint64, full bool) (next *universe.Tally, why string, err error) {
 	switch {
 	case full:
 		why = "it is time"
 	case t == nil:
 		why = "nothing is published"
+	case records > t.Records+manyRecords(t.Records):
+		why = fmt.Sprintf("%d records were counted, and there are %d", t.Records, records)
 	default:
 		notes, err := r.cfg.Store.Notes(ctx, t.Generation)
 		if err != nil {

@@ -44,12 +44,12 @@ func TestCountGoesOnFromWhatIsPublished(t *testing.T) {
 		{"it is time to count everything", func() { s.lost = nil }, recount, "full", OK, 3, 8, false},
 		{"changes were counted wrongly", func() { s.companies, s.wrong = 9, 1 }, recount, "full", Partial, 4, 9, false},
 		{"there are too many notes", func() { s.companies, s.wrong, s.notes = 10, 0, 1_000_000 }, count, "full", OK, 5, 10, false},
+		{"very many came in", func() { s.companies, s.notes = 200_000, 0 }, count, "full", OK, 6, 200_000, false},
 		{"Redis was emptied", func() {
-			s.notes = 0
 			if err := r.cfg.Redis.FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
-		}, count, "full", OK, 6, 10, true},
+		}, count, "full", OK, 7, 200_000, true},
 	} {
 		step.change()
 		run, err := r.run(t.Context(), r.jobs[step.job])

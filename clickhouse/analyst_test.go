@@ -65,7 +65,7 @@ func known(t *testing.T) (server *testenv.ClickHouseServer, db *clickhouse.DB, n
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	now = time.Now().UTC().Truncate(time.Second)
+	now = time.Now().UTC().Truncate(time.Second).Add(-time.Second) // a record of a day ago is older than 24 hours from the first
 	var records, outdated []scoring.Record
 	for _, c := range knownCompanies {
 		for days, composite := range c.composites {

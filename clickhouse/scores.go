@@ -32,7 +32,7 @@ type Scores struct {
 	db         *DB
 	writer     *writer[recordRow]
 	references *gather.Gatherer[referenceKey, scoring.Reference]
-	heads      *gather.Gatherer[string, scoring.Record]
+	heads      *gather.Gatherer[string, headRow]
 	counted    *gather.Gatherer[countedKey, universe.Counted]
 }
 
@@ -41,7 +41,7 @@ type Scores struct {
 func NewScores(db *DB, cfg WriterConfig) *Scores {
 	s := &Scores{db: db, writer: newWriter(db, cfg, scoreInsert, func(r *recordRow) string { return "record of " + r.Domain })}
 	s.references = gather.New(gather.Config[referenceKey, scoring.Reference]{Ask: s.manyReferences, Most: runPage, Pause: runPause, Timeout: runTimeout})
-	s.heads = gather.New(gather.Config[string, scoring.Record]{Ask: s.LatestHeads, Most: runPage, Pause: standingPause})
+	s.heads = gather.New(gather.Config[string, headRow]{Ask: s.latestHeads, Most: runPage, Pause: standingPause})
 	s.counted = gather.New(gather.Config[countedKey, universe.Counted]{Ask: s.manyCounted, Most: runPage, Pause: standingPause})
 	return s
 }
@@ -79,6 +79,7 @@ type headRow struct {
 	MomentumIndex     float64   `ch:"momentum_index"`
 	CompletenessPct   float64   `ch:"completeness_pct"`
 	Confidence        string    `ch:"confidence"`
+	WrittenAt         time.Time `ch:"written_at"` // of heads only
 }
 
 // recordRow is a row of score_history.
@@ -163,15 +164,40 @@ func (r *recordRow) record() scoring.Record {
 // signals, warnings and completeness per bucket, in one query. Those never scored
 // are left out. The text of all domains must fit into a request: a thousand do.
 func (s *Scores) LatestHeads(ctx context.Context, domains []string) (map[string]scoring.Record, error) {
+	rows, err := s.latestHeads(ctx, domains)
+	if err != nil {
+		return nil, err
+	}
+	records := make(map[string]scoring.Record, len(rows))
+	for domain, row := range rows {
+		records[domain] = row.record()
+	}
+	return records, nil
+}
+
+func (s *Scores) latestHeads(ctx context.Context, domains []string) (map[string]headRow, error) {
 	var rows []headRow
 	if err := s.db.few(ctx, &rows, scoreHeads, ch.Named("domains", domains)); err != nil {
 		return nil, fmt.Errorf("latest scores of %d companies: %w", len(domains), err)
 	}
-	records := make(map[string]scoring.Record, len(rows))
-	for i := range rows {
-		records[rows[i].Domain] = rows[i].record()
+	heads := make(map[string]headRow, len(rows))
+	for _, row := range rows {
+		heads[row.Domain] = row
 	}
-	return records, nil
+	return heads, nil
+}
+
+// Newest returns the newest record of a company, as LatestHeads does, and when it was
+// written, or scoring.ErrNotFound. Those who ask at about the same time share queries.
+func (s *Scores) Newest(ctx context.Context, domain string) (newest scoring.Record, written time.Time, err error) {
+	head, found, err := s.heads.Get(ctx, domain)
+	if err == nil && !found {
+		err = scoring.ErrNotFound
+	}
+	if err != nil {
+		return scoring.Record{}, time.Time{}, fmt.Errorf("newest score of %s: %w", domain, err)
+	}
+	return head.record(), head.WrittenAt, nil
 }
 
 // Latest returns the newest record of a company, whole, or scoring.ErrNotFound.

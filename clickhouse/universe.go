@@ -460,31 +460,18 @@ type countedKey struct {
 	generation, note uint64
 }
 
-// Standing returns the newest record of a company, as LatestHeads does, and how a
-// count counted it; nil when it did not. Those who ask at about the same time share
-// queries. The error is scoring.ErrNotFound when the company was never scored.
-func (s *Scores) Standing(ctx context.Context, domain string, generation, note uint64) (latest scoring.Record, counted *universe.Counted, err error) {
-	both, asking := errgroup.WithContext(ctx)
-	both.Go(func() error {
-		var found bool
-		var err error
-		if latest, found, err = s.heads.Get(asking, domain); err == nil && !found {
-			err = scoring.ErrNotFound
-		}
-		return err
-	})
-	both.Go(func() error {
-		as, found, err := s.counted.Get(asking, countedKey{city.CH64([]byte(domain)), generation, note})
-		if found {
-			as.Domain = domain
-			counted = &as
-		}
-		return err
-	})
-	if err := both.Wait(); err != nil {
-		return scoring.Record{}, nil, fmt.Errorf("standing of %s: %w", domain, err)
+// Counted returns how a count counted a company, nil when it did not. Those who ask at
+// about the same time share queries.
+func (s *Scores) Counted(ctx context.Context, domain string, generation, note uint64) (*universe.Counted, error) {
+	as, found, err := s.counted.Get(ctx, countedKey{city.CH64([]byte(domain)), generation, note})
+	if err != nil {
+		return nil, fmt.Errorf("how %s was counted: %w", domain, err)
 	}
-	return latest, counted, nil
+	if !found {
+		return nil, nil
+	}
+	as.Domain = domain
+	return &as, nil
 }
 
 // manyCounted returns how companies were counted, without their domains.

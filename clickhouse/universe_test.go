@@ -317,8 +317,8 @@ func TestStandingTellsWhatWasCounted(t *testing.T) {
 	u := clickhouse.NewUniverse(db)
 	s := scores(t, db)
 	rng := rand.New(rand.NewPCG(3, 4))
-	if _, _, err := s.Standing(t.Context(), "example.com", 1, 1); !errors.Is(err, scoring.ErrNotFound) {
-		t.Fatalf("standing of an unknown company: %v", err)
+	if _, _, err := s.Newest(t.Context(), "example.com"); !errors.Is(err, scoring.ErrNotFound) {
+		t.Fatalf("the newest record of an unknown company: %v", err)
 	}
 	old, fresh := anyRecord(rng, "example.com", noon.Add(-time.Hour)), anyRecord(rng, "example.com", noon)
 	var all history
@@ -331,9 +331,13 @@ func TestStandingTellsWhatWasCounted(t *testing.T) {
 	all.write(t, db, written{fresh, noon})
 	f := func(note uint64, want *scoring.Record) {
 		t.Helper()
-		latest, counted, err := s.Standing(t.Context(), "example.com", tally.Generation, note)
-		if err != nil || latest.Composite != fresh.Composite {
-			t.Fatalf("latest %v, %v; want %v", latest.Composite, err, fresh.Composite)
+		newest, at, err := s.Newest(t.Context(), "example.com")
+		if err != nil || newest.Composite != fresh.Composite || !at.Equal(noon) {
+			t.Fatalf("newest %v of %s, %v; want %v", newest.Composite, at, err, fresh.Composite)
+		}
+		counted, err := s.Counted(t.Context(), "example.com", tally.Generation, note)
+		if err != nil {
+			t.Fatal(err)
 		}
 		if want == nil && counted != nil || want != nil && (counted == nil || counted.Target != universe.Target{Domain: want.Domain, Composite: want.Composite, Buckets: want.Buckets} || !counted.ScoredAt.Equal(want.ScoredAt)) {
 			t.Errorf("counted as of %d: %+v, want %+v", note, counted, want)
@@ -350,8 +354,12 @@ func TestStandingTellsWhatWasCounted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, counted, err := s.Standing(t.Context(), "example.com", tally.Generation, tally.Note)
+	counted, err := s.Counted(t.Context(), "example.com", tally.Generation, tally.Note)
 	if key := (universe.GroupKey{Sector: fresh.Sector, GeoScope: fresh.GeoScope, Profile: fresh.Profile}); err != nil || !tables.CountedIn(counted, key) {
 		t.Errorf("the company is not counted in its group: %v", err)
+	}
+	// What the tables say by themselves is what the store says.
+	if as, known := tables.CountedAs(fresh, noon.Add(-time.Hour)); !known || *as != *counted {
+		t.Errorf("the tables say %+v, %v; the store says %+v", as, known, counted)
 	}
 }

@@ -1,7 +1,7 @@
 #!/bin/sh
 # The main job on real input: import the facts of 880 companies, score them all
 # the operator's way, and show what comes out. With the argument "crash" each of
-# ClickHouse, redis-server and the worker is killed (SIGKILL) on the way, and the
+# ClickHouse, redis-server, the batch jobs and the worker is killed (SIGKILL) on the way, and the
 # result is checked. Everything runs on 127.0.0.1 in a temporary directory.
 set -eu
 cd "$(dirname "$0")/.."
@@ -53,6 +53,7 @@ if [ "$mode" = crash ]; then
 	run=$!
 	crash clickhouse 50
 	crash redis-server 200
+	crash batch 300
 	crash worker 400
 	if ! wait $run; then
 		# The operator's own connection may have been cut while starting runs.

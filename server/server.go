@@ -40,9 +40,10 @@ type Keys interface {
 type Scores interface {
 	Latest(ctx context.Context, domain string) (scoring.Record, error)
 	History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error)
-	// Standing returns the newest record and how a count of all companies counted the
-	// company, nil if it did not.
-	Standing(ctx context.Context, domain string, generation, note uint64) (latest scoring.Record, counted *universe.Counted, err error)
+	// Newest is Latest without signals, and with the instant at which the record was written.
+	Newest(ctx context.Context, domain string) (newest scoring.Record, written time.Time, err error)
+	// Counted returns how a count of all companies counted a company, nil if it did not.
+	Counted(ctx context.Context, domain string, generation, note uint64) (*universe.Counted, error)
 }
 
 // Universe knows what is known of all companies together.

@@ -91,16 +91,20 @@ func (st *standing) fits(tables *universe.Tables) bool {
 func (s *Server) standing(ctx context.Context, domain string, tables *universe.Tables) (standing, error) {
 	generation, note := tables.Count()
 	find := func(ctx context.Context) ([]byte, error) {
-		st := standing{Generation: generation, Note: note}
-		var err error
-		st.Latest, st.Counted, err = s.Scores.Standing(ctx, domain, generation, note)
+		newest, written, err := s.Scores.Newest(ctx, domain)
 		switch {
 		case errors.Is(err, scoring.ErrNotFound):
 			return nil, &errNoHistory
 		case err != nil:
 			return nil, err
 		}
-		return json.Marshal(st)
+		counted, known := tables.CountedAs(newest, written)
+		if !known {
+			if counted, err = s.Scores.Counted(ctx, domain, generation, note); err != nil {
+				return nil, err
+			}
+		}
+		return json.Marshal(standing{newest, counted, generation, note})
 	}
 	var st standing
 	for _, key := range []string{"standing", fmt.Sprintf("standing %d %d", generation, note)} {

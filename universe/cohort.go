@@ -24,6 +24,21 @@ type Counted struct {
 	ScoredAt time.Time
 }
 
+// insertMax is longer than any insert lasts, from when its records are written to when
+// a count can see them.
+const insertMax = 5 * time.Minute
+
+// CountedAs returns how the tables count a company whose newest record was written at
+// an instant, in UTC. It reports false if only the store can tell: the record is of another
+// version, or so new that the count may have missed it.
+func (t *Tables) CountedAs(newest scoring.Record, written time.Time) (*Counted, bool) {
+	g := t.groups[GroupKey{newest.Sector, newest.GeoScope, newest.Profile}]
+	if g == nil || newest.PipelineVersion != t.PipelineVersion() || newest.ScoredAt.After(t.Cut()) || written.After(t.Cut().Add(-insertMax)) {
+		return nil, false
+	}
+	return &Counted{Target{newest.Domain, newest.Composite, newest.Buckets}, g.ID, newest.ScoredAt}, true
+}
+
 // CountedIn reports whether the tables count a company in a group.
 func (t *Tables) CountedIn(c *Counted, key GroupKey) bool {
 	g := t.groups[key]

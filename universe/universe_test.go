@@ -318,3 +318,40 @@ func FuzzDecode(f *testing.F) {
 		}
 	})
 }
+
+func TestTablesTellHowTheyCountOldRecordsOnly(t *testing.T) {
+	t.Parallel()
+	cut := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	rec := scoring.Record{
+		Domain: "example.com", PipelineVersion: scoring.PipelineVersion, ScoredAt: cut.Add(-time.Hour), Composite: 61.4,
+		Buckets: scoring.BucketScores{TeamStructure: 58.1}, Profile: scoring.ProfileGrowth, Sector: "software",
+	}
+	tables, err := New(Count([]scoring.Record{rec, {Domain: "other.com", Composite: 50, Profile: scoring.ProfileGrowth, Sector: "software"}}, cut))
+	if err != nil {
+		t.Fatal(err)
+	}
+	hourAgo := cut.Add(-time.Hour)
+	for name, c := range map[string]struct {
+		spoil   func(r *scoring.Record)
+		written time.Time
+		known   bool
+	}{
+		"an hour old":          {func(*scoring.Record) {}, hourAgo, true},
+		"written just before":  {func(*scoring.Record) {}, cut.Add(-time.Minute), false},
+		"written since":        {func(*scoring.Record) {}, cut.Add(time.Minute), false},
+		"made later":           {func(r *scoring.Record) { r.ScoredAt = cut.Add(time.Millisecond) }, hourAgo, false},
+		"of another version":   {func(r *scoring.Record) { r.PipelineVersion = "v0" }, hourAgo, false},
+		"of a group of nobody": {func(r *scoring.Record) { r.Sector = "mining" }, hourAgo, false},
+	} {
+		r := rec
+		c.spoil(&r)
+		counted, known := tables.CountedAs(r, c.written)
+		if known != c.known || known != (counted != nil) {
+			t.Errorf("%s: %+v, %v", name, counted, known)
+		}
+		if known && (counted.Domain != r.Domain || counted.Composite != r.Composite || counted.Buckets != r.Buckets || !counted.ScoredAt.Equal(r.ScoredAt) ||
+			!tables.CountedIn(counted, GroupKey{Sector: r.Sector, GeoScope: r.GeoScope, Profile: r.Profile})) {
+			t.Errorf("%s: counted as %+v", name, counted)
+		}
+	}
+}

@@ -21,4 +21,4 @@ FROM
         AND _block_number <= {position:UInt64} AND stamp < bitShiftLeft(toUInt128({end_ms:Int64} + 1), 64)
     GROUP BY company
 )
-SETTINGS max_insert_threads = 4, min_insert_block_size_rows = 262144, max_insert_block_size = 262144
+SETTINGS max_insert_threads = 4, min_insert_block_size_rows = 1048576, max_insert_block_size = 1048576, min_insert_block_size_bytes = 0
