@@ -39,6 +39,10 @@ type DB struct {
 	lockSilenceMax time.Duration
 }
 
+// readMax bounds the wait for the first byte of an answer. Contexts end it sooner: that
+// of a job which merges or counts many million rows has a deadline of up to an hour.
+const readMax = 2 * time.Hour
+
 // Open connects to a ClickHouse and checks that it answers. The database of the
 // URL need not exist yet: Migrate makes it. The caller closes the DB.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
@@ -53,7 +57,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 		return nil, err
 	}
 	opt.DialTimeout = 5 * time.Second
-	opt.ReadTimeout = cfg.QueryTimeout
+	opt.ReadTimeout = readMax
 	opt.MaxOpenConns, opt.MaxIdleConns = cfg.MaxConns, cfg.MaxConns
 	db := &DB{options: opt, database: opt.Auth.Database, timeout: cfg.QueryTimeout, lockSilenceMax: lockSilenceMax}
 	if db.conn, err = ch.Open(opt); err != nil {
@@ -122,23 +126,23 @@ func (db *DB) first(ctx context.Context, dest any, query string, args ...any) (b
 	defer cancel()
 	rows, err := db.conn.Query(db.held(ctx), query, args...)
 	if err != nil {
-		return false, err
+		return false, unaddressed(err)
 	}
 	defer rows.Close()
 	if !rows.Next() {
-		return false, rows.Err()
+		return false, unaddressed(rows.Err())
 	}
 	if err := rows.ScanStruct(dest); err != nil {
 		return false, err
 	}
-	return true, rows.Err()
+	return true, unaddressed(rows.Err())
 }
 
 // list scans all rows of a query into dest, a pointer to a slice of row structs.
 func (db *DB) list(ctx context.Context, dest any, query string, args ...any) error {
 	ctx, cancel := db.bound(ctx)
 	defer cancel()
-	return db.conn.Select(ctx, dest, query, args...)
+	return unaddressed(db.conn.Select(ctx, dest, query, args...))
 }
 
 // few is list for a result of some thousand rows at most.
@@ -152,7 +156,7 @@ func (db *DB) each(ctx context.Context, query string, args []any, row func(scan 
 	defer cancel()
 	rows, err := db.conn.Query(ctx, query, args...)
 	if err != nil {
-		return err
+		return unaddressed(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -160,7 +164,7 @@ func (db *DB) each(ctx context.Context, query string, args []any, row func(scan 
 			return err
 		}
 	}
-	return rows.Err()
+	return unaddressed(rows.Err())
 }
 
 // insert writes rows, pointers to row structs, with one insert.
@@ -172,7 +176,7 @@ func insert[Row any](ctx context.Context, db *DB, query string, rows []*Row) err
 	defer cancel()
 	batch, err := db.conn.PrepareBatch(ctx, query)
 	if err != nil {
-		return err
+		return unaddressed(err)
 	}
 	defer batch.Close()
 	for _, row := range rows {
@@ -180,7 +184,25 @@ func insert[Row any](ctx context.Context, db *DB, query string, rows []*Row) err
 			return &badRowError{err}
 		}
 	}
-	return batch.Send()
+	return unaddressed(batch.Send())
+}
+
+// unaddressed leaves the address out of an error of HTTP. It holds all parameters of the
+// query, which may be thousands.
+func unaddressed(err error) error {
+	var at *url.Error
+	if !errors.As(err, &at) {
+		return err
+	}
+	return fmt.Errorf("ask ClickHouse at %s: %w", hostOf(at.URL), at.Err)
+}
+
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "an address that cannot be read"
+	}
+	return u.Host
 }
 
 // badRowError says that a row could not even be sent.

@@ -116,5 +116,5 @@ func (db *DB) createDatabase(ctx context.Context) error {
 func (db *DB) exec(ctx context.Context, query string, args ...any) error {
 	ctx, cancel := db.bound(ctx)
 	defer cancel()
-	return db.conn.Exec(ctx, query, args...)
+	return unaddressed(db.conn.Exec(ctx, query, args...))
 }

@@ -427,6 +427,15 @@ func (u *Universe) come(ctx context.Context, t *universe.Tally, query string, f 
 	if err != nil {
 		return fmt.Errorf("find who may be first: %w", err)
 	}
+	if len(unnamed) > 0 { // only time has passed for them, and most were among the first before
+		known := t.Leaders()
+		for company, i := range unnamed {
+			if l, ok := known[company]; ok && t.Cohorts[c.Come[i].Cohort] != nil {
+				c.Come[i].Domain, c.Come[i].Name = l.Domain, l.Name
+				delete(unnamed, company)
+			}
+		}
+	}
 	for page := range slices.Chunk(slices.Sorted(maps.Keys(unnamed)), freshPage) {
 		err := u.db.each(ctx, universeNames, append(notes, ch.Named("version", t.PipelineVersion), ch.Named("companies", page)), func(scan func(...any) error) error {
 			var company uint64

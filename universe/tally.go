@@ -327,6 +327,24 @@ func (t *Tally) Trim(up, down [3]int64) error {
 	return nil
 }
 
+// Leaders returns who is in a ranking, by company.
+func (t *Tally) Leaders() map[uint64]Leader {
+	all := make(map[uint64]Leader)
+	add := func(r Ranking) {
+		for _, l := range r.List {
+			all[l.Company] = l
+		}
+	}
+	for _, g := range t.Cohorts {
+		add(g.Top)
+	}
+	for _, sides := range t.Movers {
+		add(sides.Up)
+		add(sides.Down)
+	}
+	return all
+}
+
 // Short reports whether a ranking has lost so many companies that it no longer
 // has all that are shown: everything is then to be counted again.
 func (t *Tally) Short() bool {

@@ -11,14 +11,7 @@ FROM
 (
     SELECT company, stamp, domain, company_name, sector, geo_scope, profile
     FROM universe_record
-    WHERE pipeline_version = {version:String} AND _block_number > {since:UInt64} AND _block_number <= {position:UInt64} AND company IN
-    (
-        SELECT company FROM universe_company
-        WHERE generation = {generation:UInt64} AND position = {note:UInt64} AND sign = 1
-            AND (composite >= transform(cohort, {cohorts:Array(UInt64)}, {floors:Array(UInt16)}, toUInt16(0))
-                OR delta_7d >= {up_7d:Int16} OR delta_7d <= {down_7d:Int16} OR delta_30d >= {up_30d:Int16} OR delta_30d <= {down_30d:Int16}
-                OR delta_90d >= {up_90d:Int16} OR delta_90d <= {down_90d:Int16})
-    )
+    WHERE pipeline_version = {version:String} AND _block_number > {since:UInt64} AND _block_number <= {position:UInt64}
 ) AS n
 RIGHT ANY JOIN
 (
