@@ -135,16 +135,13 @@ func (c *collector) result(loops []*loop) *Result {
 	index := make(map[Key]int)
 	ended := int64(0)
 	exhausted := true
-	for _, l := range loops {
+	for i, l := range loops {
 		r.Planned += l.planned
 		r.Sent += l.sent
 		r.Answered += l.answered
 		r.Reconnects += l.reconnect
 		r.CPU += l.cpu
-		r.Nice = max(r.Nice, l.nice)
-		if l == loops[0] {
-			r.Nice = l.nice
-		}
+		r.RealTime = l.realTime && (r.RealTime || i == 0)
 		r.Pacing.Merge(l.pacing)
 		r.Waiting.Merge(l.queued)
 		ended, exhausted = max(ended, l.last), exhausted && l.exhausted

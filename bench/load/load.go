@@ -59,9 +59,10 @@ type Config struct {
 	Loops int
 	// Processors are those that loops run on, in turn; nil leaves it to the system.
 	Processors []int
-	// Nice is the scheduling priority asked for, as of nice(1): below zero is higher
-	// and takes privileges. The result says what was granted.
-	Nice int
+	// RealTime asks for the class of threads that run before all ordinary ones, SCHED_RR,
+	// which takes privileges. The result says whether it was granted. Priorities of nice(1)
+	// would not do: Linux counts them among the programs of one session only.
+	RealTime bool
 	// Spin is how long before a request is due the loop stops sleeping and watches
 	// the clock.
 	Spin time.Duration
@@ -147,7 +148,8 @@ type Result struct {
 	// CPU is what the loops used while they were measured, Loops how many they were.
 	CPU   time.Duration
 	Loops int
-	Nice  int // the priority the loops ran at
+	// RealTime says that all loops ran before ordinary threads.
+	RealTime bool
 }
 
 // Interval is what happened in one second.

@@ -76,18 +76,15 @@ func (p *poller) wait(timeout time.Duration, ready []readiness) (int, error) {
 
 func (p *poller) close() { unix.Close(p.fd) }
 
-// prepareThread asks for a priority for the calling thread and for exact timers, and
-// returns the priority it has.
-func prepareThread(nice int) int {
+// prepareThread has the calling thread sleep exactly, and run before all ordinary ones if
+// that is wanted; it reports whether that was granted.
+func prepareThread(realTime bool) bool {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // without it sleeps are up to 50 µs longer
-	if nice != 0 {
-		_ = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), nice) // refused without privileges
+	if !realTime {
+		return false
 	}
-	granted, err := unix.Getpriority(unix.PRIO_PROCESS, unix.Gettid())
-	if err != nil {
-		return 0
-	}
-	return 20 - granted // the system call returns 40 for the highest priority
+	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
+	return unix.SchedSetAttr(0, &attr, 0) == nil // refused without privileges
 }
 
 // threadCPU is what the calling thread has used.

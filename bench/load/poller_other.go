@@ -72,8 +72,8 @@ func (p *poller) wait(timeout time.Duration, ready []readiness) (int, error) {
 
 func (p *poller) close() {}
 
-// prepareThread leaves the thread as it is, and returns its priority.
-func prepareThread(int) int { return 0 }
+// prepareThread leaves the thread as it is.
+func prepareThread(bool) bool { return false }
 
 // threadCPU is not known here.
 func threadCPU() time.Duration { return 0 }
