@@ -11,7 +11,8 @@ FROM
 (
     SELECT company, stamp, domain, company_name, sector, geo_scope, profile
     FROM universe_record
-    WHERE pipeline_version = {version:String} AND _block_number > {since:UInt64} AND _block_number <= {position:UInt64}
+    PREWHERE _block_number > {since:UInt64}
+    WHERE toUInt64(splitByChar('_', _part)[3]) > {since:UInt64} AND pipeline_version = {version:String} AND _block_number <= {position:UInt64}
 ) AS n
 RIGHT ANY JOIN
 (

@@ -1,6 +1,7 @@
 -- name: universe_touch
 -- Notes the records that a batch takes into account: those that came since the batch before, and those that the start or end of
--- a window has passed. The two are looked for apart: what came lies in a few parts, and only times are read of the others.
+-- a window has passed. The two are looked for apart: what came lies in the few parts whose names (partition, first and last insert, level)
+-- say so, and only times are read of the others.
 -- params: generation UInt64, note UInt64 (this batch), version String, since UInt64 and position UInt64 (counted were those up to since; now up to position),
 -- end_ms Int64, start_7d_ms Int64, start_30d_ms Int64, start_90d_ms Int64, and was_end_ms, was_start_7d_ms, was_start_30d_ms,
 -- was_start_90d_ms Int64, which are those of the batch before.
@@ -13,7 +14,8 @@ FROM
     SELECT company, stamp, standing
     FROM universe_record
     PREWHERE _block_number > {since:UInt64}
-    WHERE pipeline_version = {version:String} AND _block_number <= {position:UInt64} AND stamp < bitShiftLeft(toUInt128({end_ms:Int64} + 1), 64)
+    WHERE toUInt64(splitByChar('_', _part)[3]) > {since:UInt64} AND pipeline_version = {version:String} AND _block_number <= {position:UInt64}
+        AND stamp < bitShiftLeft(toUInt128({end_ms:Int64} + 1), 64)
     UNION ALL
     SELECT company, stamp, standing
     FROM universe_record
