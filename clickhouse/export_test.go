@@ -57,4 +57,4 @@ func (s *Scores) LatestHead(ctx context.Context, domain string) (scoring.Record,
 }
 
 // SetRecordsMax says how many records tests have grouped in one pass.
-func (u *Universe) SetRecordsMax(n uint64) { u.recordsMax = n }
+func (u *Universe) SetRecordsMax(n uint64) { u.recordsMax, u.changesMax = n, n }

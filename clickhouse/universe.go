@@ -38,12 +38,29 @@ var (
 // process at a time may count, see batch.
 type Universe struct {
 	db *DB
-	// recordsMax is how many records one pass may group, which bounds its memory.
-	recordsMax uint64
+	// recordsMax is how many records one pass may group, and changesMax how many of
+	// those that came, which bounds its memory.
+	recordsMax, changesMax uint64
 }
 
 // NewUniverse returns the statistics of a database.
-func NewUniverse(db *DB) *Universe { return &Universe{db, 5_000_000} }
+func NewUniverse(db *DB) *Universe { return &Universe{db, 5_000_000, 500_000} }
+
+// companies is a range of hashes of companies, both ends in it.
+type companies struct{ first, last uint64 }
+
+func (c companies) args() []any { return []any{ch.Named("first", c.first), ch.Named("last", c.last)} }
+
+// ranges cuts all companies into one range more than n, of equal width.
+func ranges(n uint64) []companies {
+	width := math.MaxUint64/(n+1) + 1 // wraps to 0 when there is one range
+	all := make([]companies, n+1)
+	for i := range all {
+		all[i] = companies{uint64(i) * width, uint64(i+1)*width - 1}
+	}
+	all[n].last = math.MaxUint64
+	return all
+}
 
 // Position returns the last insert that can be seen and how many records all
 // inserts up to it brought.
@@ -85,19 +102,14 @@ func (u *Universe) Count(ctx context.Context, at time.Time, limits universe.Limi
 			break
 		}
 	}
-	passes := max(1, (records+u.recordsMax-1)/u.recordsMax)
-	width := math.MaxUint64 / passes
-	for pass := range passes {
-		first, last := pass*width, pass*width+width-1
-		if pass == passes-1 {
-			last = math.MaxUint64
-		}
-		args := append(windowStarts(at, ""), ch.Named("generation", t.Generation), ch.Named("note", t.Generation), ch.Named("position", position),
-			ch.Named("version", t.PipelineVersion), ch.Named("first", first), ch.Named("last", last))
+	passes := ranges(records / u.recordsMax)
+	for i, of := range passes {
+		args := slices.Concat(windowStarts(at, ""), of.args(), []any{ch.Named("generation", t.Generation), ch.Named("note", t.Generation), ch.Named("position", position),
+			ch.Named("version", t.PipelineVersion)})
 		if err := u.db.exec(ctx, universeCount, args...); err != nil {
 			return nil, fmt.Errorf("count the universe: %w", err)
 		}
-		progress(fmt.Sprintf("records grouped by company, pass %d of %d", pass+1, passes))
+		progress(fmt.Sprintf("records grouped by company, pass %d of %d", i+1, len(passes)))
 	}
 	change := universe.Change{Note: t.Generation, Position: position, Records: records, At: at}
 	var up, down [3]int64
@@ -159,8 +171,11 @@ func (u *Universe) Advance(ctx context.Context, t *universe.Tally, at time.Time)
 	if err := u.db.exec(ctx, universeTouch, slices.Concat(notes, inserts, windowStarts(at, ""), windowStarts(t.At, "was_"))...); err != nil {
 		return fmt.Errorf("find what changed: %w", err)
 	}
-	if err := u.db.exec(ctx, universeAdvance, slices.Concat(notes, windowStarts(at, ""), []any{ch.Named("was_note", t.Note)})...); err != nil {
-		return fmt.Errorf("count what changed: %w", err)
+	for _, of := range ranges((records - t.Records) / u.changesMax) {
+		args := slices.Concat(notes, of.args(), windowStarts(at, ""), []any{ch.Named("was_note", t.Note)})
+		if err := u.db.exec(ctx, universeAdvance, args...); err != nil {
+			return fmt.Errorf("count what changed: %w", err)
+		}
 	}
 	change := universe.Change{Note: note, Position: position, Records: records, At: at}
 	if err := u.counts(ctx, t.Generation, &change); err != nil {

@@ -1,7 +1,8 @@
 -- name: universe_advance
 -- Notes the new standing of each company of whose records a batch takes some into account, and takes back the one that was
 -- counted before. Old standings come from the notes, so that history is not read.
--- params: generation UInt64, note UInt64 and was_note UInt64 (this batch and the one before), start_7d_ms Int64, start_30d_ms Int64, start_90d_ms Int64.
+-- params: generation UInt64, note UInt64 and was_note UInt64 (this batch and the one before), first UInt64, last UInt64 (of a range of companies, both
+-- in it), start_7d_ms Int64, start_30d_ms Int64, start_90d_ms Int64.
 INSERT INTO universe_company (generation, position, company, sign, latest, standing, before_7d, before_30d, before_90d, delta_7d, delta_30d, delta_90d)
 SELECT
     {generation:UInt64}, {note:UInt64}, company, sign, if(sign = 1, newest, old), if(sign = 1, newest_standing, old_standing), week, month, quarter,
@@ -18,9 +19,10 @@ FROM
     (
         SELECT company, position, sign AS noted, latest, standing, before_7d, before_30d, before_90d, delta_7d, delta_30d, delta_90d
         FROM universe_company
-        WHERE generation = {generation:UInt64} AND (sign = 1 AND position <= {was_note:UInt64} OR sign = 0 AND position = {note:UInt64}) AND company IN
+        WHERE generation = {generation:UInt64} AND company >= {first:UInt64} AND company <= {last:UInt64} AND (sign = 1 AND position <= {was_note:UInt64} OR sign = 0 AND position = {note:UInt64}) AND company IN
         (
-            SELECT company FROM universe_company WHERE generation = {generation:UInt64} AND position = {note:UInt64} AND sign = 0
+            SELECT company FROM universe_company
+            WHERE generation = {generation:UInt64} AND company >= {first:UInt64} AND company <= {last:UInt64} AND position = {note:UInt64} AND sign = 0
         )
     )
     GROUP BY company
