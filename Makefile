@@ -81,6 +81,9 @@ bench-mixed: deps build ## 10,000 calls a second, 1 % of them cold, for MINUTES=
 bench-resident: deps build ## COMPANIES=1000000 held in memory, read at random (RATE=10000)
 	@scripts/bench.sh resident
 
+bench-analytics: deps build ## Distribution, movers and cohorts at 2,000/s while everything is counted again and again (DOMAINS=1000000)
+	@scripts/bench.sh analytics
+
 bench-peers: deps build ## The hot read beside bare Fiber, nginx, net/http, Redis and ClickHouse, in turns
 	@scripts/nginx.sh
 	@mkdir -p bench-results
@@ -97,4 +100,4 @@ bench-k6: deps build ## The hot read once more with k6, which it builds once (RA
 clean: ## Remove what was built; data and fetched libraries stay
 	rm -rf bin
 
-.PHONY: bench-universe bench-postgres help run test deps build lint contract fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-peers bench-wrk bench-k6 demo demo-crash demo-sources compose-check clean
+.PHONY: bench-analytics bench-universe bench-postgres help run test deps build lint contract fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-peers bench-wrk bench-k6 demo demo-crash demo-sources compose-check clean

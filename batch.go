@@ -21,7 +21,7 @@ func (c *cli) batch() *cobra.Command {
 	var where config.Stores
 	var schedules batch.Schedules
 	var memory config.Memory
-	var once bool
+	var once, recount bool
 	var nice int
 	cmd := &cobra.Command{
 		Use:   "batch",
@@ -32,6 +32,9 @@ own schedule. With --once everything is done now, with a line for each step, and
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if err := errors.Join(schedules.Validate(), memory.Validate(), checkNice(nice)); err != nil {
 				return &usageError{err}
+			}
+			if recount && !once {
+				return &usageError{errors.New("--recount goes with --once; by the clock it is --schedule-recount")}
 			}
 			if err := lowerPriority(nice); err != nil {
 				return err
@@ -47,7 +50,7 @@ own schedule. With --once everything is done now, with a line for each step, and
 				return err
 			}
 			if once {
-				return runner.Once(cmd.Context(), func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) })
+				return runner.Once(cmd.Context(), recount, func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) })
 			}
 			runner.Start()
 			defer runner.Stop()
@@ -61,6 +64,7 @@ own schedule. With --once everything is done now, with a line for each step, and
 	memory.Flags(cmd.Flags(), 512) // what is counted is some ten megabytes, and a hundred while it is read
 	addNiceFlag(cmd, &nice)
 	cmd.Flags().BoolVar(&once, "once", false, "do the work of every job once and exit")
+	cmd.Flags().BoolVar(&recount, "recount", false, "with --once, count all records and not only what changed")
 	cmd.AddCommand(c.batchShow())
 	return cmd
 }

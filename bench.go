@@ -34,17 +34,17 @@ func (c *cli) bench() *cobra.Command {
 
 // benchFlags is what `bench run` is told beside what bench.Config holds.
 type benchFlags struct {
-	url, data         string
-	keysFile          string
-	domainsFile       string
-	domains           int
-	arrivals          string
-	slos              []string
-	pids              []string
-	jsonTo, html      string
-	quiet             bool
-	saturate          bool
-	realTimeIsDefault bool
+	url, data    string
+	keysFile     string
+	domainsFile  string
+	domains      int
+	arrivals     string
+	slos         []string
+	pids         []string
+	jsonTo, html string
+	quiet        bool
+	saturate     bool
+	priority     string
 }
 
 func (c *cli) benchRun() *cobra.Command {
@@ -65,7 +65,6 @@ Scenarios:
   companyscore bench run --scenario null --saturate`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f.realTimeIsDefault = !cmd.Flags().Changed("real-time")
 			return c.runBench(cmd, cfg, f)
 		},
 	}
@@ -88,7 +87,7 @@ Scenarios:
 	flags.IntVar(&cfg.Connections, "connections", 64, "connections")
 	flags.IntVar(&cfg.Pipeline, "pipeline", 1, "requests under way on one connection at most")
 	flags.IntVar(&cfg.Threads, "threads", max(1, runtime.NumCPU()/4), "threads that send; each takes a core when busy")
-	flags.BoolVar(&cfg.RealTime, "real-time", true, "run these threads before all others, if that is granted (not with --saturate)")
+	flags.StringVar(&f.priority, "priority", "", "of these threads, if it is granted: normal, high or real-time; without it high, and normal with --saturate")
 	flags.Float64Var(&cfg.ColdShare, "cold-share", 0.01, "share of companies never scored, of scenario mixed")
 	flags.DurationVar(&cfg.PollEvery, "poll-every", 5*time.Second, "how often jobs are polled")
 	flags.IntVar(&cfg.BatchSize, "batch-size", 100, "companies in one call, of scenario batch")
@@ -165,11 +164,16 @@ func (c *cli) prepareBench(cmd *cobra.Command, cfg *bench.Config, f *benchFlags)
 	var faults []error
 	cfg.Command = commandLine()
 	cfg.Arrivals = load.Arrivals(f.arrivals)
+	switch cfg.Priority = load.Priority(f.priority); {
+	case f.priority == "" && f.saturate:
+		cfg.Priority = load.Normal // nothing is late where nothing is due
+	case f.priority == "":
+		cfg.Priority = load.High
+	case !slices.Contains(load.Priorities, cfg.Priority):
+		faults = append(faults, fmt.Errorf("priority %q: normal, high or real-time", f.priority))
+	}
 	if f.saturate {
 		cfg.Rate = 0
-		if f.realTimeIsDefault {
-			cfg.RealTime = false // nothing is late where nothing is due
-		}
 	} else if cfg.Rate <= 0 {
 		faults = append(faults, errors.New("rate: more than 0; --saturate sends as many as possible"))
 	}

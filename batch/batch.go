@@ -129,18 +129,19 @@ func New(cfg Config) (*Runner, error) {
 	return r, nil
 }
 
-// everything is the first job of a process: one count for all that is published.
-func (r *Runner) everything() job {
+// everything is the first job of a process: one count for all that is published, of what
+// changed or of all records anew.
+func (r *Runner) everything(anew bool) job {
 	j := r.jobs[0]
 	j.do = func(ctx context.Context, fence int64) (Run, error) {
-		return r.count(ctx, fence, countRun{show: universe.Windows})
+		return r.count(ctx, fence, countRun{show: universe.Windows, full: anew})
 	}
 	return j
 }
 
 // Start begins to run jobs by their schedules, all that is published at once.
 func (r *Runner) Start() {
-	r.starts.Go(func() { r.attempt(r.everything()) })
+	r.starts.Go(func() { r.attempt(r.everything(false)) })
 	r.cron.Start()
 }
 
@@ -151,15 +152,15 @@ func (r *Runner) Stop() {
 	r.starts.Wait()
 }
 
-// Once does the work of every job now and tells each step with its figures. The
-// error joins those of all jobs.
-func (r *Runner) Once(ctx context.Context, progress func(line string)) error {
+// Once does the work of every job now and tells each step with its figures; with anew
+// it counts all records, not only what changed. The error joins those of all jobs.
+func (r *Runner) Once(ctx context.Context, anew bool, progress func(line string)) error {
 	began := time.Now()
 	r.progress = func(step string) {
 		progress(fmt.Sprintf("%8.3f s  %s", time.Since(began).Seconds(), step))
 	}
 	var faults []error
-	for _, j := range []job{r.everything(), r.jobs[len(r.jobs)-1]} {
+	for _, j := range []job{r.everything(anew), r.jobs[len(r.jobs)-1]} {
 		run, err := r.run(ctx, j)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", j.name, err))

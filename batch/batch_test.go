@@ -105,13 +105,13 @@ func TestOneOfTwoProcessesRunsAJob(t *testing.T) {
 	ran := 0
 	r := runner(t, url, func(ctx context.Context) error {
 		ran++
-		if err := other.Once(ctx, silent); !errors.Is(err, errTaken) {
+		if err := other.Once(ctx, false, silent); !errors.Is(err, errTaken) {
 			t.Errorf("Once beside a running job = %v, want errTaken", err)
 		}
 		return nil
 	})
 	for range 2 {
-		if err := r.Once(t.Context(), silent); err != nil {
+		if err := r.Once(t.Context(), false, silent); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -174,7 +174,7 @@ func TestFailedJobIsReportedAndGivesItsLockBack(t *testing.T) {
 	boom := errors.New("boom")
 	r := runner(t, testenv.Redis(t).URL, func(context.Context) error { return boom })
 	for range 2 {
-		if err := r.Once(t.Context(), silent); !errors.Is(err, boom) || !strings.Contains(err.Error(), "housekeeping") {
+		if err := r.Once(t.Context(), false, silent); !errors.Is(err, boom) || !strings.Contains(err.Error(), "housekeeping") {
 			t.Errorf("Once = %v, want the job named and its error", err)
 		}
 	}

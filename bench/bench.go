@@ -30,7 +30,7 @@ type Config struct {
 	Timeout, Drain        time.Duration
 	Connections, Pipeline int
 	Threads               int
-	RealTime              bool // see load.Config
+	Priority              load.Priority
 
 	ColdShare float64       // of scenario mixed
 	PollEvery time.Duration // of scenarios that start runs
@@ -127,7 +127,7 @@ func Run(ctx context.Context, cfg Config) (*report.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	env.LoadAfter, env.RealTime = LoadAverage(), out.Generator.RealTime
+	env.LoadAfter, env.Priority = LoadAverage(), out.Generator.Priority
 	out.Environment, out.Fill = env, filled
 	return out, nil
 }
@@ -145,7 +145,7 @@ func (r *runner) load(rate float64) load.Config {
 	c := r.cfg
 	return load.Config{
 		Address: c.Address, Ops: r.scenario.opNames(), Rate: rate, Arrivals: c.Arrivals, Seed: c.Seed, Duration: c.Duration, Warmup: c.Warmup,
-		Drain: c.Drain, Timeout: c.Timeout, Connections: c.Connections, Pipeline: c.Pipeline, Loops: c.Threads, RealTime: c.RealTime,
+		Drain: c.Drain, Timeout: c.Timeout, Connections: c.Connections, Pipeline: c.Pipeline, Loops: c.Threads, Priority: c.Priority,
 		Headline: r.scenario.Headline[0],
 		Source:   func(i, _ int) load.Source { return r.scenario.source(r.client, i) },
 	}
@@ -248,7 +248,7 @@ func (r *runner) describe(out *report.Run, result *load.Result) {
 	}
 	out.Generator = report.Generator{
 		Pacing: report.QuantilesOf(result.Pacing), Waiting: report.QuantilesOf(result.Waiting), CPU: result.CPU.Seconds(),
-		CPUShare: result.CPU.Seconds() / seconds / float64(result.Loops), RealTime: result.RealTime,
+		CPUShare: result.CPU.Seconds() / seconds / float64(result.Loops), Priority: string(result.Priority),
 	}
 	us := func(ns int64) float64 { return float64(ns) / 1000 }
 	for _, i := range result.Intervals {

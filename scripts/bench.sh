@@ -4,7 +4,7 @@
 # Arguments after the name go to the command that measures.
 set -eu
 cd "$(dirname "$0")/.."
-what=${1:?"usage: scripts/bench.sh hot|mixed|resident|wrk|k6 [FLAGS of bench run, wrk or k6]"}
+what=${1:?"usage: scripts/bench.sh hot|mixed|resident|analytics|wrk|k6 [FLAGS of bench run, wrk or k6]"}
 shift
 bin=$PWD/bin/companyscore
 out=${OUT:-$PWD/bench-results}
@@ -28,7 +28,12 @@ cat >"$dir/tiers.yaml" <<'YAML'
 breakers:
   cold_per_key: {limit: 1000000, window: 1h}
 YAML
-"$bin" up --data "$dir/data" --listen 127.0.0.1:0 --sources facts --tiers "$dir/tiers.yaml" --log-level error >"$dir/up.log" 2>&1 &
+schedules=
+[ "$what" != analytics ] || for job in count movers-7d movers-30d movers-90d recount housekeeping; do
+	schedules="$schedules --schedule-$job off" # the measurement counts by itself
+done
+# shellcheck disable=SC2086 # words
+"$bin" up --data "$dir/data" --listen 127.0.0.1:0 --sources facts --tiers "$dir/tiers.yaml" --log-level error $schedules >"$dir/up.log" 2>&1 &
 up=$!
 i=0
 until grep -qs "^ready" "$dir/up.log"; do
@@ -73,6 +78,24 @@ resident)
 	n=${COMPANIES:-1000000}
 	"$bin" bench seed --domains "$n" --records 1 --signals none
 	run resident --scenario resident --domains "$n" --rate "${RATE:-10000}" --duration 60s "$@"
+	;;
+analytics)
+	n=${DOMAINS:-1000000}
+	"$bin" bench seed --domains "$n" --records 5 --signals none
+	"$bin" batch --once | tail -n 2
+	i=0
+	until curl -sS -H "X-API-Key: $key" "$url/v1/distribution" | grep -q ":$n[,}]"; do # servers have it
+		i=$((i + 1))
+		[ $i -lt 100 ] || { echo "bench: $n companies are not served" >&2; exit 1; }
+		sleep 0.1
+	done
+	while "$bin" batch --once --recount --nice 10 >>"$dir/recounts" 2>&1; do :; done & # all of it is counted again and again meanwhile
+	counting=$!
+	run analytics --scenario analytics --domains "$n" --rate "${RATE:-2000}" --connections 1024 --duration 30s --priority real-time \
+		--slo 'distribution table:p99<5ms' --slo 'movers table:p99<5ms' --slo 'cohort l1:p99<5ms' "$@" || status=$?
+	kill $counting
+	echo "everything was counted $(grep -c '^count' "$dir/recounts") times meanwhile"
+	exit "${status:-0}"
 	;;
 wrk)
 	command -v wrk >/dev/null 2>&1 || {

@@ -141,7 +141,9 @@ func (c *collector) result(loops []*loop) *Result {
 		r.Answered += l.answered
 		r.Reconnects += l.reconnect
 		r.CPU += l.cpu
-		r.RealTime = l.realTime && (r.RealTime || i == 0)
+		if i == 0 || l.priority != r.Priority {
+			r.Priority = l.priority
+		}
 		r.Pacing.Merge(l.pacing)
 		r.Waiting.Merge(l.queued)
 		ended, exhausted = max(ended, l.last), exhausted && l.exhausted

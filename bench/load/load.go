@@ -32,6 +32,24 @@ const (
 	Poisson Arrivals = "poisson"
 )
 
+// Priority is how the threads of loops are scheduled. All but Normal take privileges.
+type Priority string
+
+const (
+	// Normal is as any other thread.
+	Normal Priority = "normal"
+	// High is a nice(1) of -10. Where Linux groups threads by session (autogroup), that
+	// counts among the programs of one session only.
+	High Priority = "high"
+	// RealTime is the class of threads that run before all ordinary ones, SCHED_RR. It is for
+	// machines busy with other work than the answers; where the generator itself takes much
+	// of a processor it keeps the server from it.
+	RealTime Priority = "real-time"
+)
+
+// Priorities lists all, lowest first.
+var Priorities = []Priority{Normal, High, RealTime}
+
 // Config describes one load. Address, Source and Duration are required.
 type Config struct {
 	// Address is host:port of the server. It is spoken to in plain HTTP/1.1.
@@ -59,10 +77,8 @@ type Config struct {
 	Loops int
 	// Processors are those that loops run on, in turn; nil leaves it to the system.
 	Processors []int
-	// RealTime asks for the class of threads that run before all ordinary ones, SCHED_RR,
-	// which takes privileges. The result says whether it was granted. Priorities of nice(1)
-	// would not do: Linux counts them among the programs of one session only.
-	RealTime bool
+	// Priority is asked for; zero means Normal. The result says what was granted.
+	Priority Priority
 	// Spin is how long before a request is due the loop stops sleeping and watches
 	// the clock.
 	Spin time.Duration
@@ -146,10 +162,9 @@ type Result struct {
 	Pacing, Waiting *hdrhistogram.Histogram
 	Reconnects      int64
 	// CPU is what the loops used while they were measured, Loops how many they were.
-	CPU   time.Duration
-	Loops int
-	// RealTime says that all loops ran before ordinary threads.
-	RealTime bool
+	CPU      time.Duration
+	Loops    int
+	Priority Priority // that the loops ran with
 }
 
 // Interval is what happened in one second.

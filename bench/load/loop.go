@@ -86,7 +86,7 @@ type loop struct {
 	answered  int64
 	reconnect int64
 	last      int64 // instant of the last answer
-	realTime  bool
+	priority  Priority
 	cpu       time.Duration
 	gone      int64 // requests under way or waiting
 }
@@ -223,11 +223,11 @@ func (l *loop) hangUp(c *conn) {
 
 // run is the loop itself. It returns when all is answered or given up.
 func (l *loop) run(ctx context.Context, start time.Time) error {
-	runtime.LockOSThread() // never unlocked: the thread ends with the loop, and its class with it
+	runtime.LockOSThread() // never unlocked: the thread ends with the loop, and its priority with it
 	if n := len(l.cfg.Processors); n > 0 {
 		processor.Keep(l.cfg.Processors[l.index%n])
 	}
-	l.start, l.realTime = start, prepareThread(l.cfg.RealTime)
+	l.start, l.priority = start, prepareThread(l.cfg.Priority)
 	l.interval = newInterval(1)
 	next := int64(0)
 	if l.schedule != nil {

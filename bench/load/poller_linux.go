@@ -76,15 +76,21 @@ func (p *poller) wait(timeout time.Duration, ready []readiness) (int, error) {
 
 func (p *poller) close() { unix.Close(p.fd) }
 
-// prepareThread has the calling thread sleep exactly, and run before all ordinary ones if
-// that is wanted; it reports whether that was granted.
-func prepareThread(realTime bool) bool {
+// prepareThread asks for a priority for the calling thread and for exact timers, and
+// returns the priority it has. What takes privileges may be refused.
+func prepareThread(p Priority) Priority {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // without it sleeps are up to 50 µs longer
-	if !realTime {
-		return false
+	var err error
+	switch p {
+	case High:
+		err = unix.Setpriority(unix.PRIO_PROCESS, unix.Gettid(), -10)
+	case RealTime:
+		err = unix.SchedSetAttr(0, &unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}, 0)
 	}
-	attr := unix.SchedAttr{Size: unix.SizeofSchedAttr, Policy: unix.SCHED_RR, Priority: 1}
-	return unix.SchedSetAttr(0, &attr, 0) == nil // refused without privileges
+	if err != nil || p == "" {
+		return Normal
+	}
+	return p
 }
 
 // threadCPU is what the calling thread has used.

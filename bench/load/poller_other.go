@@ -73,7 +73,7 @@ func (p *poller) wait(timeout time.Duration, ready []readiness) (int, error) {
 func (p *poller) close() {}
 
 // prepareThread leaves the thread as it is.
-func prepareThread(bool) bool { return false }
+func prepareThread(Priority) Priority { return Normal }
 
 // threadCPU is not known here.
 func threadCPU() time.Duration { return 0 }

@@ -79,7 +79,7 @@ func Compare(a, b *Run, tolerance float64) Comparison {
 	note("cores", a.Environment.Cores, b.Environment.Cores)
 	note("kernel", a.Environment.Kernel, b.Environment.Kernel)
 	note("commit", a.Environment.Commit, b.Environment.Commit)
-	note("generator in the real-time class", a.Environment.RealTime, b.Environment.RealTime)
+	note("priority of the generator", a.Environment.Priority, b.Environment.Priority)
 	for _, before := range a.Classes {
 		after := b.ClassNamed(before.Name)
 		if after == nil {

@@ -138,7 +138,7 @@ type Generator struct {
 	Waiting  Quantiles `json:"waiting"` // how long that then waited for a connection
 	CPU      float64   `json:"cpu_s"`
 	CPUShare float64   `json:"cpu_share"` // of one core for each thread
-	RealTime bool      `json:"real_time"` // it ran before all ordinary threads
+	Priority string    `json:"priority"`  // it ran with: normal, high or real-time
 }
 
 // Interval is one second. Its quantiles are those of the first headline class.
@@ -234,7 +234,7 @@ type Environment struct {
 	Versions   map[string]string `json:"versions"` // of servers, by name
 	LoadBefore string            `json:"load_before"`
 	LoadAfter  string            `json:"load_after"`
-	RealTime   bool              `json:"real_time"` // the generator ran before all ordinary threads
+	Priority   string            `json:"priority"` // of the generator
 	Stops      Stops             `json:"stops"`
 }
 

@@ -47,7 +47,7 @@ func sample() *Run {
 		Classes:  []Class{class("score", "l1", true, 9000, 80_000), class("score", "redis", true, 900, 600_000), class("post", "202", true, 97, 4_000_000), class("post", "429", false, 3, 900_000)},
 		SLO:      []SLO{{Text: "p99<2ms", Class: "score l1", Limit: 2000, Measured: 410.5, Met: true}, {Text: "max<1ms", Class: "post 202", Limit: 1000, Measured: 21_000, Why: "of <everything>"}},
 		Generator: Generator{
-			Pacing: QuantilesOf(histogram(10_000, 20_000)), Waiting: QuantilesOf(histogram(10_000, 2_000)), CPU: 0.8, CPUShare: 0.08, RealTime: true,
+			Pacing: QuantilesOf(histogram(10_000, 20_000)), Waiting: QuantilesOf(histogram(10_000, 2_000)), CPU: 0.8, CPUShare: 0.08, Priority: "high",
 		},
 		Server: &Server{CPUPerRequest: 33.3, OtherFirst: 0.02, OtherLast: 0.03, Processes: []Process{}},
 		Jobs:   &Jobs{Started: 97, Complete: 95, Failed: 1, Unsettled: 1, ToScore: Quantiles{P50: 2_010_000, P99: 4_020_000, Max: 5_000_000}},
@@ -57,7 +57,7 @@ func sample() *Run {
 		}},
 		Environment: Environment{
 			Command: "companyscore bench run --key ... --slo p99<2ms", CPU: "Some <CPU>", Cores: 2, Memory: 24 << 30, Kernel: "6.1.0", Virtual: true, Go: "go1.26.0", Commit: "0123456789ab",
-			Versions: map[string]string{"redis-server": "7.0.15"}, LoadBefore: "0.10 0.20 0.30", LoadAfter: "1.10 0.40 0.30", RealTime: true, Stops: Stops{3, 0.012, 8210},
+			Versions: map[string]string{"redis-server": "7.0.15"}, LoadBefore: "0.10 0.20 0.30", LoadAfter: "1.10 0.40 0.30", Priority: "high", Stops: Stops{3, 0.012, 8210},
 		},
 	}
 	for second := range 12 {

@@ -55,15 +55,11 @@ func (r *Run) Text(out io.Writer) error {
 	line("sent %s of %s due, answered %s, unexpected %s (!), %s connections opened again", Count(float64(r.Load.Sent)), Count(float64(r.Load.Planned)), Count(float64(r.Load.Answered)),
 		Count(float64(r.Load.Unexpected)), Count(float64(r.Load.Reconnects)))
 	g := r.Generator
-	class := ""
-	if g.RealTime {
-		class = ", in the real-time class"
-	}
 	if s.Rate > 0 {
-		line("generator: late p50 %s, p99 %s, max %s; then waiting for a connection p99 %s; %s of a core%s", Duration(g.Pacing.P50), Duration(g.Pacing.P99), Duration(g.Pacing.Max),
-			Duration(g.Waiting.P99), Percent(g.CPUShare), class)
+		line("generator: late p50 %s, p99 %s, max %s; then waiting for a connection p99 %s; %s of a core, priority %s", Duration(g.Pacing.P50), Duration(g.Pacing.P99), Duration(g.Pacing.Max),
+			Duration(g.Waiting.P99), Percent(g.CPUShare), g.Priority)
 	} else {
-		line("generator: %s of a core%s", Percent(g.CPUShare), class)
+		line("generator: %s of a core, priority %s", Percent(g.CPUShare), g.Priority)
 	}
 	if j := r.Jobs; j != nil {
 		line("runs: %s started, %s complete, %s failed, %s not settled at the end; to the score p50 %s, p99 %s", Count(float64(j.Started)), Count(float64(j.Complete)),
