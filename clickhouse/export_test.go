@@ -56,5 +56,5 @@ func (s *Scores) LatestHead(ctx context.Context, domain string) (scoring.Record,
 	return rec, nil
 }
 
-// SetRecordsMax says how many records tests have grouped in one pass.
-func (u *Universe) SetRecordsMax(n uint64) { u.recordsMax, u.changesMax = n, n }
+// SetRecordsMax says how many records tests have grouped at a time.
+func (u *Universe) SetRecordsMax(n uint64) { u.recordsMax, u.changesMax, u.fewMax = n, n, n/4 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"sync"
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -19,6 +20,7 @@ import (
 
 var (
 	universePosition    = sql.Query("universe_position")
+	universeThreads     = sql.Query("universe_threads")
 	universeCount       = sql.Query("universe_count")
 	universeTouch       = sql.Query("universe_touch")
 	universeAdvance     = sql.Query("universe_advance")
@@ -38,28 +40,63 @@ var (
 // process at a time may count, see batch.
 type Universe struct {
 	db *DB
-	// recordsMax is how many records one pass may group, and changesMax how many of
-	// those that came, which bounds its memory.
-	recordsMax, changesMax uint64
+	// recordsMax is how many records may be grouped at a time, and changesMax how many
+	// of those that came, which bounds the memory. Up to fewMax a second query costs
+	// more than it saves.
+	recordsMax, changesMax, fewMax uint64
 }
 
 // NewUniverse returns the statistics of a database.
-func NewUniverse(db *DB) *Universe { return &Universe{db, 5_000_000, 500_000} }
+func NewUniverse(db *DB) *Universe { return &Universe{db, 5_000_000, 1_000_000, 20_000} }
 
 // companies is a range of hashes of companies, both ends in it.
 type companies struct{ first, last uint64 }
 
 func (c companies) args() []any { return []any{ch.Named("first", c.first), ch.Named("last", c.last)} }
 
-// ranges cuts all companies into one range more than n, of equal width.
+// ranges cuts all companies into n ranges of equal width.
 func ranges(n uint64) []companies {
-	width := math.MaxUint64/(n+1) + 1 // wraps to 0 when there is one range
-	all := make([]companies, n+1)
+	width := (math.MaxUint64-n+1)/n + 1 // 2^64 by n, rounded up; wraps to 0 when there is one range
+	all := make([]companies, n)
 	for i := range all {
 		all[i] = companies{uint64(i) * width, uint64(i+1)*width - 1}
 	}
-	all[n].last = math.MaxUint64
+	all[n-1].last = math.MaxUint64
 	return all
+}
+
+// inPasses runs a query on all companies, some of them at a time so that no more than
+// limit of n records are grouped at once. As many passes as the engine has threads for run side by side,
+// with one thread each: threads that group the same companies have to bring together what they found, which costs a
+// quarter more. done is told how many passes are through, one call at a time.
+func (u *Universe) inPasses(ctx context.Context, n, limit uint64, query string, args []any, done func(pass, passes int)) error {
+	var row struct {
+		Threads uint64 `ch:"threads"`
+	}
+	if _, err := u.db.first(ctx, &row, universeThreads); err != nil {
+		return fmt.Errorf("ask for the number of threads: %w", err)
+	}
+	all := ranges(1)
+	if n > u.fewMax {
+		all = ranges((n/limit + 1) * row.Threads)
+	}
+	var through int
+	var telling sync.Mutex
+	passes, ctx := errgroup.WithContext(ctx)
+	passes.SetLimit(int(row.Threads))
+	for _, of := range all {
+		passes.Go(func() error {
+			if err := u.db.exec(ctx, query, slices.Concat(args, of.args())...); err != nil {
+				return err
+			}
+			telling.Lock()
+			defer telling.Unlock()
+			through++
+			done(through, len(all))
+			return nil
+		})
+	}
+	return passes.Wait()
 }
 
 // Position returns the last insert that can be seen and how many records all
@@ -102,14 +139,13 @@ func (u *Universe) Count(ctx context.Context, at time.Time, limits universe.Limi
 			break
 		}
 	}
-	passes := ranges(records / u.recordsMax)
-	for i, of := range passes {
-		args := slices.Concat(windowStarts(at, ""), of.args(), []any{ch.Named("generation", t.Generation), ch.Named("note", t.Generation), ch.Named("position", position),
-			ch.Named("version", t.PipelineVersion)})
-		if err := u.db.exec(ctx, universeCount, args...); err != nil {
-			return nil, fmt.Errorf("count the universe: %w", err)
-		}
-		progress(fmt.Sprintf("records grouped by company, pass %d of %d", i+1, len(passes)))
+	args := append(windowStarts(at, ""), ch.Named("generation", t.Generation), ch.Named("note", t.Generation), ch.Named("position", position),
+		ch.Named("version", t.PipelineVersion))
+	err = u.inPasses(ctx, records, u.recordsMax, universeCount, args, func(pass, passes int) {
+		progress(fmt.Sprintf("records grouped by company, pass %d of %d", pass, passes))
+	})
+	if err != nil {
+		return nil, fmt.Errorf("count the universe: %w", err)
 	}
 	change := universe.Change{Note: t.Generation, Position: position, Records: records, At: at}
 	var up, down [3]int64
@@ -168,14 +204,13 @@ func (u *Universe) Advance(ctx context.Context, t *universe.Tally, at time.Time)
 	note := max(uint64(time.Now().UnixMilli()), t.Note+1)
 	notes := []any{ch.Named("generation", t.Generation), ch.Named("note", note)}
 	inserts := []any{ch.Named("version", t.PipelineVersion), ch.Named("since", t.Position), ch.Named("position", position)}
-	if err := u.db.exec(ctx, universeTouch, slices.Concat(notes, inserts, windowStarts(at, ""), windowStarts(t.At, "was_"))...); err != nil {
+	windows := slices.Concat(windowStarts(at, ""), windowStarts(t.At, "was_"))
+	if err := u.db.exec(ctx, universeTouch, slices.Concat(notes, inserts, windows)...); err != nil {
 		return fmt.Errorf("find what changed: %w", err)
 	}
-	for _, of := range ranges((records - t.Records) / u.changesMax) {
-		args := slices.Concat(notes, of.args(), windowStarts(at, ""), []any{ch.Named("was_note", t.Note)})
-		if err := u.db.exec(ctx, universeAdvance, args...); err != nil {
-			return fmt.Errorf("count what changed: %w", err)
-		}
+	args := slices.Concat(notes, inserts, windows, []any{ch.Named("was_note", t.Note)})
+	if err := u.inPasses(ctx, records-t.Records, u.changesMax, universeAdvance, args, func(int, int) {}); err != nil {
+		return fmt.Errorf("count what changed: %w", err)
 	}
 	change := universe.Change{Note: note, Position: position, Records: records, At: at}
 	if err := u.counts(ctx, t.Generation, &change); err != nil {
