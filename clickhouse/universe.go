@@ -213,14 +213,12 @@ func (u *Universe) Advance(ctx context.Context, t *universe.Tally, at time.Time)
 		return fmt.Errorf("count what changed: %w", err)
 	}
 	change := universe.Change{Note: note, Position: position, Records: records, At: at}
-	if err := u.counts(ctx, t.Generation, &change); err != nil {
-		return err
-	}
 	f := floorsOf(t)
-	if err := u.gone(ctx, t, f, &change); err != nil {
-		return err
-	}
-	if err := u.come(ctx, t, universeCome, f, inserts, &change); err != nil {
+	all, reading := errgroup.WithContext(ctx) // each fills in fields of its own
+	all.Go(func() error { return u.counts(reading, t.Generation, &change) })
+	all.Go(func() error { return u.gone(reading, t, f, &change) })
+	all.Go(func() error { return u.come(reading, t, universeCome, f, inserts, &change) })
+	if err := all.Wait(); err != nil {
 		return err
 	}
 	if err := t.Add(change); err != nil {
