@@ -58,3 +58,11 @@ func (s *Scores) LatestHead(ctx context.Context, domain string) (scoring.Record,
 
 // SetRecordsMax says how many records tests have grouped at a time.
 func (u *Universe) SetRecordsMax(n uint64) { u.recordsMax, u.changesMax, u.fewMax = n, n, n/4 }
+
+// Ranges returns the ends of n ranges of companies.
+func Ranges(n uint64) (ends [][2]uint64) {
+	for _, of := range ranges(n) {
+		ends = append(ends, [2]uint64{of.first, of.last})
+	}
+	return ends
+}

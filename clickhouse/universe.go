@@ -76,14 +76,15 @@ func (u *Universe) inPasses(ctx context.Context, n, limit uint64, query string, 
 	if _, err := u.db.first(ctx, &row, universeThreads); err != nil {
 		return fmt.Errorf("ask for the number of threads: %w", err)
 	}
+	threads := max(row.Threads, 1)
 	all := ranges(1)
 	if n > u.fewMax {
-		all = ranges((n/limit + 1) * row.Threads)
+		all = ranges(((n-1)/limit + 1) * threads)
 	}
 	var through int
 	var telling sync.Mutex
 	passes, ctx := errgroup.WithContext(ctx)
-	passes.SetLimit(int(row.Threads))
+	passes.SetLimit(int(threads))
 	for _, of := range all {
 		passes.Go(func() error {
 			if err := u.db.exec(ctx, query, slices.Concat(args, of.args())...); err != nil {

@@ -269,6 +269,23 @@ func slowMovers(records []scoring.Record, window universe.Window, end time.Time)
 	return m
 }
 
+func TestEveryCompanyIsInOneRange(t *testing.T) {
+	t.Parallel()
+	for _, n := range []uint64{1, 2, 3, 7, 64, 1000} {
+		next := uint64(0)
+		all := clickhouse.Ranges(n)
+		for i, ends := range all {
+			if ends[0] != next || ends[1] < ends[0] {
+				t.Fatalf("range %d of %d is %d to %d, and should begin at %d", i, n, ends[0], ends[1], next)
+			}
+			next = ends[1] + 1
+		}
+		if uint64(len(all)) != n || next != 0 {
+			t.Errorf("%d ranges of %d end at %d", len(all), n, next-1)
+		}
+	}
+}
+
 func TestEmptyUniverseIsCounted(t *testing.T) {
 	t.Parallel()
 	u := clickhouse.NewUniverse(open(t))

@@ -8,14 +8,14 @@
 # keep in a table, whose making counts as a step.
 #
 #   DOMAINS=1000000 RECORDS=5 RUNS=3 scripts/bench-postgres.sh
-#   CLUSTER=0 scripts/bench-postgres.sh    # the table as it grew, not put in order once
+#   CLUSTER=1 scripts/bench-postgres.sh    # its table put in the order of that index once, which no new row keeps
 #
 # Starts a PostgreSQL cluster of its own and an engine and Redis of its own, on sockets
 # and loopback, in a temporary directory, and ends them. Needs PostgreSQL 15
 # (apt-get install postgresql-15), psql and redis-server.
 set -eu
 cd "$(dirname "$0")/.."
-domains=${DOMAINS:-1000000} records=${RECORDS:-5} runs=${RUNS:-3} factor=${FACTOR:-20} cluster=${CLUSTER:-1}
+domains=${DOMAINS:-1000000} records=${RECORDS:-5} runs=${RUNS:-3} factor=${FACTOR:-20} cluster=${CLUSTER:-0}
 bin=$PWD/bin/companyscore
 pgbin=${PGBIN:-/usr/lib/postgresql/15/bin}
 if [ ! -x "$pgbin/initdb" ]; then
