@@ -20,7 +20,7 @@ var parameters = map[string]any{
 	"generation": uint64(1), "note": uint64(1), "was_note": uint64(1), "position": uint64(1), "since": uint64(1),
 	"start_7d_ms": int64(1), "start_30d_ms": int64(1), "start_90d_ms": int64(1),
 	"was_start_7d_ms": int64(1), "was_start_30d_ms": int64(1), "was_start_90d_ms": int64(1), "was_end_ms": int64(1),
-	"cohorts": []uint64{1}, "floors": []uint16{1}, "up_7d": int16(1), "up_30d": int16(1), "up_90d": int16(1), "down_7d": int16(-1), "down_30d": int16(-1), "down_90d": int16(-1),
+	"stamp_highs": []uint64{1}, "stamp_lows": []uint64{1}, "cohorts": []uint64{1}, "floors": []uint16{1}, "up_7d": int16(1), "up_30d": int16(1), "up_90d": int16(1), "down_7d": int16(-1), "down_30d": int16(-1), "down_90d": int16(-1),
 	"min_days": uint16(20), "best_days": uint16(30), "max_days": uint16(120), "database": "default", "grave": "schema_lock_1",
 	"after": "", "until": "b", "from": "", "to": "v1",
 	"first": uint64(0), "last": uint64(9), "x_from": uint32(0), "x_last": uint32(9), "records": uint32(2), "detailed": uint32(1), "mix": uint64(1),

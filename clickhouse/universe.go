@@ -34,6 +34,8 @@ var (
 	universeStanding    = sql.Query("universe_standing")
 	universeGenerations = sql.Query("universe_generations")
 	universeForget      = sql.Query("universe_forget")
+	universeBatches     = sql.Query("universe_batches")
+	universeUntouch     = sql.Query("universe_untouch")
 )
 
 // Universe counts companies. It keeps notes in the table universe_company; one
@@ -206,7 +208,7 @@ func (u *Universe) Advance(ctx context.Context, t *universe.Tally, at time.Time)
 	notes := []any{ch.Named("generation", t.Generation), ch.Named("note", note)}
 	inserts := []any{ch.Named("version", t.PipelineVersion), ch.Named("since", t.Position), ch.Named("position", position)}
 	windows := slices.Concat(windowStarts(at, ""), windowStarts(t.At, "was_"))
-	if err := u.db.exec(ctx, universeTouch, slices.Concat(notes, inserts, windows)...); err != nil {
+	if err := u.db.exec(ctx, universeTouch, slices.Concat([]any{ch.Named("note", note)}, inserts, windows)...); err != nil {
 		return fmt.Errorf("find what changed: %w", err)
 	}
 	args := slices.Concat(notes, inserts, windows, []any{ch.Named("was_note", t.Note)})
@@ -219,6 +221,7 @@ func (u *Universe) Advance(ctx context.Context, t *universe.Tally, at time.Time)
 	all.Go(func() error { return u.counts(reading, t.Generation, &change) })
 	all.Go(func() error { return u.gone(reading, t, f, &change) })
 	all.Go(func() error { return u.come(reading, t, universeCome, f, inserts, &change) })
+	all.Go(func() error { return u.untouch(reading, t.Note) })
 	if err := all.Wait(); err != nil {
 		return err
 	}
@@ -245,6 +248,26 @@ func (u *Universe) generations(ctx context.Context) ([]uint64, error) {
 		generations[i] = row.Generation
 	}
 	return generations, nil
+}
+
+// untouch drops the touched records of all batches up to a published one. Those of a batch
+// that is under way have a larger number, whoever runs it.
+func (u *Universe) untouch(ctx context.Context, published uint64) error {
+	var rows []struct {
+		Note uint64 `ch:"note"`
+	}
+	if err := u.db.few(ctx, &rows, universeBatches); err != nil {
+		return fmt.Errorf("list batches: %w", err)
+	}
+	for _, row := range rows {
+		if row.Note > published {
+			break
+		}
+		if err := u.db.exec(ctx, universeUntouch, ch.Named("note", row.Note)); err != nil {
+			return fmt.Errorf("drop what batch %d touched: %w", row.Note, err)
+		}
+	}
+	return nil
 }
 
 // Notes is how many notes a generation has.
@@ -415,9 +438,10 @@ func (u *Universe) changes(ctx context.Context, t *universe.Tally, f *floors) (u
 // standingRow is what queries for standings return. Its company has no names when
 // domain is empty.
 type standingRow struct {
-	company, cohort uint64
-	composite       uint16
-	delta           [3]int16
+	company, cohort     uint64
+	stampHigh, stampLow uint64
+	composite           uint16
+	delta               [3]int16
 	names
 }
 
@@ -458,15 +482,19 @@ func (u *Universe) gone(ctx context.Context, t *universe.Tally, f floors, c *uni
 func (u *Universe) come(ctx context.Context, t *universe.Tally, query string, f floors, args []any, c *universe.Change) error {
 	c.Names = make(map[uint64]universe.GroupKey)
 	notes := []any{ch.Named("generation", t.Generation), ch.Named("note", c.Note)}
-	unnamed := make(map[uint64]int) // in c.Come, by company
+	type record struct {
+		at        int // in c.Come
+		high, low uint64
+	}
+	unnamed := make(map[uint64]record) // by company
 	var s standingRow
-	fields := append([]any{&s.company, &s.cohort, &s.composite, &s.delta[0], &s.delta[1], &s.delta[2]}, s.names.fields()...)
+	fields := append([]any{&s.company, &s.stampHigh, &s.stampLow, &s.cohort, &s.composite, &s.delta[0], &s.delta[1], &s.delta[2]}, s.names.fields()...)
 	err := u.db.each(ctx, query, slices.Concat(f.args(), args, notes), func(scan func(...any) error) error {
 		if err := scan(fields...); err != nil {
 			return err
 		}
 		if s.domain == "" {
-			unnamed[s.company] = len(c.Come)
+			unnamed[s.company] = record{len(c.Come), s.stampHigh, s.stampLow}
 		} else {
 			c.Names[s.cohort] = s.group()
 		}
@@ -478,21 +506,26 @@ func (u *Universe) come(ctx context.Context, t *universe.Tally, query string, f 
 	}
 	if len(unnamed) > 0 { // only time has passed for them, and most were among the first before
 		known := t.Leaders()
-		for company, i := range unnamed {
-			if l, ok := known[company]; ok && t.Cohorts[c.Come[i].Cohort] != nil {
-				c.Come[i].Domain, c.Come[i].Name = l.Domain, l.Name
+		for company, r := range unnamed {
+			if l, ok := known[company]; ok && t.Cohorts[c.Come[r.at].Cohort] != nil {
+				c.Come[r.at].Domain, c.Come[r.at].Name = l.Domain, l.Name
 				delete(unnamed, company)
 			}
 		}
 	}
 	for page := range slices.Chunk(slices.Sorted(maps.Keys(unnamed)), freshPage) {
-		err := u.db.each(ctx, universeNames, append(notes, ch.Named("version", t.PipelineVersion), ch.Named("companies", page)), func(scan func(...any) error) error {
+		highs, lows := make([]uint64, len(page)), make([]uint64, len(page))
+		for i, company := range page {
+			highs[i], lows[i] = unnamed[company].high, unnamed[company].low
+		}
+		args := []any{ch.Named("version", t.PipelineVersion), ch.Named("companies", page), ch.Named("stamp_highs", highs), ch.Named("stamp_lows", lows)}
+		err := u.db.each(ctx, universeNames, args, func(scan func(...any) error) error {
 			var company uint64
 			var n names
 			if err := scan(append([]any{&company}, n.fields()...)...); err != nil {
 				return err
 			}
-			named := &c.Come[unnamed[company]]
+			named := &c.Come[unnamed[company].at]
 			named.Domain, named.Name = n.domain, n.name
 			c.Names[named.Cohort] = n.group()
 			delete(unnamed, company)

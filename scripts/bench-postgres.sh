@@ -127,7 +127,7 @@ done
 
 echo "== do they agree?"
 ours=$(ask "SELECT count(), avg(composite) / 100, stddevPop(composite) / 100, min(composite) / 100, max(composite) / 100
-	FROM universe_company WHERE generation = (SELECT max(generation) FROM universe_company) AND sign = 1 FORMAT TSV")
+	FROM universe_company WHERE generation = (SELECT max(generation) FROM universe_company) FORMAT TSV")
 theirs=$(awk -F'|' 'NR == 1 { printf "%s\t%s\t%s\t%s\t%s", $1, $2, $5, $6, $7 }' "$dir/pg/distribution.out")
 echo "companies, mean, standard deviation, least, most"
 echo "here:       $ours"

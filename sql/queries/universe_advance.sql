@@ -1,56 +1,51 @@
 -- name: universe_advance
--- Notes the new standing of each company of whose records a batch takes some into account, and takes back the one that was
--- counted before. Old standings come from the notes, so that history is not read, but for companies that got a record of the past.
--- Changes of the old standing are those of the windows of then, and not read either.
+-- Notes how each company is counted now of whose records a batch takes some into account, and how it was. That comes from its newest note,
+-- so that history is not read, but for companies with a late record. Where nothing changed there is no note.
+-- Scores before the windows change only where a window has passed a record, which is rare: they are found apart, as the bits of
+-- before to clear and the bits to set.
 -- params: generation UInt64, note UInt64 and was_note UInt64 (this batch and the one before), version String, position UInt64 (records inserted up to
 -- it count), first UInt64, last UInt64 (of a range of companies, both in it), end_ms Int64, start_7d_ms Int64, start_30d_ms Int64, start_90d_ms Int64,
 -- and was_start_7d_ms, was_start_30d_ms, was_start_90d_ms Int64, which are those of the batch before.
-INSERT INTO universe_company (generation, position, company, sign, latest, standing, before, delta_7d, delta_30d, delta_90d)
+INSERT INTO universe_company (generation, position, company, latest, standing, before, was_composite, was_standing, was_before)
 SELECT
-    {generation:UInt64}, {note:UInt64}, company, sign, stamp, standing, week + bitShiftLeft(month, 16) + bitShiftLeft(quarter, 32),
-    if(week = 65535 OR stamp < week_start, 0, composite - toInt16(week)), if(month = 65535 OR stamp < month_start, 0, composite - toInt16(month)),
-    if(quarter = 65535 OR stamp < quarter_start, 0, composite - toInt16(quarter))
+    {generation:UInt64}, {note:UInt64}, company, toUInt128(bitShiftRight(greatest(newest, newest_of_all) AS counted, 128)), toUInt128(counted),
+    bitOr(bitAnd(until_now, bitNot(cleared)), passed) AS from_now, toUInt16(bitAnd(bitShiftRight(was, 128), 16383)), toUInt128(was), until_now
 FROM
 (
-    SELECT
-        company, sign, if(sign = 1, newest, old) AS stamp, if(sign = 1, newest_standing, old_standing) AS standing,
-        toInt16(bitAnd(toUInt64(if(sign = 1, newest, old)), 16383)) AS composite,
-        if(sign = -1 OR last_7d = 0 AND NOT anew, bitAnd(old_before, 65535), if(last_7d = 0, 65535, bitAnd(toUInt64(last_7d), 16383))) AS week,
-        if(sign = -1 OR last_30d = 0 AND NOT anew, bitAnd(bitShiftRight(old_before, 16), 65535), if(last_30d = 0, 65535, bitAnd(toUInt64(last_30d), 16383))) AS month,
-        if(sign = -1 OR last_90d = 0 AND NOT anew, bitAnd(bitShiftRight(old_before, 32), 65535), if(last_90d = 0, 65535, bitAnd(toUInt64(last_90d), 16383))) AS quarter,
-        bitShiftLeft(toUInt128(if(sign = 1, {start_7d_ms:Int64}, {was_start_7d_ms:Int64})), 64) AS week_start,
-        bitShiftLeft(toUInt128(if(sign = 1, {start_30d_ms:Int64}, {was_start_30d_ms:Int64})), 64) AS month_start,
-        bitShiftLeft(toUInt128(if(sign = 1, {start_90d_ms:Int64}, {was_start_90d_ms:Int64})), 64) AS quarter_start
+    SELECT company, max(record) AS newest, max(noted) AS was, if(was = 0, 0xFFFFFFFFFFFF, toUInt64(max(place))) AS until_now
     FROM
     (
-        SELECT
-            company, max(latest) AS newest, argMaxIf(standing, latest, standing > 0) AS newest_standing, max(kind) = 2 AS anew,
-            maxIf(latest, latest < bitShiftLeft(toUInt128({start_7d_ms:Int64}), 64) AND (kind = 2 OR kind = 0 AND latest >= bitShiftLeft(toUInt128({was_start_7d_ms:Int64}), 64))) AS last_7d,
-            maxIf(latest, latest < bitShiftLeft(toUInt128({start_30d_ms:Int64}), 64) AND (kind = 2 OR kind = 0 AND latest >= bitShiftLeft(toUInt128({was_start_30d_ms:Int64}), 64))) AS last_30d,
-            maxIf(latest, latest < bitShiftLeft(toUInt128({start_90d_ms:Int64}), 64) AND (kind = 2 OR kind = 0 AND latest >= bitShiftLeft(toUInt128({was_start_90d_ms:Int64}), 64))) AS last_90d,
-            maxIf(latest, kind = 1) AS old, argMaxIf(standing, latest, kind = 1) AS old_standing,
-            if(old = 0, toUInt64(0xFFFFFFFFFFFF), argMaxIf(before, position, kind = 1)) AS old_before
-        FROM
-        (
-            SELECT company, position, sign AS kind, latest, standing, before
-            FROM universe_company
-            WHERE generation = {generation:UInt64} AND company >= {first:UInt64} AND company <= {last:UInt64} AND (sign = 1 AND position <= {was_note:UInt64} OR sign = 0 AND position = {note:UInt64}) AND company IN
-            (
-                SELECT company FROM universe_company
-                WHERE generation = {generation:UInt64} AND company >= {first:UInt64} AND company <= {last:UInt64} AND position = {note:UInt64} AND sign IN (0, 2)
-            )
-            UNION ALL
-            SELECT company, {note:UInt64}, 2, stamp, standing, 0
-            FROM universe_record
-            WHERE pipeline_version = {version:String} AND company >= {first:UInt64} AND company <= {last:UInt64}
-                AND _block_number <= {position:UInt64} AND stamp < bitShiftLeft(toUInt128({end_ms:Int64} + 1), 64) AND company IN
-                (
-                    SELECT company FROM universe_company
-                    WHERE generation = {generation:UInt64} AND company >= {first:UInt64} AND company <= {last:UInt64} AND position = {note:UInt64} AND sign = 2
-                )
-        )
-        GROUP BY company
+        SELECT company, bitOr(bitShiftLeft(toUInt256(latest), 128), standing) AS record, record AS noted, bitOr(bitShiftLeft(toUInt128(position), 64), before) AS place
+        FROM universe_company
+        WHERE generation = {generation:UInt64} AND company >= {first:UInt64} AND company <= {last:UInt64} AND position <= {was_note:UInt64}
+            AND company IN (SELECT company FROM universe_touched WHERE note = {note:UInt64} AND company >= {first:UInt64} AND company <= {last:UInt64})
+        UNION ALL
+        SELECT company, bitOr(bitShiftLeft(toUInt256(stamp), 128), standing), 0, 0
+        FROM universe_touched
+        WHERE note = {note:UInt64} AND company >= {first:UInt64} AND company <= {last:UInt64}
     )
-    ARRAY JOIN if(old > 0, [1, -1], [1]) AS sign
-)
+    GROUP BY company
+) AS n
+LEFT ANY JOIN
+(
+    SELECT
+        company, max(record) AS newest_of_all, if(max(late), 0xFFFFFFFFFFFF, (last_7d > 0) * 0xFFFF + (last_30d > 0) * 0xFFFF0000 + (last_90d > 0) * 0xFFFF00000000) AS cleared,
+        maxIf(stamp, stamp < bitShiftLeft(toUInt128({start_7d_ms:Int64}), 64) AND (late OR stamp >= bitShiftLeft(toUInt128({was_start_7d_ms:Int64}), 64))) AS last_7d,
+        maxIf(stamp, stamp < bitShiftLeft(toUInt128({start_30d_ms:Int64}), 64) AND (late OR stamp >= bitShiftLeft(toUInt128({was_start_30d_ms:Int64}), 64))) AS last_30d,
+        maxIf(stamp, stamp < bitShiftLeft(toUInt128({start_90d_ms:Int64}), 64) AND (late OR stamp >= bitShiftLeft(toUInt128({was_start_90d_ms:Int64}), 64))) AS last_90d,
+        bitAnd(cleared, if(last_7d = 0, 65535, bitAnd(toUInt64(last_7d), 16383)) + bitShiftLeft(if(last_30d = 0, 65535, bitAnd(toUInt64(last_30d), 16383)), 16)
+            + bitShiftLeft(if(last_90d = 0, 65535, bitAnd(toUInt64(last_90d), 16383)), 32)) AS passed
+    FROM
+    (
+        SELECT company, 0 AS late, stamp, toUInt256(0) AS record FROM universe_touched
+        WHERE note = {note:UInt64} AND how = 'passed' AND company >= {first:UInt64} AND company <= {last:UInt64}
+        UNION ALL
+        SELECT company, 1, stamp, bitOr(bitShiftLeft(toUInt256(stamp), 128), standing) FROM universe_record
+        WHERE pipeline_version = {version:String} AND company >= {first:UInt64} AND company <= {last:UInt64}
+            AND _block_number <= {position:UInt64} AND stamp < bitShiftLeft(toUInt128({end_ms:Int64} + 1), 64)
+            AND company IN (SELECT company FROM universe_touched WHERE note = {note:UInt64} AND how = 'late' AND company >= {first:UInt64} AND company <= {last:UInt64})
+    )
+    GROUP BY company
+) AS p ON p.company = n.company
+WHERE counted != was OR from_now != until_now
 SETTINGS max_threads = 1, min_insert_block_size_rows = 1048576, max_insert_block_size = 1048576, min_insert_block_size_bytes = 0

@@ -5,7 +5,7 @@
 -- down_90d Int16, of which a change is at least or at most one.
 -- params: generation UInt64, note UInt64, version String, since UInt64 and position UInt64 (counted were those up to since; now up to position), floors.
 SELECT
-    s.company AS company, s.cohort AS cohort, s.composite AS composite, s.delta_7d AS delta_7d, s.delta_30d AS delta_30d, s.delta_90d AS delta_90d,
+    s.company AS company, toUInt64(bitShiftRight(s.latest, 64)) AS stamp_high, toUInt64(s.latest) AS stamp_low, s.cohort AS cohort, s.composite AS composite, s.delta_7d AS delta_7d, s.delta_30d AS delta_30d, s.delta_90d AS delta_90d,
     n.domain AS domain, n.company_name AS name, n.sector AS sector, n.geo_scope AS geo_scope, toString(n.profile) AS profile
 FROM
 (
@@ -18,7 +18,7 @@ RIGHT ANY JOIN
 (
     SELECT company, latest, cohort, composite, delta_7d, delta_30d, delta_90d
     FROM universe_company
-    WHERE generation = {generation:UInt64} AND position = {note:UInt64} AND sign = 1
+    WHERE generation = {generation:UInt64} AND position = {note:UInt64}
         AND (composite >= transform(cohort, {cohorts:Array(UInt64)}, {floors:Array(UInt16)}, toUInt16(0))
             OR delta_7d >= {up_7d:Int16} OR delta_7d <= {down_7d:Int16} OR delta_30d >= {up_30d:Int16} OR delta_30d <= {down_30d:Int16}
             OR delta_90d >= {up_90d:Int16} OR delta_90d <= {down_90d:Int16})

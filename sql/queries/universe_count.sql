@@ -3,12 +3,8 @@
 -- to a position and scored up to an instant. Everything in one pass: the newest record and those before each window.
 -- params: generation UInt64, note UInt64, position UInt64, version String, first UInt64, last UInt64 (of the range, both in it), end_ms Int64,
 -- start_7d_ms Int64, start_30d_ms Int64, start_90d_ms Int64.
-INSERT INTO universe_company (generation, position, company, sign, latest, standing, before, delta_7d, delta_30d, delta_90d)
-SELECT
-    {generation:UInt64}, {note:UInt64}, company, 1, newest, newest_standing, week + bitShiftLeft(month, 16) + bitShiftLeft(quarter, 32),
-    if(week = 65535 OR newest < bitShiftLeft(toUInt128({start_7d_ms:Int64}), 64), 0, toInt16(bitAnd(toUInt64(newest), 16383)) - toInt16(week)),
-    if(month = 65535 OR newest < bitShiftLeft(toUInt128({start_30d_ms:Int64}), 64), 0, toInt16(bitAnd(toUInt64(newest), 16383)) - toInt16(month)),
-    if(quarter = 65535 OR newest < bitShiftLeft(toUInt128({start_90d_ms:Int64}), 64), 0, toInt16(bitAnd(toUInt64(newest), 16383)) - toInt16(quarter))
+INSERT INTO universe_company (generation, position, company, latest, standing, before)
+SELECT {generation:UInt64}, {note:UInt64}, company, newest, newest_standing, week + bitShiftLeft(month, 16) + bitShiftLeft(quarter, 32)
 FROM
 (
     SELECT

@@ -4,7 +4,7 @@
 -- down_90d Int16, of which a change is at least or at most one.
 -- params: generation UInt64, note UInt64, floors.
 SELECT company FROM universe_company
-WHERE generation = {generation:UInt64} AND position = {note:UInt64} AND sign = -1
-    AND (composite >= transform(cohort, {cohorts:Array(UInt64)}, {floors:Array(UInt16)}, toUInt16(0))
-            OR delta_7d >= {up_7d:Int16} OR delta_7d <= {down_7d:Int16} OR delta_30d >= {up_30d:Int16} OR delta_30d <= {down_30d:Int16}
-            OR delta_90d >= {up_90d:Int16} OR delta_90d <= {down_90d:Int16})
+WHERE generation = {generation:UInt64} AND position = {note:UInt64} AND was_standing != 0
+    AND (was_composite >= transform(was_cohort, {cohorts:Array(UInt64)}, {floors:Array(UInt16)}, toUInt16(0))
+            OR was_delta_7d >= {up_7d:Int16} OR was_delta_7d <= {down_7d:Int16} OR was_delta_30d >= {up_30d:Int16} OR was_delta_30d <= {down_30d:Int16}
+            OR was_delta_90d >= {up_90d:Int16} OR was_delta_90d <= {down_90d:Int16})

@@ -4,7 +4,7 @@
 SELECT
     company, toInt64(toUInt64(bitShiftRight(latest, 64))) AS scored_ms, cohort, composite, team_structure, market_position, momentum_tailwinds, financial_health
 FROM universe_company
-WHERE generation = {generation:UInt64} AND company IN {companies:Array(UInt64)} AND sign = 1 AND position <= {note:UInt64}
+WHERE generation = {generation:UInt64} AND company IN {companies:Array(UInt64)} AND position <= {note:UInt64}
 ORDER BY position DESC
 LIMIT 1 BY company
 SETTINGS max_threads = 1
