@@ -507,7 +507,9 @@ func (u *Universe) come(ctx context.Context, t *universe.Tally, query string, f 
 	if len(unnamed) > 0 { // only time has passed for them, and most were among the first before
 		known := t.Leaders()
 		for company, r := range unnamed {
-			if l, ok := known[company]; ok && t.Cohorts[c.Come[r.at].Cohort] != nil {
+			// A record made after the batch before, which is not among those that came, was ahead of its clock.
+			before := r.high <= uint64(millis(t.At))
+			if l, ok := known[company]; ok && before && t.Cohorts[c.Come[r.at].Cohort] != nil {
 				c.Come[r.at].Domain, c.Come[r.at].Name = l.Domain, l.Name
 				delete(unnamed, company)
 			}
