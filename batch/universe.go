@@ -19,7 +19,7 @@ type countRun struct {
 
 // notesFactor is how many notes there may be for each company before everything is
 // counted again, which leaves one for each.
-const notesFactor = 3
+const notesFactor = 2
 
 // manyRecords is how many new records are too many to count them one by one: counting
 // everything takes less time for each.

@@ -3,6 +3,9 @@
 -- What a note takes back stands beside what it counts instead of in a row of its own, and the records that a batch takes into account are
 -- kept apart, in a table that holds those of one batch. What the start of a window has passed is read from a copy of company and stamp in
 -- order of time: three places in each part instead of four for each record.
+--
+-- Notes of one batch are found by part: a part knows the first and last value of what is in the partition key, hence the position there, which
+-- is never 0. An index of granules had to be read for all of them, 20 ms a query with ten million companies.
 DROP TABLE IF EXISTS universe_company;
 
 CREATE TABLE universe_company
@@ -40,11 +43,10 @@ CREATE TABLE universe_company
     was_before_90d UInt16 ALIAS toUInt16(bitAnd(bitShiftRight(was_before, 32), 65535)) COMMENT 'As before_90d',
     was_delta_7d Int16 ALIAS if(was_before_7d = 65535, 0, toInt16(was_composite) - toInt16(was_before_7d)) COMMENT 'As delta_7d, with the windows of then',
     was_delta_30d Int16 ALIAS if(was_before_30d = 65535, 0, toInt16(was_composite) - toInt16(was_before_30d)) COMMENT 'The same for 30 days',
-    was_delta_90d Int16 ALIAS if(was_before_90d = 65535, 0, toInt16(was_composite) - toInt16(was_before_90d)) COMMENT 'The same for 90 days',
-    INDEX by_position position TYPE minmax GRANULARITY 1
+    was_delta_90d Int16 ALIAS if(was_before_90d = 65535, 0, toInt16(was_composite) - toInt16(was_before_90d)) COMMENT 'The same for 90 days'
 )
 ENGINE = MergeTree
-PARTITION BY generation
+PARTITION BY (generation, position = 0)
 ORDER BY (company, position)
 SETTINGS index_granularity = 1024, max_compress_block_size = 131072, max_bytes_to_merge_at_max_space_in_pool = 16777216
 COMMENT 'Notes of the batch jobs on each company: how it is counted from a batch on, and how it was until then. Private; can be emptied at any time, the next batch counts anew.';

@@ -12,7 +12,7 @@ FROM
     SELECT company, stamp, domain, company_name, sector, geo_scope, profile
     FROM universe_record
     PREWHERE _block_number > {since:UInt64}
-    WHERE toUInt64(splitByChar('_', _part)[3]) > {since:UInt64} AND pipeline_version = {version:String} AND _block_number <= {position:UInt64}
+    WHERE toUInt64(extract(_part, '^[^_]+_[0-9]+_([0-9]+)')) > {since:UInt64} AND _partition_value.1 = {version:String} AND _block_number <= {position:UInt64}
 ) AS n
 RIGHT ANY JOIN
 (

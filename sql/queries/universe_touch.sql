@@ -15,21 +15,21 @@ FROM
     SELECT company, if(stamp < bitShiftLeft(toUInt128({start_7d_ms:Int64}), 64), 2, 0) AS how, stamp, standing
     FROM universe_record
     PREWHERE _block_number > {since:UInt64}
-    WHERE toUInt64(splitByChar('_', _part)[3]) > {since:UInt64} AND _partition_value.1 = {version:String} AND _block_number <= {position:UInt64}
+    WHERE toUInt64(extract(_part, '^[^_]+_[0-9]+_([0-9]+)')) > {since:UInt64} AND _partition_value.1 = {version:String} AND _block_number <= {position:UInt64}
         AND stamp < bitShiftLeft(toUInt128({end_ms:Int64} + 1), 64)
     UNION ALL
     SELECT company, if(stamp >= bitShiftLeft(toUInt128({was_end_ms:Int64} + 1), 64), 2, 1), stamp, 0
     FROM
     (
         SELECT company, stamp FROM universe_record
-        WHERE toUInt64(splitByChar('_', _part)[3]) <= {since:UInt64} AND _partition_value.1 = {version:String}
+        WHERE toUInt64(extract(_part, '^[^_]+_[0-9]+_([0-9]+)')) <= {since:UInt64} AND _partition_value.1 = {version:String}
             AND (stamp >= bitShiftLeft(toUInt128({was_start_7d_ms:Int64}), 64) AND stamp < bitShiftLeft(toUInt128({start_7d_ms:Int64}), 64)
                 OR stamp >= bitShiftLeft(toUInt128({was_start_30d_ms:Int64}), 64) AND stamp < bitShiftLeft(toUInt128({start_30d_ms:Int64}), 64)
                 OR stamp >= bitShiftLeft(toUInt128({was_start_90d_ms:Int64}), 64) AND stamp < bitShiftLeft(toUInt128({start_90d_ms:Int64}), 64)
                 OR stamp >= bitShiftLeft(toUInt128({was_end_ms:Int64} + 1), 64) AND stamp < bitShiftLeft(toUInt128({end_ms:Int64} + 1), 64))
         UNION ALL
         SELECT company, stamp FROM universe_record
-        WHERE toUInt64(splitByChar('_', _part)[2]) <= {since:UInt64} AND toUInt64(splitByChar('_', _part)[3]) > {since:UInt64}
+        WHERE toUInt64(extract(_part, '^[^_]+_([0-9]+)')) <= {since:UInt64} AND toUInt64(extract(_part, '^[^_]+_[0-9]+_([0-9]+)')) > {since:UInt64}
             AND _partition_value.1 = {version:String} AND _block_number <= {since:UInt64}
             AND (stamp >= bitShiftLeft(toUInt128({was_start_7d_ms:Int64}), 64) AND stamp < bitShiftLeft(toUInt128({start_7d_ms:Int64}), 64)
                 OR stamp >= bitShiftLeft(toUInt128({was_start_30d_ms:Int64}), 64) AND stamp < bitShiftLeft(toUInt128({start_30d_ms:Int64}), 64)
