@@ -182,9 +182,9 @@ func TestCountingChangesEqualsCountingEverything(t *testing.T) {
 					t.Fatal(err)
 				}
 				if tally != nil {
-					if rng.IntN(4) == 0 { // a batch that dies before it publishes
-						dead := decoded(t, tally)
-						if err := u.Advance(t.Context(), dead, at); err != nil && !errors.Is(err, universe.ErrLost) {
+					if rng.IntN(4) == 0 { // a batch that dies before it publishes, some time before the next
+						dead, died := decoded(t, tally), tally.At.Add(time.Duration(rng.Int64N(int64(at.Sub(tally.At)+1))))
+						if err := u.Advance(t.Context(), dead, died); err != nil && !errors.Is(err, universe.ErrLost) {
 							t.Fatal(err)
 						}
 					}
@@ -219,6 +219,44 @@ func TestCountingChangesEqualsCountingEverything(t *testing.T) {
 				t.Errorf("%d of %d batches had to count everything", lost, rounds)
 			}
 		})
+	}
+}
+
+// TestNotesOfADeadBatchCountForNobody holds that what a batch noted that died before it
+// published is not built on, also where the next one finds what was published before.
+func TestNotesOfADeadBatchCountForNobody(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	u := clickhouse.NewUniverse(db)
+	rng := rand.New(rand.NewPCG(5, 6))
+	var all history
+	window := universe.Month.Length()
+	write := func(at time.Time, composite float64) {
+		r := anyRecord(rng, "example.com", at)
+		r.Composite, r.Rating = composite, scoring.RatingOf(composite)
+		all.write(t, db, written{r, noon.Add(time.Duration(len(all)) * time.Second)})
+	}
+	write(noon.Add(-window-240*time.Hour), 40)
+	write(noon.Add(-window+2*time.Hour), 50)
+	write(noon.Add(-window+4*time.Hour), 40)
+	write(noon.Add(-time.Hour), 70)
+	tally, err := u.Count(t.Context(), noon, universe.Limits{}, func(string) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := u.Advance(t.Context(), decoded(t, tally), noon.Add(3*time.Hour)); err != nil { // before the window is 50
+		t.Fatal(err)
+	}
+	for hours := range 2 { // before the window is 40 again
+		at := noon.Add(time.Duration(5+hours) * time.Hour)
+		if err := u.Advance(t.Context(), tally, at); err != nil {
+			t.Fatal(err)
+		}
+		want := slowly(all.by(at), at, universe.Limits{Members: universe.MembersKept, Movers: universe.MoversShown})
+		if diff := cmp.Diff(want, snapshotOf(tally), uncounted...); diff != "" {
+			t.Errorf("at %s: %s", at, diff)
+		}
+		write(at, 71)
 	}
 }
 

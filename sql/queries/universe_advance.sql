@@ -1,6 +1,8 @@
 -- name: universe_advance
 -- Notes how each company is counted now of whose records a batch takes some into account, and how it was. That comes from its newest note,
--- so that history is not read, but for companies with a late record. Where nothing changed there is no note.
+-- so that history is not read, but for companies with a late record. A record that is not the newest and
+-- that no window has passed needs no note. All others get one even if it says what the one before said: a batch that died may have
+-- left another.
 -- Scores before the windows change only where a window has passed a record, which is rare: they are found apart, as the bits of
 -- before to clear and the bits to set.
 -- params: generation UInt64, note UInt64 and was_note UInt64 (this batch and the one before), version String, position UInt64 (records inserted up to
@@ -9,7 +11,7 @@
 INSERT INTO universe_company (generation, position, company, latest, standing, before, was_composite, was_standing, was_before)
 SELECT
     {generation:UInt64}, {note:UInt64}, company, toUInt128(bitShiftRight(greatest(newest, newest_of_all) AS counted, 128)), toUInt128(counted),
-    bitOr(bitAnd(until_now, bitNot(cleared)), passed) AS from_now, toUInt16(bitAnd(bitShiftRight(was, 128), 16383)), toUInt128(was), until_now
+    bitOr(bitAnd(until_now, bitNot(cleared)), passed), toUInt16(bitAnd(bitShiftRight(was, 128), 16383)), toUInt128(was), until_now
 FROM
 (
     SELECT company, max(record) AS newest, max(noted) AS was, if(was = 0, 0xFFFFFFFFFFFF, toUInt64(max(place))) AS until_now
@@ -47,5 +49,5 @@ LEFT ANY JOIN
     )
     GROUP BY company
 ) AS p ON p.company = n.company
-WHERE counted != was OR from_now != until_now
+WHERE counted != was OR cleared != 0
 SETTINGS max_threads = 1, min_insert_block_size_rows = 1048576, max_insert_block_size = 1048576, min_insert_block_size_bytes = 0
