@@ -2,7 +2,7 @@
 -- Gathers the records that a batch takes into account: those that came since the batch before, and those that the start or end of
 -- a window has passed. The names of parts (partition, first and last insert, level) say where they lie: what came in the few parts of
 -- late inserts, and what was passed in the others, where a projection has it in order of time. A part with both is
--- read as a whole, as only rows know their insert.
+-- read as a whole, as only rows know their insert. All three look at the same parts, whatever is merged meanwhile.
 -- What came and is older than the start of a window is late: whether it comes before or after what was counted, only the records can
 -- tell. So is what was made ahead of the clock of the batch before.
 -- params: note UInt64 (this batch), version String, since UInt64 and position UInt64 (counted were those up to since; now up to position),
@@ -37,3 +37,4 @@ FROM
                 OR stamp >= bitShiftLeft(toUInt128({was_end_ms:Int64} + 1), 64) AND stamp < bitShiftLeft(toUInt128({end_ms:Int64} + 1), 64))
     )
 )
+SETTINGS enable_shared_storage_snapshot_in_query = 1
