@@ -301,11 +301,11 @@ type addPeer func(name, address string, serving, besides []int)
 
 // gatherNginx adds all kinds of nginx, unless it is not there.
 func (r *peersRun) gatherNginx(ctx context.Context, cfg *peer.Config, add addPeer, origin string, originPID int, answer peer.Answer) error {
-	for _, kind := range []struct {
+	for i, kind := range []struct {
 		name, origin string
 		keepOpen     bool
 	}{{peer.ProxyCache, origin, false}, {peer.OpenCache, origin, true}, {"nginx return 200", "", false}} {
-		dir := filepath.Join(r.dir, fmt.Sprintf("nginx-%d", len(cfg.Peers)))
+		dir := filepath.Join(r.dir, fmt.Sprintf("nginx-%d", i))
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			return err
 		}
