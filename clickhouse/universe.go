@@ -2,6 +2,7 @@ package clickhouse
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -19,23 +20,25 @@ import (
 )
 
 var (
-	universePosition    = sql.Query("universe_position")
-	universeThreads     = sql.Query("universe_threads")
-	universeCount       = sql.Query("universe_count")
-	universeTouch       = sql.Query("universe_touch")
-	universeAdvance     = sql.Query("universe_advance")
-	universeSteps       = sql.Query("universe_steps")
-	universeSums        = sql.Query("universe_sums")
-	universeDeltas      = sql.Query("universe_deltas")
-	universeLeaders     = sql.Query("universe_leaders")
-	universeCome        = sql.Query("universe_come")
-	universeGone        = sql.Query("universe_gone")
-	universeNames       = sql.Query("universe_names")
-	universeStanding    = sql.Query("universe_standing")
-	universeGenerations = sql.Query("universe_generations")
-	universeForget      = sql.Query("universe_forget")
-	universeBatches     = sql.Query("universe_batches")
-	universeUntouch     = sql.Query("universe_untouch")
+	universePosition     = sql.Query("universe_position")
+	universeThreads      = sql.Query("universe_threads")
+	universeCount        = sql.Query("universe_count")
+	universeTouch        = sql.Query("universe_touch")
+	universeTouchedCount = sql.Query("universe_touched_count")
+	universeAdvance      = sql.Query("universe_advance")
+	universeSteps        = sql.Query("universe_steps")
+	universeSums         = sql.Query("universe_sums")
+	universeDeltas       = sql.Query("universe_deltas")
+	universeLeaders      = sql.Query("universe_leaders")
+	universeCome         = sql.Query("universe_come")
+	universeGone         = sql.Query("universe_gone")
+	universeNames        = sql.Query("universe_names")
+	universeStanding     = sql.Query("universe_standing")
+	universeGenerations  = sql.Query("universe_generations")
+	universeForget       = sql.Query("universe_forget")
+	universeBatches      = sql.Query("universe_batches")
+	universeUntouch      = sql.Query("universe_untouch")
+	universeNewestNote   = sql.Query("universe_newest_note")
 )
 
 // Universe counts companies. It keeps notes in the table universe_company; one
@@ -195,25 +198,35 @@ func (u *Universe) Advance(ctx context.Context, t *universe.Tally, at time.Time)
 	case at.Before(t.At):
 		return fmt.Errorf("%w: the clock went back from %s to %s", universe.ErrLost, t.At.Format(time.RFC3339), at.Format(time.RFC3339))
 	}
-	generations, err := u.generations(ctx)
-	if err != nil {
-		return err
+	var newest struct {
+		Note uint64 `ch:"note"`
 	}
-	if _, ok := slices.BinarySearch(generations, t.Generation); !ok && t.Companies() > 0 {
+	if _, err := u.db.first(ctx, &newest, universeNewestNote, ch.Named("generation", t.Generation)); err != nil {
+		return fmt.Errorf("find the newest note: %w", err)
+	}
+	switch {
+	case newest.Note == 0 && t.Companies() > 0:
 		return fmt.Errorf("%w: generation %d is gone", universe.ErrLost, t.Generation)
+	case newest.Note > t.Note: // they would be taken for what was counted
+		return fmt.Errorf("%w: there are notes of batch %d, which was not published", universe.ErrLost, newest.Note)
 	}
-	// A batch of which nothing was published may have left notes: no two batches
-	// have the same number.
 	note := max(uint64(time.Now().UnixMilli()), t.Note+1)
 	notes := []any{ch.Named("generation", t.Generation), ch.Named("note", note)}
 	inserts := []any{ch.Named("version", t.PipelineVersion), ch.Named("since", t.Position), ch.Named("position", position)}
 	windows := slices.Concat(windowStarts(at, ""), windowStarts(t.At, "was_"))
+	untouch := func() error { return u.untouch(context.WithoutCancel(ctx), note) }
 	if err := u.db.exec(ctx, universeTouch, slices.Concat([]any{ch.Named("note", note)}, inserts, windows)...); err != nil {
-		return fmt.Errorf("find what changed: %w", err)
+		return errors.Join(fmt.Errorf("find what changed: %w", err), untouch())
+	}
+	var touched struct {
+		Records uint64 `ch:"records"`
+	}
+	if _, err := u.db.first(ctx, &touched, universeTouchedCount, ch.Named("note", note)); err != nil {
+		return errors.Join(fmt.Errorf("count what is touched: %w", err), untouch())
 	}
 	args := slices.Concat(notes, inserts, windows, []any{ch.Named("was_note", t.Note)})
-	if err := u.inPasses(ctx, records-t.Records, u.changesMax, universeAdvance, args, func(int, int) {}); err != nil {
-		return fmt.Errorf("count what changed: %w", err)
+	if err := u.inPasses(ctx, touched.Records, u.changesMax, universeAdvance, args, func(int, int) {}); err != nil {
+		return errors.Join(fmt.Errorf("count what changed: %w", err), untouch())
 	}
 	change := universe.Change{Note: note, Position: position, Records: records, At: at}
 	f := floorsOf(t)
@@ -221,7 +234,7 @@ func (u *Universe) Advance(ctx context.Context, t *universe.Tally, at time.Time)
 	all.Go(func() error { return u.counts(reading, t.Generation, &change) })
 	all.Go(func() error { return u.gone(reading, t, f, &change) })
 	all.Go(func() error { return u.come(reading, t, universeCome, f, inserts, &change) })
-	all.Go(func() error { return u.untouch(reading, t.Note) })
+	all.Go(untouch)
 	if err := all.Wait(); err != nil {
 		return err
 	}
@@ -250,22 +263,10 @@ func (u *Universe) generations(ctx context.Context) ([]uint64, error) {
 	return generations, nil
 }
 
-// untouch drops the touched records of all batches up to a published one. Those of a batch
-// that is under way have a larger number, whoever runs it.
-func (u *Universe) untouch(ctx context.Context, published uint64) error {
-	var rows []struct {
-		Note uint64 `ch:"note"`
-	}
-	if err := u.db.few(ctx, &rows, universeBatches); err != nil {
-		return fmt.Errorf("list batches: %w", err)
-	}
-	for _, row := range rows {
-		if row.Note > published {
-			break
-		}
-		if err := u.db.exec(ctx, universeUntouch, ch.Named("note", row.Note)); err != nil {
-			return fmt.Errorf("drop what batch %d touched: %w", row.Note, err)
-		}
+// untouch drops what a batch touched.
+func (u *Universe) untouch(ctx context.Context, note uint64) error {
+	if err := u.db.exec(ctx, universeUntouch, ch.Named("note", note)); err != nil {
+		return fmt.Errorf("drop what batch %d touched: %w", note, err)
 	}
 	return nil
 }
@@ -288,7 +289,8 @@ func (u *Universe) Notes(ctx context.Context, generation uint64) (uint64, error)
 }
 
 // Forget drops the notes of all generations but one and the one before it, which
-// servers may still look into.
+// servers may still look into, and what batches touched that died before that one. A batch that is
+// under way is younger than the generation it goes on from.
 func (u *Universe) Forget(ctx context.Context, current uint64) error {
 	generations, err := u.generations(ctx)
 	if err != nil {
@@ -298,6 +300,20 @@ func (u *Universe) Forget(ctx context.Context, current uint64) error {
 	for _, generation := range generations[:max(0, i-1)] {
 		if err := u.db.exec(ctx, universeForget, ch.Named("generation", generation)); err != nil {
 			return fmt.Errorf("drop generation %d: %w", generation, err)
+		}
+	}
+	var batches []struct {
+		Note uint64 `ch:"note"`
+	}
+	if err := u.db.few(ctx, &batches, universeBatches); err != nil {
+		return fmt.Errorf("list batches: %w", err)
+	}
+	for _, batch := range batches {
+		if batch.Note > current {
+			break
+		}
+		if err := u.untouch(ctx, batch.Note); err != nil {
+			return err
 		}
 	}
 	return nil

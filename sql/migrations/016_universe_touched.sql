@@ -51,7 +51,7 @@ ORDER BY (company, position)
 SETTINGS index_granularity = 1024, max_compress_block_size = 131072, max_bytes_to_merge_at_max_space_in_pool = 16777216
 COMMENT 'Notes of the batch jobs on each company: how it is counted from a batch on, and how it was until then. Private; can be emptied at any time, the next batch counts anew.';
 
--- One partition for each batch; those of batches that were published are dropped by the next.
+-- One partition for each batch, which drops it when it is done; housekeeping drops those of batches that died.
 CREATE TABLE IF NOT EXISTS universe_touched
 (
     note UInt64 COMMENT 'Batch that wrote the row',
@@ -66,8 +66,9 @@ ORDER BY tuple()
 SETTINGS max_compress_block_size = 131072
 COMMENT 'Records that a batch takes into account, while it lasts. Private.';
 
-ALTER TABLE universe_record DROP PROJECTION IF EXISTS by_time;
+-- Parts are rewritten in the background, which takes minutes in a large universe; until then what has no copy is read as a whole.
+ALTER TABLE universe_record DROP PROJECTION IF EXISTS by_time SETTINGS alter_sync = 0, mutations_sync = 0;
 
 ALTER TABLE universe_record ADD PROJECTION IF NOT EXISTS by_stamp (SELECT company, stamp ORDER BY stamp);
 
-ALTER TABLE universe_record MATERIALIZE PROJECTION by_stamp;
+ALTER TABLE universe_record MATERIALIZE PROJECTION by_stamp SETTINGS mutations_sync = 0;

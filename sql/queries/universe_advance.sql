@@ -1,8 +1,7 @@
 -- name: universe_advance
 -- Notes how each company is counted now of whose records a batch takes some into account, and how it was. That comes from its newest note,
 -- so that history is not read, but for companies with a late record. A record that is not the newest and
--- that no window has passed needs no note. All others get one even if it says what the one before said: a batch that died may have
--- left another.
+-- that no window has passed needs no note.
 -- Scores before the windows change only where a window has passed a record, which is rare: they are found apart, as the bits of
 -- before to clear and the bits to set.
 -- params: generation UInt64, note UInt64 and was_note UInt64 (this batch and the one before), version String, position UInt64 (records inserted up to
