@@ -59,14 +59,17 @@ demo: deps build ## The main job: import and score 880 real companies and show w
 demo-crash: deps build ## The same, with ClickHouse, Redis and the worker killed on the way
 	@scripts/demo.sh crash
 
+faults: deps ## Kill and freeze the parts of a live system under load, then compare with a ledger (SEED=1 MINUTES=5)
+	@cd internal/test/faults && $(GO) test -count=1 -timeout 0 -run '^TestLedger$$' -args -seed $${SEED:-1} -for $${MINUTES:-5}m
+
 demo-sources: deps build ## Cold runs for 200 invented companies on slow and failing stand-ins of all sources (SEED=1)
 	@scripts/demo-sources.sh
 
-bench-universe: deps build ## Statistics of a large universe, from nothing and after a change (DOMAINS=1000000 RECORDS=5)
+bench-universe: deps build ## Count and movers of a large universe, compared with a slow look at all history (DOMAINS=1000000 RECORDS=5)
 	@DOMAINS=$${DOMAINS:-1000000} RECORDS=$${RECORDS:-5} scripts/bench-universe.sh
 
-bench-postgres: deps build ## The same statistics beside PostgreSQL 15 (DOMAINS=1000000 RECORDS=5)
-	@DOMAINS=$${DOMAINS:-1000000} RECORDS=$${RECORDS:-5} scripts/bench-postgres.sh
+bench-stores: deps build ## The same statistics beside PostgreSQL 15 and DuckDB (DOMAINS=1000000 RECORDS=5)
+	@DOMAINS=$${DOMAINS:-1000000} RECORDS=$${RECORDS:-5} scripts/bench-stores.sh
 
 compose-check: ## Read and resolve docker-compose.yml, without starting anything
 	@CLICKHOUSE_PASSWORD=x ANALYST_PASSWORD=x REDIS_PASSWORD=x docker-compose config --quiet
@@ -81,8 +84,12 @@ bench-mixed: deps build ## 10,000 calls a second, 1 % of them cold, for MINUTES=
 bench-resident: deps build ## COMPANIES=1000000 held in memory, read at random (RATE=10000)
 	@scripts/bench.sh resident
 
-bench-analytics: deps build ## Distribution, movers and cohorts at 2,000/s while everything is counted again and again (DOMAINS=1000000)
+bench-analytics: deps build ## Distribution, movers and cohorts at 2,000/s while all companies are counted again and again (DOMAINS=1000000)
 	@scripts/bench.sh analytics
+
+bench-cold: deps ## RUNS=100000 of facts alone by run start, beside one POST a second: rate, CPU by process, latency; and lone POSTs
+	$(GO) test ./contract -count=1 -run '^$$' -bench '^BenchmarkColdRuns$$' -benchtime $${RUNS:-100000}x -timeout 20m
+	$(GO) test ./contract -count=1 -run '^$$' -bench '^BenchmarkLoneCall$$' -benchtime 50x
 
 bench-peers: deps build ## The hot read beside bare Fiber, nginx, net/http, Redis and ClickHouse, in turns
 	@scripts/nginx.sh
@@ -100,4 +107,4 @@ bench-k6: deps build ## The hot read once more with k6, which it builds once (RA
 clean: ## Remove what was built; data and fetched libraries stay
 	rm -rf bin
 
-.PHONY: bench-analytics bench-universe bench-postgres help run test deps build lint contract fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-peers bench-wrk bench-k6 demo demo-crash demo-sources compose-check clean
+.PHONY: bench-analytics bench-universe bench-stores help run test deps build lint contract fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-cold bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean

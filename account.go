@@ -37,7 +37,7 @@ func (c *cli) announce(ctx context.Context, where config.Stores, event redis.Eve
 		var client goredis.UniversalClient
 		if client, err = redis.Open(ctx, where.RedisURL); err == nil {
 			defer client.Close()
-			err = redis.Announce(ctx, client, event)
+			err = redis.Announce(ctx, client, event.Kind, event.Name)
 		}
 	}
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"strings"
@@ -40,12 +41,19 @@ func newRegistry() *prometheus.Registry {
 	return registry
 }
 
-// checks are what a role with these stores needs to be ready.
-func (s *stores) checks() map[string]server.Check {
+// clock returns what compares the clocks of this process and of the stores.
+func (s *stores) clock(registry *prometheus.Registry, logger *slog.Logger) *server.Clock {
+	redisTime := func(ctx context.Context) (time.Time, error) { return s.redis.Time(ctx).Result() }
+	return server.NewClock(redisTime, s.db.LastScoredAt, registry, logger)
+}
+
+// checks are what a role with these stores and this clock needs to be ready.
+func (s *stores) checks(clock *server.Clock) map[string]server.Check {
 	return map[string]server.Check{
 		"clickhouse": s.db.Ping,
 		"redis":      func(ctx context.Context) error { return s.redis.Ping(ctx).Err() },
 		"batch":      s.checkBatch,
+		"clock":      clock.Check,
 	}
 }
 
@@ -94,20 +102,45 @@ func startAdmin(address string, checks map[string]server.Check, registry *promet
 // scrapeTimeout bounds what is read from a store when metrics are asked for.
 const scrapeTimeout = 2 * time.Second
 
-// collectQueue has the length of the queue and the age of its oldest run read
-// when metrics are asked for; -1 while Redis does not answer.
-func collectQueue(registry *prometheus.Registry, q *queue.Queue) {
-	gauge(registry, "companyscore_queue_open_runs", "Runs that have not ended.", func(ctx context.Context) (float64, error) {
-		n, err := q.Open(ctx)
-		return float64(n), err
-	})
-	gauge(registry, "companyscore_queue_oldest_seconds", "Age of the oldest run that has not ended.", func(ctx context.Context) (float64, error) {
-		oldest, err := q.Oldest(ctx)
-		if oldest.IsZero() {
-			return 0, err
+var (
+	laneWaiting = prometheus.NewDesc("companyscore_lane_waiting_runs", "Runs that wait in a lane.", []string{"lane"}, nil)
+	laneNext    = prometheus.NewDesc("companyscore_lane_next_seconds", "Age of the run that is next in a lane; 0 while the lane is empty.", []string{"lane"}, nil)
+	runsWaiting = prometheus.NewDesc("companyscore_retrying_runs", "Runs that wait for another attempt.", nil, nil)
+	runsRunning = prometheus.NewDesc("companyscore_running_runs", "Runs that a worker has begun.", nil, nil)
+)
+
+// queueCollector reads the state of the queue for each scrape. While Redis does not
+// answer it has no metrics.
+type queueCollector struct{ queue *queue.Queue }
+
+// Describe sends the metrics of the queue.
+func (queueCollector) Describe(descs chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{laneWaiting, laneNext, runsWaiting, runsRunning} {
+		descs <- desc
+	}
+}
+
+// Collect reads and sends the metrics of the queue.
+func (c queueCollector) Collect(metrics chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	status, err := c.queue.Status(ctx)
+	if err != nil {
+		return
+	}
+	send := func(desc *prometheus.Desc, value float64, labels ...string) {
+		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	for _, lane := range status.Lanes {
+		age := time.Duration(0)
+		if lane.Waiting > 0 {
+			age = time.Since(lane.NextCreatedAt)
 		}
-		return time.Since(oldest).Seconds(), err
-	})
+		send(laneWaiting, float64(lane.Waiting), string(lane.Lane))
+		send(laneNext, age.Seconds(), string(lane.Lane))
+	}
+	send(runsWaiting, float64(status.Retrying))
+	send(runsRunning, float64(status.Running))
 }
 
 // collectCache has hits by tier and the size of the scores in memory read.
@@ -136,7 +169,7 @@ func collectUniverse(registry *prometheus.Registry, follower *published.Follower
 		if t == nil {
 			return -1, nil
 		}
-		return time.Since(t.Cut()).Seconds(), nil
+		return time.Since(t.At()).Seconds(), nil
 	})
 	gauge(registry, "companyscore_universe_companies", "Companies in the statistics of the universe.", func(context.Context) (float64, error) {
 		t := follower.Tables()

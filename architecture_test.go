@@ -62,7 +62,7 @@ func isStandard(path string) bool {
 func TestRoomsKeepToThemselves(t *testing.T) {
 	t.Parallel()
 	roles := []string{"server", "batch", "scoring/worker", "bench"}
-	stages := []string{"internal/testenv", "scoring/source/fetch/lab", "scoring/source/sourcetest", "scoring/source/standin"}
+	stages := []string{"internal/test", "internal/testenv", "scoring/source/fetch/lab", "scoring/source/sourcetest", "scoring/source/standin"}
 	for path, p := range packages(t) {
 		for _, imported := range p.Imports {
 			own := strings.HasPrefix(imported, module+"/")
@@ -89,8 +89,6 @@ func TestRoomsKeepToThemselves(t *testing.T) {
 				t.Errorf("%s imports %s: Fiber stays in server", path, imported)
 			case strings.HasPrefix(imported, "github.com/ebitengine/purego") && path != "clickhouse/embedded":
 				t.Errorf("%s imports %s: the C library stays in clickhouse/embedded", path, imported)
-			case strings.HasPrefix(imported, "github.com/hibiken/asynq") && path != "internal/queue":
-				t.Errorf("%s imports %s: runs are delivered by internal/queue", path, imported)
 			case strings.HasPrefix(imported, "github.com/PuerkitoBio/") && path != "scoring/source/site":
 				t.Errorf("%s imports %s: pages of strangers are bounded in scoring/source/site before a tree is built", path, imported)
 			// What plays the internet or holds servers for tests is in no program.

@@ -21,20 +21,21 @@ func (c *cli) batch() *cobra.Command {
 	var where config.Stores
 	var schedules batch.Schedules
 	var memory config.Memory
-	var once, recount bool
+	var once bool
 	var nice int
 	cmd := &cobra.Command{
-		Use:   "batch",
+		Use:   "batch [JOB...]",
 		Short: "Run the jobs that keep stored data in order",
-		Long: `Count all companies for ranks, the distribution, cohorts and movers, and merge tables, each by its
-own schedule. With --once everything is done now, with a line for each step, and the program ends.`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+		Long: `Run the jobs, each by its own schedule: count (rank, distribution and cohorts of all companies), movers
+and housekeeping (merges tables). With --once the named jobs, or all of them, run now, and the program ends.`,
+		Args:      cobra.OnlyValidArgs,
+		ValidArgs: batch.Jobs(),
+		RunE: func(cmd *cobra.Command, names []string) (err error) {
 			if err := errors.Join(schedules.Validate(), memory.Validate(), checkNice(nice)); err != nil {
 				return &usageError{err}
 			}
-			if recount && !once {
-				return &usageError{errors.New("--recount goes with --once; by the clock it is --schedule-recount")}
+			if len(names) > 0 && !once {
+				return &usageError{errors.New("names of jobs go with --once; by the clock all jobs run")}
 			}
 			if err := lowerPriority(nice); err != nil {
 				return err
@@ -50,7 +51,10 @@ own schedule. With --once everything is done now, with a line for each step, and
 				return err
 			}
 			if once {
-				return runner.Once(cmd.Context(), recount, func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) })
+				if len(names) == 0 {
+					names = batch.Jobs()
+				}
+				return runner.Once(cmd.Context(), names, func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) })
 			}
 			runner.Start()
 			defer runner.Stop()
@@ -63,30 +67,29 @@ own schedule. With --once everything is done now, with a line for each step, and
 	schedules.Flags(cmd.Flags())
 	memory.Flags(cmd.Flags(), 512) // what is counted is some ten megabytes, and a hundred while it is read
 	addNiceFlag(cmd, &nice)
-	cmd.Flags().BoolVar(&once, "once", false, "do the work of every job once and exit")
-	cmd.Flags().BoolVar(&recount, "recount", false, "with --once, count all records and not only what changed")
+	cmd.Flags().BoolVar(&once, "once", false, "run the named jobs, or all, once and exit")
 	cmd.AddCommand(c.batchShow())
 	return cmd
 }
 
-// shownBatch is what `batch show` prints.
+// shownBatch is what `batch show --json` prints.
 type shownBatch struct {
-	PipelineVersion string                  `json:"pipeline_version"`
-	CutMs           int64                   `json:"cut_ms"`
-	Full            time.Time               `json:"counted_in_full"`
-	Records         uint64                  `json:"records"`
-	Cohorts         int                     `json:"cohorts"`
-	Count           int64                   `json:"count"`
-	Mean            float64                 `json:"mean"`
-	P50             float64                 `json:"p50"`
-	P90             float64                 `json:"p90"`
-	Stddev          float64                 `json:"stddev"`
-	Min             float64                 `json:"min"`
-	Max             float64                 `json:"max"`
-	Jobs            map[string]batch.Status `json:"jobs"`
+	PipelineVersion string
+	At              time.Time // of the count
+	All             universe.Distribution
+	Cohorts         []shownCohort // all companies, those without peers too
+	Movers          map[universe.Window]universe.MoverList
+	Jobs            map[string]batch.Status
 }
 
-// batchShow tells what is published and how the jobs did.
+type shownCohort struct {
+	universe.CohortKey
+	universe.Stats
+	BucketSums  universe.BucketSums // in hundredths
+	Leaderboard []universe.Company
+}
+
+// batchShow prints what is published and how the jobs ended.
 func (c *cli) batchShow() *cobra.Command {
 	var where config.Stores
 	var asJSON bool
@@ -100,34 +103,34 @@ func (c *cli) batchShow() *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, stores.close()) }()
-			t, err := published.Read(cmd.Context(), stores.redis)
+			snapshot, epoch, err := published.Read(cmd.Context(), stores.redis)
 			if err != nil {
 				return err
 			}
-			if t == nil {
+			if snapshot.Counts.PipelineVersion == "" {
 				return errors.New("nothing is published yet: is a batch running?")
 			}
-			tables, err := universe.New(t.Snapshot())
+			tables, err := universe.New(snapshot)
 			if err != nil {
 				return err
 			}
-			d := tables.Distribution()
-			shown := shownBatch{
-				PipelineVersion: t.PipelineVersion, CutMs: t.At.UnixMilli(), Full: t.Full, Records: t.Records, Cohorts: len(t.Cohorts),
-				Count: d.Count, Mean: d.Mean, P50: d.P50, P90: d.P90, Stddev: d.Stddev, Min: d.Min, Max: d.Max,
-			}
-			if shown.Jobs, err = batch.ReadStatus(cmd.Context(), stores.redis); err != nil {
+			jobs, err := batch.ReadStatus(cmd.Context(), stores.redis)
+			if err != nil {
 				return err
 			}
-			out := cmd.OutOrStdout()
+			out, d := cmd.OutOrStdout(), tables.Distribution()
 			if asJSON {
+				shown := shownBatch{PipelineVersion: tables.PipelineVersion(), At: tables.At(), All: d, Movers: tables.Movers().Lists, Jobs: jobs}
+				for _, c := range tables.Cohorts() {
+					shown.Cohorts = append(shown.Cohorts, shownCohort{c.CohortKey, c.Stats(), c.BucketSums, c.Leaderboard})
+				}
 				return json.NewEncoder(out).Encode(shown)
 			}
-			fmt.Fprintf(out, "%d companies of pipeline version %s in %d cohorts, as of %s; everything counted at %s\n",
-				d.Count, t.PipelineVersion, len(t.Cohorts), t.At.Format(time.RFC3339), t.Full.Format(time.RFC3339))
+			fmt.Fprintf(out, "epoch %d: %d companies of pipeline version %s in %d cohorts, as of %s\n",
+				epoch, d.Count, tables.PipelineVersion(), len(tables.Cohorts()), tables.At().Format(time.RFC3339))
 			fmt.Fprintf(out, "mean %.2f, median %v, 90th percentile %v, standard deviation %.2f, %v to %v\n", d.Mean, d.P50, d.P90, d.Stddev, d.Min, d.Max)
 			for _, job := range batch.Jobs() {
-				if s, ok := shown.Jobs[job]; ok {
+				if s, ok := jobs[job]; ok {
 					fmt.Fprintf(out, "%-13s %-8s at %s %s\n", job, s.Outcome, s.At.Format(time.RFC3339), s.Error)
 				}
 			}
@@ -135,6 +138,6 @@ func (c *cli) batchShow() *cobra.Command {
 		},
 	}
 	where.Flags(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with all cohorts and movers")
 	return cmd
 }

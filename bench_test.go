@@ -26,7 +26,7 @@ type live struct{ binary, data, companies string }
 // liveLimit bounds its start, and each command against it.
 const liveLimit = 2 * time.Minute
 
-// startLive builds the program and starts an `up` that ends with the test.
+// startLive starts an `up` that ends with the test.
 func startLive(t *testing.T) *live {
 	t.Helper()
 	// Paths of unix sockets are short, so the directory is not the test's own.
@@ -35,11 +35,9 @@ func startLive(t *testing.T) *live {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	l := &live{binary: filepath.Join(dir, "companyscore"), data: filepath.Join(dir, "data"), companies: filepath.Join(dir, "companies.txt")}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", l.binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	l := &live{data: filepath.Join(dir, "data"), companies: filepath.Join(dir, "companies.txt")}
+	if l.binary, err = binary(); err != nil {
+		t.Fatal(err)
 	}
 	up := exec.Command(l.binary, "up", "--data", l.data, "--listen", "127.0.0.1:0", "--sources", "facts", "--log-level", "error")
 	var log bytes.Buffer

@@ -1,13 +1,17 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
 	"os"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -22,6 +26,7 @@ const listenFDs = "LISTEN_FDS"
 func (c *cli) clickhouse() *cobra.Command {
 	var path, listen, password, analyst string
 	var nice int
+	var exitWithStdin bool
 	cmd := &cobra.Command{
 		Use:   "clickhouse",
 		Short: "Run the embedded ClickHouse",
@@ -38,6 +43,9 @@ A password that is not given is made up and printed.`,
 			}
 			if err := lowerPriority(nice); err != nil {
 				return err
+			}
+			if exitWithStdin {
+				go dieWith(cmd.InOrStdin())
 			}
 			ln, err := listener(listen)
 			if err != nil {
@@ -60,20 +68,39 @@ A password that is not given is made up and printed.`,
 			case err = <-failed:
 			case <-cmd.Context().Done():
 			}
-			ctx, cancel := shutdownContext(cmd.Context())
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(cmd.Context()), statementsMax)
 			defer cancel()
 			if errors.Is(err, http.ErrServerClosed) {
 				err = nil
 			}
-			return errors.Join(err, server.Shutdown(ctx))
+			if unfinished := server.Shutdown(ctx); unfinished != nil {
+				c.logger.Warn("ended with statements unfinished; acknowledged data are safe", "err", unfinished)
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&path, "path", "./data/clickhouse", "data directory; one process at a time may use it")
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8123", "address to answer on, unless a socket is handed down with "+listenFDs)
 	addNiceFlag(cmd, &nice)
+	cmd.Flags().BoolVar(&exitWithStdin, "exit-with-stdin", false, "end at once, as by SIGKILL, when standard input ends: a parent that keeps it open never leaves the engine behind")
 	cmd.Flags().StringVar(&password, "password", "", "password of the user companyscore; better given by the variable, as arguments can be seen")
 	cmd.Flags().StringVar(&analyst, "analyst-password", "", "password of the user analyst")
 	return cmd
+}
+
+// statementsMax is how long statements of the service may go on when the engine is stopped.
+const statementsMax = 2 * time.Second
+
+// dieWith ends this process when r ends. The engine loses nothing it has acknowledged.
+// A read may fail after SIGCONT although the parent lives, so it is repeated.
+func dieWith(r io.Reader) {
+	for {
+		if _, err := io.Copy(io.Discard, r); err == nil {
+			break
+		}
+		time.Sleep(time.Second)
+	}
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 }
 
 // listener takes over a socket that was handed down, or opens one.

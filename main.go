@@ -25,8 +25,8 @@ const (
 	exitUsage  = 2
 )
 
-// shutdownMax is how long an orderly end may take.
-const shutdownMax = 30 * time.Second
+// shutdownMax is how long an orderly end may take. Docker kills after 10 s by default.
+const shutdownMax = 9 * time.Second
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"companyscore/clickhouse"
 	"companyscore/internal/config"
 	"companyscore/scoring"
 	"companyscore/scoring/rescore"
@@ -18,8 +17,10 @@ import (
 const (
 	// rescoreQueryMax bounds one query of a rescoring; counting all history is the longest.
 	rescoreQueryMax = 10 * time.Minute
-	// countedEvery is how often it is looked whether statistics count the new records.
+	// countedEvery is how often the published snapshot is read while waiting for the new records in it.
 	countedEvery = time.Second
+	// clockSkewMax bounds the difference between the clocks of two machines.
+	clockSkewMax = time.Second
 )
 
 func (c *cli) rescore() *cobra.Command {
@@ -91,15 +92,12 @@ func waitUntilCounted(ctx context.Context, where config.Stores) error {
 		return err
 	}
 	defer stores.close()
-	stored, _, err := clickhouse.NewUniverse(stores.db).Position(ctx)
-	if err != nil {
-		return err
-	}
+	stored := time.Now().Add(clockSkewMax)
 	tick := time.NewTicker(countedEvery)
 	defer tick.Stop()
 	for {
-		t, err := published.Read(ctx, stores.redis)
-		if err == nil && t != nil && t.PipelineVersion == scoring.PipelineVersion && t.Position >= stored {
+		s, _, err := published.Read(ctx, stores.redis)
+		if err == nil && s.Counts.PipelineVersion == scoring.PipelineVersion && s.Counts.At.After(stored) {
 			return nil
 		}
 		select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"text/tabwriter"
 	"time"
@@ -73,8 +74,8 @@ ends when all runs have ended, and exits 1 when any failed.`,
 			if err != nil {
 				return err
 			}
-			if err := b.start(domains); err != nil {
-				return err
+			if b.runs, err = q.Start(cmd.Context(), scoring.LaneBulk, domains...); err != nil {
+				return fmt.Errorf("%w; call again to go on", err)
 			}
 			if !wait {
 				fmt.Fprintf(cmd.OutOrStdout(), "%d started, %d passed over\n", len(domains), passed)
@@ -91,7 +92,7 @@ ends when all runs have ended, and exits 1 when any failed.`,
 	var limit int
 	var state string
 	list := &cobra.Command{
-		Use: "list", Short: "List runs under way, or those that ended in some state", Args: cobra.NoArgs,
+		Use: "list", Short: "List the lanes and the open runs, or those that ended in some state", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			stores, q, err := open(cmd.Context())
 			if err != nil {
@@ -100,7 +101,11 @@ ends when all runs have ended, and exits 1 when any failed.`,
 			defer stores.close()
 			var runs []scoring.Run
 			if state == "open" {
-				runs, err = q.List(cmd.Context(), "", limit)
+				var status queue.Status
+				if status, err = q.Status(cmd.Context()); err == nil {
+					printStatus(cmd.OutOrStdout(), status)
+					runs, err = q.List(cmd.Context(), "", limit)
+				}
 			} else {
 				runs, err = stores.db.Runs(cmd.Context(), limit)
 				runs = slices.DeleteFunc(runs, func(r scoring.Run) bool { return state != "all" && string(r.State) != state })
@@ -109,15 +114,15 @@ ends when all runs have ended, and exits 1 when any failed.`,
 				return err
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "RUN\tDOMAIN\tSTATE\tATTEMPTS\tCREATED\tERROR")
+			fmt.Fprintln(w, "RUN\tDOMAIN\tLANE\tSTATE\tATTEMPTS\tCREATED\tERROR")
 			for _, r := range runs {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\t%s\n", r.ID, r.Domain, r.State, r.Attempts, r.CreatedAt.Format(time.DateTime), r.Error)
+				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", r.ID, r.Domain, r.Lane, r.State, r.Attempts, r.CreatedAt.Format(time.DateTime), r.Error)
 			}
 			return w.Flush()
 		},
 	}
 	list.Flags().IntVar(&limit, "limit", 100, "how many to list at most")
-	list.Flags().StringVar(&state, "state", "open", "open for runs under way; out of the log of ended ones: all, succeeded, failed, timed_out or aborted")
+	list.Flags().StringVar(&state, "state", "open", "open for runs that have not ended; out of the log of ended ones: all, succeeded, failed, timed_out or aborted")
 
 	abort := &cobra.Command{
 		Use: "abort RUN_ID", Short: "Abort a run", Args: cobra.ExactArgs(1),
@@ -138,12 +143,27 @@ ends when all runs have ended, and exits 1 when any failed.`,
 	return cmd
 }
 
+// printStatus prints a line for each lane and one for the runs that have begun.
+func printStatus(out io.Writer, status queue.Status) {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "LANE\tWAITING\tNEXT WAITS FOR")
+	for _, lane := range status.Lanes {
+		age := "-"
+		if lane.Waiting > 0 {
+			age = time.Since(lane.NextCreatedAt).Round(time.Second).String()
+		}
+		fmt.Fprintf(w, "%s\t%d\t%s\n", lane.Lane, lane.Waiting, age)
+	}
+	_ = w.Flush()
+	fmt.Fprintf(out, "%d running, %d waiting for another attempt\n\n", status.Running, status.Retrying)
+}
+
 // bulk starts many runs and watches them.
 type bulk struct {
 	queue *queue.Queue
 	cmd   *cobra.Command
 	quiet bool
-	runs  []scoring.Run
+	runs  []string // ids
 }
 
 // pass removes from domains those that were scored recently and returns how many.
@@ -162,67 +182,49 @@ func (b *bulk) pass(db *clickhouse.DB, domains *[]string, olderThan time.Duratio
 	return len(fresh), nil
 }
 
-// startPage is how many runs are started at once.
-const startPage = 500
-
-func (b *bulk) start(domains []string) error {
-	for page := range slices.Chunk(domains, startPage) {
-		runs, err := b.queue.Start(b.cmd.Context(), page...)
-		if err != nil {
-			return fmt.Errorf("%w: %d of %d were started; call again to go on", err, len(b.runs), len(domains))
-		}
-		b.runs = append(b.runs, runs...)
-	}
-	return nil
-}
-
 const (
 	watchEvery = 200 * time.Millisecond
-	watchPage  = 1000
+	// How many of the runs that have not ended are read at once. Runs end about in the
+	// order in which they were started, so the first few tell whether it is worthwhile
+	// to read more.
+	watchLeast, watchMost = 100, 1000
 )
 
-// wait watches the runs until all have ended and prints what became of them. An
-// outage of Redis is waited out.
+// wait watches the runs until all have ended and prints what became of them. It
+// waits while Redis is away.
 func (b *bulk) wait(passed int) error {
 	ctx, began := b.cmd.Context(), time.Now()
 	bar := newBar(b.cmd.ErrOrStderr(), b.quiet, "scoring", false)
 	bar.ChangeMax(len(b.runs))
-	open := make([]string, len(b.runs))
-	for i, run := range b.runs {
-		open[i] = run.ID
-	}
-	ended := make(map[scoring.RunState]int)
+	open := slices.Clone(b.runs)
 	var failed []scoring.Run
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	for len(open) > 0 {
-		still := open[:0:0]
-		for page := range slices.Chunk(open, watchPage) {
-			runs, err := b.queue.GetMany(ctx, page...)
-			if err != nil {
-				still = append(still, page...)
-				continue
-			}
-			for i, run := range runs {
-				switch {
-				case run.ID == "":
-					run = scoring.Run{ID: page[i], State: scoring.RunFailed, Error: "Redis does not know this run any more"}
-					fallthrough
-				case run.State.Final():
-					ended[run.State]++
-					if run.State != scoring.RunSucceeded || run.ScoredAt.IsZero() {
-						failed = append(failed, run)
-					}
-				default:
-					still = append(still, page[i])
-				}
+	for size := watchLeast; len(open) > 0; {
+		page := open[:min(len(open), size)]
+		still := page[:0:0]
+		runs, err := b.queue.GetMany(ctx, page...)
+		if err != nil {
+			still = page
+		}
+		for i, run := range runs {
+			switch {
+			case run.ID == "":
+				failed = append(failed, scoring.Run{ID: page[i], State: scoring.RunFailed, Error: "Redis does not know this run any more"})
+			case !run.State.Final():
+				still = append(still, page[i])
+			case run.State != scoring.RunSucceeded || run.ScoredAt.IsZero():
+				failed = append(failed, run)
 			}
 		}
-		open = still
+		open = open[len(page)-len(still):]
+		copy(open, still)
 		_ = bar.Set(len(b.runs) - len(open))
-		if len(open) == 0 {
-			break
+		if len(still) <= len(page)/2 { // so may those behind them
+			size = watchMost
+			continue
 		}
+		size = watchLeast
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("stopped waiting; %d runs go on without us", len(open))

@@ -51,16 +51,25 @@ func (c *cli) serve() *cobra.Command {
 				return err
 			}
 			defer stores.close()
+			var demo *demo
+			if cfg.demo {
+				if demo, err = openDemo(cmd.Context(), stores.db, where.Data); err != nil {
+					return err
+				}
+			}
 			api, err := startAPI(cmd.Context(), stores, limits, cfg, c.logger)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "ready http://%s\n", api.address)
+			if demo != nil {
+				demo.print(cmd.OutOrStdout(), "http://"+api.address)
+			}
 			return api.wait(cmd.Context())
 		},
 	}
 	where.Flags(cmd.Flags())
-	cfg.flags(cmd)
+	cfg.flags(cmd, false)
 	addTiersFlag(cmd, &tiers)
 	return cmd
 }
@@ -72,15 +81,17 @@ func addTiersFlag(cmd *cobra.Command, tiers *string) {
 // apiConfig is what the HTTP interface is told.
 type apiConfig struct {
 	listen, admin string
+	demo          bool
 	cacheMB       int
 	http          config.HTTP
 	memory        config.Memory
 }
 
-func (a *apiConfig) flags(cmd *cobra.Command) {
+func (a *apiConfig) flags(cmd *cobra.Command, demo bool) {
 	flags := cmd.Flags()
 	flags.StringVar(&a.listen, "listen", "127.0.0.1:8080", "address to answer on")
 	flags.IntVar(&a.cacheMB, "cache-mb", 640, "memory for scores and pages of history; a score takes some 0.5 kB, an eighth is for pages")
+	flags.BoolVar(&a.demo, "demo", demo, "open a demo account, keep its keys in demo.json of the data directory, and print them")
 	addAdminFlag(cmd, &a.admin)
 	a.http.Flags(flags)
 	a.memory.Flags(flags, 1024)
@@ -107,7 +118,7 @@ type api struct {
 	scores    *clickhouse.Scores
 	universe  *published.Follower
 	cache     *cache.Cache
-	unheard   context.CancelFunc // ends listening to events
+	unheard   context.CancelFunc // ends listening to events and comparing clocks
 	listening sync.WaitGroup
 	failed    chan error
 }
@@ -134,13 +145,13 @@ func startAPI(ctx context.Context, stores *stores, limits meter.Limits, cfg apiC
 	a.cache = cache.New(cfg.cacheMB<<20, stores.redis, a.scores, logger)
 	registry := newRegistry()
 	collectCache(registry, a.cache)
-	collectQueue(registry, queue)
+	registry.MustRegister(queueCollector{queue})
 	collectUniverse(registry, a.universe)
 	collectBatch(registry, stores.redis)
 	a.server, err = server.New(server.Config{
 		HTTP: cfg.http,
 		Keys: a.directory, Scores: a.scores, Cache: a.cache, Universe: a.universe, Meter: a.meter,
-		Jobs: job.New(stores.redis, queue, job.WithHistory(a.scores)), Queue: queue, Metrics: registry, Logger: logger,
+		Jobs: job.New(stores.redis, queue, job.WithHistory(a.scores)), Metrics: registry, Logger: logger,
 	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
@@ -150,10 +161,12 @@ func startAPI(ctx context.Context, stores *stores, limits meter.Limits, cfg apiC
 	a.listening.Go(func() {
 		redis.Subscribe(hearing, stores.redis, redis.Listener{Heard: a.heard, Missed: a.missed, Alive: a.alive})
 	})
+	clock := stores.clock(registry, logger)
+	a.listening.Go(func() { clock.Watch(hearing) })
 	go func() { a.failed <- a.server.Serve(ln) }()
 	if cfg.admin != "" {
 		bound := ""
-		if a.admin, bound, err = startAdmin(cfg.admin, stores.checks(), registry, a.failed); err != nil {
+		if a.admin, bound, err = startAdmin(cfg.admin, stores.checks(clock), registry, a.failed); err != nil {
 			return nil, errors.Join(err, a.stop(ctx))
 		}
 		a.adminURL = "http://" + bound

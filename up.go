@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,20 +12,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strconv"
+	"sync"
+	"syscall"
 	"time"
 
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
 	"companyscore/batch"
-	"companyscore/clickhouse"
+	"companyscore/clickhouse/embedded"
 	"companyscore/internal/config"
 	"companyscore/internal/process"
 	"companyscore/internal/redis"
-	"companyscore/server/account"
 	"companyscore/server/meter"
 )
 
@@ -59,14 +59,20 @@ With --clickhouse-url or --redis-url it uses that server instead of its own.`,
 			}
 			u := &upRun{cfg: cfg, limits: limits, logger: c.logger, level: c.log, out: cmd.OutOrStdout()}
 			err = u.start(cmd.Context())
-			if err == nil {
-				err = u.api.wait(cmd.Context())
-				u.api = nil
+			switch {
+			case err == nil:
+				select {
+				case err = <-u.api.failed:
+				case <-cmd.Context().Done():
+				}
+			case cmd.Context().Err() != nil: // whatever failed, it was asked to end
+				c.logger.Info("stopped during the start", "err", err)
+				err = nil
 			}
 			return errors.Join(err, u.stop(cmd.Context()))
 		},
 	}
-	cfg.api.flags(cmd)
+	cfg.api.flags(cmd, true)
 	cmd.Flags().StringVar(&cfg.stores.Data, "data", config.DefaultData, "directory for all data")
 	cmd.Flags().StringVar(&cfg.stores.ClickHouseURL, "clickhouse-url", "", "ClickHouse to use instead of an own one")
 	cmd.Flags().StringVar(&cfg.stores.RedisURL, "redis-url", "", "Redis to use instead of an own one")
@@ -120,16 +126,23 @@ func (u *upRun) start(ctx context.Context) (err error) {
 	if u.stores, err = openStores(ctx, u.cfg.stores); err != nil {
 		return err
 	}
-	applied, err := u.stores.db.Migrate(ctx)
+	migrate := u.stores.db.Migrate
+	if u.clickhouse != nil { // nobody else knows its address and password yet
+		migrate = u.stores.db.MigrateAlone
+	}
+	applied, err := migrate(ctx)
 	if err != nil {
 		return err
 	}
 	if len(applied) > 0 {
 		u.logger.Info("schema is new", "migrations", len(applied))
 	}
-	demo, err := u.demoAccount(ctx)
-	if err != nil {
-		return err
+	u.logger.Debug("schema is current")
+	var demo *demo
+	if u.cfg.api.demo {
+		if demo, err = openDemo(ctx, u.stores.db, u.cfg.stores.Data); err != nil {
+			return err
+		}
 	}
 	if u.batch, err = u.startRole(ctx, "batch", append([]string{"--nice", strconv.Itoa(beside)}, u.cfg.schedules.Args()...)); err != nil {
 		return err
@@ -159,7 +172,12 @@ func (u *upRun) start(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Fprintf(u.out, "ready %s in %.1f s\n", base, time.Since(began).Seconds())
-	u.welcome(base, demo)
+	fmt.Fprintf(u.out, "\n  api          %s\n  clickhouse   %s   (user analyst; or: companyscore sql \"SELECT 1\")\n  data         %s\n",
+		base, hostOf(u.cfg.stores.ClickHouseURL), u.cfg.stores.Data)
+	if demo != nil {
+		demo.print(u.out, base)
+	}
+	fmt.Fprint(u.out, "\nCtrl-C stops everything; the data stays.\n")
 	return nil
 }
 
@@ -170,6 +188,10 @@ const beside = 10
 // startClickHouse starts the embedded engine in a process of its own. The
 // listening socket stays ours and is handed to each new child.
 func (u *upRun) startClickHouse(ctx context.Context) error {
+	path := filepath.Join(u.cfg.stores.Data, "clickhouse")
+	if err := u.awaitUnused(ctx, path); err != nil {
+		return err
+	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return fmt.Errorf("find an address for ClickHouse: %w", err)
@@ -187,13 +209,17 @@ func (u *upRun) startClickHouse(ctx context.Context) error {
 	u.clickhouse, err = process.Start(ctx, process.Config{
 		Name: "clickhouse",
 		Command: func() *exec.Cmd {
-			cmd := exec.Command(self, "clickhouse", "--path", filepath.Join(u.cfg.stores.Data, "clickhouse"),
-				"--nice", strconv.Itoa(beside), "--log-level", u.level.Level, "--log-format", u.level.Format)
+			cmd := exec.Command(self, "clickhouse", "--path", path, "--nice", strconv.Itoa(beside),
+				"--log-level", u.level.Level, "--log-format", u.level.Format)
+			if runtime.GOOS != "linux" { // there OrphanSignal ends it
+				cmd.Args = append(cmd.Args, "--exit-with-stdin")
+			}
 			cmd.Env = append(os.Environ(), "COMPANYSCORE_PASSWORD="+password, "COMPANYSCORE_ANALYST_PASSWORD="+analyst, listenFDs+"=1")
 			cmd.ExtraFiles = []*os.File{u.chListener}
-			cmd.Stderr = os.Stderr
 			return cmd
 		},
+		Stderr:       os.Stderr,
+		OrphanSignal: syscall.SIGKILL, // loses nothing it has acknowledged
 		Ready: func(ctx context.Context) error {
 			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 			defer cancel()
@@ -212,6 +238,33 @@ func (u *upRun) startClickHouse(ctx context.Context) error {
 	u.cfg.stores.ClickHouseURL = fmt.Sprintf("http://companyscore:%s@%s/companyscore", password, address)
 	u.analystURL = fmt.Sprintf("http://analyst:%s@%s/companyscore", analyst, address)
 	return err
+}
+
+// leftoverMax bounds the wait for the end of an earlier `up`'s ClickHouse.
+const leftoverMax = 35 * time.Second
+
+// awaitUnused waits until no process has the data directory of the engine open. As
+// this process holds the lock of all data, another one can only be left over.
+func (u *upRun) awaitUnused(ctx context.Context, path string) error {
+	waiting, cancel := context.WithTimeout(ctx, leftoverMax)
+	defer cancel()
+	for logged := false; ; logged = true {
+		inUse, pid, err := embedded.InUse(path)
+		if err != nil || !inUse {
+			return err
+		}
+		if !logged {
+			u.logger.Info("waiting for the ClickHouse of an earlier process to end", "directory", path, "pid", pid, "max", leftoverMax)
+		}
+		select {
+		case <-waiting.Done():
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return fmt.Errorf("%s is open in process %d, which did not end within %s: end it", path, pid, leftoverMax)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // startRole starts a role of this program as a process of its own, on the same stores.
@@ -236,20 +289,26 @@ func (u *upRun) startRole(ctx context.Context, role string, args []string) (*pro
 	})
 }
 
-// stop ends what start has begun, last first.
+// stop ends what start has begun: first those who use the stores, all at once, as
+// each may need most of the time there is; then the stores.
 func (u *upRun) stop(ctx context.Context) error {
 	ctx, cancel := shutdownContext(ctx)
 	defer cancel()
-	var faults []error
+	var users []func(context.Context) error
 	if u.api != nil {
-		faults = append(faults, u.api.stop(ctx))
+		users = append(users, u.api.stop)
 	}
-	if u.batch != nil {
-		faults = append(faults, u.batch.Stop(ctx))
+	for _, role := range []*process.Process{u.batch, u.worker} {
+		if role != nil {
+			users = append(users, role.Stop)
+		}
 	}
-	if u.worker != nil {
-		faults = append(faults, u.worker.Stop(ctx))
+	faults := make([]error, len(users))
+	var ending sync.WaitGroup
+	for i, stop := range users {
+		ending.Go(func() { faults[i] = stop(ctx) })
 	}
+	ending.Wait()
 	if u.stores != nil {
 		faults = append(faults, u.stores.close())
 	}
@@ -269,73 +328,4 @@ func (u *upRun) stop(ctx context.Context) error {
 		faults = append(faults, u.lock.Close())
 	}
 	return errors.Join(faults...)
-}
-
-// demo is an account to try things with. Its keys are kept beside the data, so
-// that every start shows the same.
-type demo struct {
-	AccountID string       `json:"account_id"`
-	Name      string       `json:"name"`
-	Tier      account.Tier `json:"tier"`
-	LiveKey   string       `json:"live_key"`
-	TestKey   string       `json:"test_key"`
-}
-
-func (u *upRun) demoAccount(ctx context.Context) (demo, error) {
-	path := filepath.Join(u.cfg.stores.Data, "demo.json")
-	accounts := clickhouse.NewAccounts(u.stores.db)
-	var d demo
-	if text, err := os.ReadFile(path); err == nil {
-		if err := json.Unmarshal(text, &d); err != nil {
-			return demo{}, fmt.Errorf("read %s: %w: remove the file to get a new demo account", path, err)
-		}
-		_, err := accounts.Account(ctx, d.AccountID)
-		if err == nil {
-			return d, nil
-		}
-		if !errors.Is(err, account.ErrNotFound) {
-			return demo{}, err
-		}
-		// The file outlived the store: make a new account.
-	}
-	now := time.Now()
-	d = demo{AccountID: uuid.Must(uuid.NewV7()).String(), Name: "demo", Tier: account.Starter}
-	live, liveText := account.NewKey(d.AccountID, "demo live", account.Live, now)
-	test, testText := account.NewKey(d.AccountID, "demo test", account.Test, now)
-	d.LiveKey, d.TestKey = liveText, testText
-	if err := accounts.Put(ctx, account.Account{ID: d.AccountID, Name: d.Name, Tier: d.Tier, CreatedAt: now}); err != nil {
-		return demo{}, err
-	}
-	for _, key := range []account.Key{live, test} {
-		if err := accounts.PutKey(ctx, key); err != nil {
-			return demo{}, err
-		}
-	}
-	text, err := json.MarshalIndent(d, "", "  ")
-	if err != nil {
-		return demo{}, err
-	}
-	return d, os.WriteFile(path, append(text, '\n'), 0o600)
-}
-
-func (u *upRun) welcome(base string, d demo) {
-	fmt.Fprintf(u.out, `
-  api          %[1]s
-  clickhouse   %[2]s   (user analyst; or: companyscore sql "SELECT 1")
-  data         %[3]s
-
-  demo account %[4]s (%[5]s)
-  live key     %[6]s
-  test key     %[7]s
-
-Try it:
-
-  curl -s %[1]s/v1/score/acme.test -H 'X-API-Key: %[7]s'
-
-  curl -s %[1]s/v1/score -H 'X-API-Key: %[6]s' -H 'Content-Type: application/json' -d '{"domain": "example.com"}'
-
-  curl -s --retry 5 --retry-all-errors --fail %[1]s/v1/score/example.com -H 'X-API-Key: %[6]s'
-
-Ctrl-C stops everything; the data stays.
-`, base, hostOf(u.cfg.stores.ClickHouseURL), u.cfg.stores.Data, d.AccountID, d.Tier, d.LiveKey, d.TestKey)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -26,22 +27,27 @@ type records struct {
 	redis goredis.UniversalClient
 }
 
-// Publish keeps the record for readers and tells them of it.
-func (r records) Publish(ctx context.Context, rec scoring.Record) error {
-	if err := latest.Put(ctx, r.redis, rec); err != nil {
+// Publish keeps the records for readers and announces them.
+func (r records) Publish(ctx context.Context, recs ...scoring.Record) error {
+	if err := latest.Put(ctx, r.redis, recs...); err != nil {
 		return err
 	}
-	return redis.Announce(ctx, r.redis, redis.Event{Kind: redis.ScoreStored, Name: rec.Domain})
+	domains := make([]string, len(recs))
+	for i, rec := range recs {
+		domains[i] = rec.Domain
+	}
+	return redis.Announce(ctx, r.redis, redis.ScoreStored, domains...)
 }
 
 const (
-	// insertPause bounds the inserts of a worker to some three a second.
+	// insertPause bounds the inserts of runs that end one by one to some three a second.
 	insertPause = 300 * time.Millisecond
-	// defaultConcurrency is how many runs a worker works on at once. A run of facts
-	// alone takes some 0.3 s, nearly all of it waiting to share queries and inserts:
-	// 64 make 200 a second, twice what one machine is meant for. One that asks
-	// the world waits for it for seconds, and takes a few hundred kilobytes.
-	defaultConcurrency = 64
+	// groupMax is how many runs of facts alone share their queries and their insert.
+	groupMax = 1000
+	// How much memory a run in flight takes, at most: one of facts alone its record, one
+	// that asks live sources their answers too. Runs may take half of a worker's memory.
+	factsRunBytes = 24 << 10
+	liveRunBytes  = 1 << 20
 )
 
 func (c *cli) work() *cobra.Command {
@@ -81,13 +87,21 @@ func (c *cli) work() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			server, err := queue.NewServer(q, queue.ServerConfig{Log: stores.db, Concurrency: concurrency})
+			perRun, group := liveRunBytes, 1
+			if w.Grouped() {
+				perRun, group = factsRunBytes, groupMax
+			}
+			if concurrency == 0 {
+				concurrency = memory.LimitMB << 20 / 2 / perRun
+			}
+			server, err := queue.NewServer(q, queue.ServerConfig{Log: stores.db, Weights: limits.Lanes, Concurrency: concurrency, Group: group})
 			if err != nil {
 				return &usageError{err}
 			}
+			clock := stores.clock(registry, c.logger)
 			if admin != "" {
 				failed := make(chan error, 1)
-				operators, _, err := startAdmin(admin, stores.checks(), registry, failed)
+				operators, _, err := startAdmin(admin, stores.checks(clock), registry, failed)
 				if err != nil {
 					return err
 				}
@@ -106,10 +120,13 @@ func (c *cli) work() *cobra.Command {
 			beside, stopBeside := context.WithCancel(ctx)
 			defer stopBeside()
 			wait := runBackground(beside, sources)
+			var watching sync.WaitGroup
+			watching.Go(func() { clock.Watch(beside) })
 			c.logger.Info("worker ready", "concurrency", concurrency, "sources", sourceNames(sources))
 			err = server.Run(ctx, w.Run)
 			stopBeside()
 			wait()
+			watching.Wait()
 			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 				err = errors.Join(err, cause)
 			}
@@ -126,6 +143,6 @@ func (c *cli) work() *cobra.Command {
 	addAdminFlag(cmd, &admin)
 	addTiersFlag(cmd, &tiers)
 	memory.Flags(cmd.Flags(), 192) // a worker holds lists of traffic ranks and the answers it keeps, and runs beside others
-	cmd.Flags().IntVar(&concurrency, "concurrency", defaultConcurrency, "runs to work on at once")
+	cmd.Flags().IntVar(&concurrency, "concurrency", 0, "most runs in flight; 0 for what half of the memory limit holds")
 	return cmd
 }

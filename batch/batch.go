@@ -22,25 +22,17 @@ import (
 	"companyscore/universe/published"
 )
 
-// Store is where the jobs work. Advance returns an error that wraps
-// universe.ErrLost when only Count helps.
+// Store is where the jobs work.
 type Store interface {
-	// Position returns the last insert of records that can be seen, and how many
-	// records all inserts up to it brought.
-	Position(ctx context.Context) (position, records uint64, err error)
-	// Count counts everything; progress is told after each step.
-	Count(ctx context.Context, at time.Time, limits universe.Limits, progress func(step string)) (*universe.Tally, error)
-	// Advance counts what changed since a tally. After an error the tally is of no use.
-	Advance(ctx context.Context, t *universe.Tally, at time.Time) error
-	// Notes is how many notes the store has of a generation.
-	Notes(ctx context.Context, generation uint64) (uint64, error)
-	// Forget drops the notes of generations before a current one, but for the last of them.
-	Forget(ctx context.Context, current uint64) error
+	// Count counts the newest record of each company; at is the instant of the call.
+	Count(ctx context.Context, at time.Time) (universe.Counts, error)
+	// Movers finds the largest deltas within the windows that end at an instant.
+	Movers(ctx context.Context, at time.Time) (universe.Movers, error)
 	// Compact merges rows that replaced each other, so that reads find fewer of them.
 	Compact(ctx context.Context) error
 	// Load returns what the engine has read so far and the memory in use.
 	Load(ctx context.Context) (Load, error)
-	// WriteRuns stores what became of runs.
+	// WriteRuns stores the results of runs.
 	WriteRuns(ctx context.Context, runs []Run) error
 }
 
@@ -70,14 +62,12 @@ func (c Config) Validate() error {
 	return errors.Join(append(faults, c.Schedules.Validate())...)
 }
 
-// job is one thing to do by the clock.
+// job is one thing to do by the clock. A lock of its name lets one process do it.
 type job struct {
 	name     string
-	lock     string        // jobs of one lock work on the same thing
 	schedule cron.Schedule // nil for never by the clock
 	deadline time.Duration
-	// do is given the fencing token of this run: larger than that of any before with
-	// the same lock.
+	// do is given the fencing token of this run: larger than that of any run of the job before.
 	do func(ctx context.Context, fence int64) (Run, error)
 }
 
@@ -96,10 +86,7 @@ type Runner struct {
 	mu     sync.Mutex           // one job at a time
 	restMu sync.Mutex           // guards rest
 	rest   map[string]time.Time // until when a job rests
-	// tally is what this process published last, so that it need not be read again.
-	tally    *universe.Tally
-	progress func(step string)
-	lease    time.Duration
+	lease  time.Duration
 }
 
 // New returns a runner that does nothing yet.
@@ -107,42 +94,35 @@ func New(cfg Config) (*Runner, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
-	r := &Runner{cfg: cfg, cron: cron.New(cron.WithLocation(time.UTC)), rest: make(map[string]time.Time), progress: func(string) {}, lease: leaseFor}
+	r := &Runner{cfg: cfg, cron: cron.New(cron.WithLocation(time.UTC)), rest: make(map[string]time.Time), lease: leaseFor}
 	r.ctx, r.cancel = context.WithCancel(context.Background())
-	counts := func(name, schedule string, do countRun) job {
-		return job{name: name, lock: "universe", schedule: parsed(schedule), deadline: 30 * time.Minute, do: func(ctx context.Context, fence int64) (Run, error) { return r.count(ctx, fence, do) }}
-	}
 	s := cfg.Schedules
 	r.jobs = []job{
-		counts("count", s.Count, countRun{}),
-		counts("movers-7d", s.Movers7d, countRun{show: []universe.Window{universe.Week}}),
-		counts("movers-30d", s.Movers30d, countRun{show: []universe.Window{universe.Month}}),
-		counts("movers-90d", s.Movers90d, countRun{show: []universe.Window{universe.Quarter}}),
-		counts("recount", s.Recount, countRun{full: true}),
-		{name: "housekeeping", lock: "housekeeping", schedule: parsed(s.Housekeeping), deadline: time.Hour, do: r.keepHouse},
+		{name: countJob, schedule: parsed(s.Count), deadline: 30 * time.Minute, do: r.count},
+		{name: moversJob, schedule: parsed(s.Movers), deadline: 30 * time.Minute, do: r.movers},
+		{name: housekeepingJob, schedule: parsed(s.Housekeeping), deadline: time.Hour, do: r.keepHouse},
 	}
 	for _, j := range r.jobs {
 		if j.schedule != nil {
-			r.cron.Schedule(j.schedule, cron.FuncJob(func() { r.scheduled(j) }))
+			once := cron.NewChain(cron.SkipIfStillRunning(cron.DiscardLogger)) // of one job, while it runs or waits for another
+			r.cron.Schedule(j.schedule, once.Then(cron.FuncJob(func() { r.scheduled(j) })))
 		}
 	}
 	return r, nil
 }
 
-// everything is the first job of a process: one count for all that is published, of what
-// changed or of all records anew.
-func (r *Runner) everything(anew bool) job {
-	j := r.jobs[0]
-	j.do = func(ctx context.Context, fence int64) (Run, error) {
-		return r.count(ctx, fence, countRun{show: universe.Windows, full: anew})
-	}
-	return j
+// Start begins to run jobs by their schedules. What servers answer from is made at once,
+// movers first, as servers answer once there are counts.
+func (r *Runner) Start() {
+	r.starts.Go(func() {
+		r.attempt(r.job(moversJob))
+		r.attempt(r.job(countJob))
+	})
+	r.cron.Start()
 }
 
-// Start begins to run jobs by their schedules, all that is published at once.
-func (r *Runner) Start() {
-	r.starts.Go(func() { r.attempt(r.everything(false)) })
-	r.cron.Start()
+func (r *Runner) job(name string) job {
+	return r.jobs[slices.IndexFunc(r.jobs, func(j job) bool { return j.name == name })]
 }
 
 // Stop ends the schedules and the job under way, and waits for it.
@@ -152,21 +132,20 @@ func (r *Runner) Stop() {
 	r.starts.Wait()
 }
 
-// Once does the work of every job now and tells each step with its figures; with anew
-// it counts all records, not only what changed. The error joins those of all jobs.
-func (r *Runner) Once(ctx context.Context, anew bool, progress func(line string)) error {
-	began := time.Now()
-	r.progress = func(step string) {
-		progress(fmt.Sprintf("%8.3f s  %s", time.Since(began).Seconds(), step))
-	}
+// Once runs the named jobs now, one after the other, and reports each with its figures.
+// The error joins those of all jobs.
+func (r *Runner) Once(ctx context.Context, names []string, report func(line string)) error {
 	var faults []error
-	for _, j := range []job{r.everything(anew), r.jobs[len(r.jobs)-1]} {
+	for _, j := range r.jobs {
+		if !slices.Contains(names, j.name) {
+			continue
+		}
 		run, err := r.run(ctx, j)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", j.name, err))
 			continue
 		}
-		progress(fmt.Sprintf("%s took %.3f s: %s", j.name, run.Took.Seconds(), run.describe()))
+		report(fmt.Sprintf("%s took %.3f s: %s", j.name, run.Took.Seconds(), run.describe()))
 	}
 	return errors.Join(faults...)
 }
@@ -193,14 +172,25 @@ func (r *Runner) scheduled(j job) {
 		}
 	}
 	r.attempt(j)
+	if j.name == countJob && r.moversLost() {
+		r.attempt(r.job(moversJob))
+	}
+}
+
+// moversLost reports whether no movers are published: Redis was emptied, and new servers
+// would have none until the next movers job.
+func (r *Runner) moversLost() bool {
+	ctx, cancel := context.WithTimeout(r.ctx, time.Second)
+	defer cancel()
+	found, err := published.HasMovers(ctx, r.cfg.Redis)
+	return err == nil && !found
 }
 
 // attempt runs a job and says in the log when it failed.
 func (r *Runner) attempt(j job) {
-	began := time.Now()
-	_, err := r.run(r.ctx, j)
+	run, err := r.run(r.ctx, j)
 	r.restMu.Lock()
-	r.rest[j.name] = time.Now().Add(restFactor * time.Since(began))
+	r.rest[j.name] = time.Now().Add(restFactor * run.Took)
 	r.restMu.Unlock()
 	switch {
 	case errors.Is(err, errTaken):
@@ -253,16 +243,16 @@ func (r *Runner) run(ctx context.Context, j job) (run Run, err error) {
 	parent := ctx
 	ctx, cancel := context.WithTimeout(ctx, j.deadline)
 	defer cancel()
-	key, token := redis.BatchLock(j.lock), rand.Text()
-	won, err := r.cfg.Redis.SetNX(ctx, key, token, r.lease).Result()
+	key, token := redis.BatchLock(j.name), rand.Text()
+	won, err := redis.TakeLock(ctx, r.cfg.Redis, key, token, r.lease)
 	if err != nil {
-		return Run{}, fmt.Errorf("take lock: %w", err)
+		return Run{}, err
 	}
 	if !won {
 		return Run{}, errTaken
 	}
 	began := time.Now()
-	fence, err := r.cfg.Redis.Incr(ctx, redis.BatchFence(j.lock)).Result()
+	fence, err := r.cfg.Redis.Incr(ctx, redis.BatchFence(j.name)).Result()
 	if err == nil {
 		holding, lost := context.WithCancelCause(ctx)
 		var renewing sync.WaitGroup
@@ -286,23 +276,38 @@ func (r *Runner) run(ctx context.Context, j job) (run Run, err error) {
 	return run, errors.Join(err, releaseScript.Run(after, r.cfg.Redis, []string{key}, token).Err())
 }
 
-// keepHouse merges what can be merged and drops notes that nobody needs.
-func (r *Runner) keepHouse(ctx context.Context, _ int64) (Run, error) {
-	generation, _, err := published.Count(ctx, r.cfg.Redis)
+// count counts all companies and publishes the counts.
+func (r *Runner) count(ctx context.Context, fence int64) (Run, error) {
+	counts, err := r.cfg.Store.Count(ctx, time.Now())
 	if err != nil {
 		return Run{}, err
 	}
-	if err := r.cfg.Store.Forget(ctx, generation); err != nil {
-		return Run{}, err
+	var run Run
+	for _, n := range counts.PremiumHist {
+		run.Companies += uint64(n)
 	}
-	if err := r.cfg.Store.Compact(ctx); err != nil {
-		return Run{}, err
-	}
-	r.progress("tables merged")
-	return Run{Coverage: 1}, nil
+	return run, published.Counts(ctx, r.cfg.Redis, counts, fence)
 }
 
-// Jobs lists the names of all jobs.
-func Jobs() []string {
-	return slices.Clone([]string{"count", "movers-7d", "movers-30d", "movers-90d", "recount", "housekeeping"})
+// movers finds the movers of all windows and publishes them.
+func (r *Runner) movers(ctx context.Context, fence int64) (Run, error) {
+	movers, err := r.cfg.Store.Movers(ctx, time.Now())
+	if err != nil {
+		return Run{}, err
+	}
+	return Run{}, published.Movers(ctx, r.cfg.Redis, movers, fence)
 }
+
+// keepHouse merges what can be merged.
+func (r *Runner) keepHouse(ctx context.Context, _ int64) (Run, error) {
+	return Run{}, r.cfg.Store.Compact(ctx)
+}
+
+const (
+	countJob        = "count"
+	moversJob       = "movers"
+	housekeepingJob = "housekeeping"
+)
+
+// Jobs lists the names of all jobs, in the order in which Once runs them.
+func Jobs() []string { return []string{countJob, moversJob, housekeepingJob} }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,48 +23,24 @@ type store struct {
 	mu        sync.Mutex
 	companies int64
 	compact   func(ctx context.Context) error
-	counts    int   // of everything
 	broken    error // of every count
-	lost      error // of counts of changes
-	wrong     int64 // how many companies too many counts of changes find
-	notes     uint64
-	forgot    uint64
 	runs      []Run
 }
 
 func (s *store) Compact(ctx context.Context) error { return s.compact(ctx) }
 
-func (s *store) Position(context.Context) (uint64, uint64, error) {
-	return uint64(s.companies), uint64(s.companies), s.broken
+func (s *store) Count(_ context.Context, at time.Time) (universe.Counts, error) {
+	rec := scoring.Record{Sector: "software", GeoScope: "global", Profile: scoring.ProfileGrowth, Composite: 50}
+	return universe.Count(slices.Repeat([]scoring.Record{rec}, int(s.companies)), at), s.broken
 }
 
-// add counts so many companies more.
-func (s *store) add(t *universe.Tally, n int64, at time.Time) error {
-	c := universe.Change{
-		Note: t.Note + 1, Position: uint64(s.companies), Records: uint64(s.companies), At: at,
-		Names: map[uint64]universe.GroupKey{1: {Sector: "software", Profile: scoring.ProfileGrowth}},
+func (s *store) Movers(_ context.Context, at time.Time) (universe.Movers, error) {
+	m := universe.Movers{PipelineVersion: scoring.PipelineVersion, Lists: make(map[universe.Window]universe.MoverList)}
+	for _, w := range universe.Windows {
+		m.Lists[w] = universe.MoverList{Start: at.Add(-w.Length()), End: at}
 	}
-	if c.Premium[0] = n; n != 0 {
-		c.Steps = []universe.StepChange{{Cohort: 1, Step: 5000, Count: n}}
-	}
-	return t.Add(c)
+	return m, s.broken
 }
-
-func (s *store) Count(_ context.Context, at time.Time, limits universe.Limits, progress func(string)) (*universe.Tally, error) {
-	s.counts++
-	t := universe.NewTally(scoring.PipelineVersion, uint64(s.counts), limits)
-	t.Full = at
-	progress("counted")
-	return t, errors.Join(s.broken, s.add(t, s.companies, at))
-}
-
-func (s *store) Advance(_ context.Context, t *universe.Tally, at time.Time) error {
-	return errors.Join(s.broken, s.lost, s.add(t, s.companies-t.Companies()+s.wrong, at))
-}
-
-func (s *store) Notes(context.Context, uint64) (uint64, error) { return s.notes, nil }
-
-func (s *store) Forget(_ context.Context, current uint64) error { s.forgot = current; return nil }
 
 func (s *store) Load(context.Context) (Load, error) { return Load{}, nil }
 
@@ -75,7 +52,7 @@ func (s *store) WriteRuns(_ context.Context, runs []Run) error {
 }
 
 // never is the schedules of jobs that run only when a test runs them.
-var never = Schedules{"off", "off", "off", "off", "off", "off"}
+var never = Schedules{"off", "off", "off"}
 
 func runnerOf(t *testing.T, url string, s *store) *Runner {
 	t.Helper()
@@ -98,6 +75,8 @@ func runner(t *testing.T, url string, compact func(ctx context.Context) error) *
 
 func silent(string) {}
 
+const housekeeping = 2 // of the jobs of a runner
+
 func TestOneOfTwoProcessesRunsAJob(t *testing.T) {
 	t.Parallel()
 	url := testenv.Redis(t).URL
@@ -105,13 +84,13 @@ func TestOneOfTwoProcessesRunsAJob(t *testing.T) {
 	ran := 0
 	r := runner(t, url, func(ctx context.Context) error {
 		ran++
-		if err := other.Once(ctx, false, silent); !errors.Is(err, errTaken) {
+		if err := other.Once(ctx, Jobs(), silent); !errors.Is(err, errTaken) {
 			t.Errorf("Once beside a running job = %v, want errTaken", err)
 		}
 		return nil
 	})
 	for range 2 {
-		if err := r.Once(t.Context(), false, silent); err != nil {
+		if err := r.Once(t.Context(), Jobs(), silent); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -143,7 +122,7 @@ func TestLockIsKeptWhileAJobRunsAndNotLonger(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if _, err := r.run(ctx, r.jobs[5]); err != nil {
+	if _, err := r.run(ctx, r.jobs[housekeeping]); err != nil {
 		t.Error(err)
 	}
 }
@@ -161,7 +140,7 @@ func TestJobEndsWhenItsLockIsLost(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
-	if _, err := r.run(ctx, r.jobs[5]); !errors.Is(err, errLost) {
+	if _, err := r.run(ctx, r.jobs[housekeeping]); !errors.Is(err, errLost) {
 		t.Errorf("got %v, want errLost", err)
 	}
 	if holder, err := r.cfg.Redis.Get(ctx, redis.BatchLock("housekeeping")).Result(); err != nil || holder != "another" {
@@ -174,7 +153,7 @@ func TestFailedJobIsReportedAndGivesItsLockBack(t *testing.T) {
 	boom := errors.New("boom")
 	r := runner(t, testenv.Redis(t).URL, func(context.Context) error { return boom })
 	for range 2 {
-		if err := r.Once(t.Context(), false, silent); !errors.Is(err, boom) || !strings.Contains(err.Error(), "housekeeping") {
+		if err := r.Once(t.Context(), Jobs(), silent); !errors.Is(err, boom) || !strings.Contains(err.Error(), "housekeeping") {
 			t.Errorf("Once = %v, want the job named and its error", err)
 		}
 	}
@@ -190,7 +169,7 @@ func TestStopEndsTheJobUnderWay(t *testing.T) {
 	})
 	r.Start()
 	done := make(chan struct{})
-	go func() { defer close(done); r.attempt(r.jobs[5]) }()
+	go func() { defer close(done); r.attempt(r.jobs[housekeeping]) }()
 	<-begun
 	r.Stop()
 	<-done
@@ -198,8 +177,8 @@ func TestStopEndsTheJobUnderWay(t *testing.T) {
 
 func TestNewNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	_, err := New(Config{Schedules: Schedules{Count: "sometimes", Movers7d: "off", Movers30d: "@every 1m", Movers90d: "* * * * *", Recount: "61 2 * * *"}})
-	for _, field := range []string{"Store", "Redis", "Logger", "schedule-count", "schedule-recount", "schedule-housekeeping"} {
+	_, err := New(Config{Schedules: Schedules{Count: "sometimes", Movers: "@every 1m", Housekeeping: "61 2 * * *"}})
+	for _, field := range []string{"Store", "Redis", "Logger", "schedule-count", "schedule-housekeeping"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("New of nothing = %v, want %s named", err, field)
 		}

@@ -17,46 +17,38 @@ type Outcome string
 
 // The outcomes. After one that is not OK the last good result stays published.
 const (
-	OK      Outcome = "ok"
-	Partial Outcome = "partial" // done, but not all of it is of this run
-	Failed  Outcome = "failed"
+	OK     Outcome = "ok"
+	Failed Outcome = "failed"
 )
 
 // Run is what became of one run of a job.
 type Run struct {
-	ID        string
-	Job       string
-	Fence     int64
-	StartedAt time.Time
-	Took      time.Duration
-	// Kind is "full", "incremental" or "same", when nothing had changed; empty for
-	// jobs that do not count.
-	Kind                string
+	ID                  string
+	Job                 string
+	Fence               int64
+	StartedAt           time.Time
+	Took                time.Duration
 	ReadRows, ReadBytes uint64 // by the engine meanwhile, for anybody
 	PeakMemoryBytes     uint64 // of the engine meanwhile
-	Companies           uint64
-	// Coverage is the share of all records that what is published covers, 0 to 1.
-	Coverage float64
-	Outcome  Outcome
-	Error    string
+	Companies           uint64 // that were counted; 0 for other jobs
+	Outcome             Outcome
+	Error               string
 }
 
 // finish says how the run ended.
 func (r *Run) finish(err error) {
-	r.ID = uuid.Must(uuid.NewV7()).String()
-	switch {
-	case err != nil:
+	r.ID, r.Outcome = uuid.Must(uuid.NewV7()).String(), OK
+	if err != nil {
 		r.Outcome, r.Error = Failed, err.Error()
-	case r.Error != "":
-		r.Outcome = Partial
-	default:
-		r.Outcome = OK
 	}
 }
 
 func (r *Run) describe() string {
-	return fmt.Sprintf("%s %s, %d companies, coverage %.4f, engine read %d rows and %d MiB, peak %d MiB",
-		r.Outcome, r.Kind, r.Companies, r.Coverage, r.ReadRows, r.ReadBytes>>20, r.PeakMemoryBytes>>20)
+	counted := ""
+	if r.Companies > 0 {
+		counted = fmt.Sprintf(", %d companies", r.Companies)
+	}
+	return fmt.Sprintf("%s%s, engine read %d rows and %d MiB, peak %d MiB", r.Outcome, counted, r.ReadRows, r.ReadBytes>>20, r.PeakMemoryBytes>>20)
 }
 
 // Status is how a job did last.
@@ -86,10 +78,6 @@ func (r *Runner) note(ctx context.Context, run Run) {
 	}
 	if err != nil {
 		r.cfg.Logger.Warn("status of a batch job not noted", "job", run.Job, "err", err)
-	}
-	// A look that found nothing new is no run worth a row, unless the job has recovered.
-	if run.Kind == "same" && before.Outcome == run.Outcome {
-		return
 	}
 	if err := r.cfg.Store.WriteRuns(ctx, []Run{run}); err != nil {
 		r.cfg.Logger.Warn("run of a batch job not recorded", "job", run.Job, "err", err)

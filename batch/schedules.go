@@ -11,44 +11,31 @@ import (
 // Schedules says when each job runs: in the form of cron with five fields, in UTC,
 // or as "@every 10s"; "off" for never by the clock.
 type Schedules struct {
-	// Count keeps the rank table, the distribution and the cohorts up to date. They
-	// are one count, so that they cannot disagree.
+	// Count is when rank, distribution and cohorts are counted.
 	Count string
-	// Movers of each window are published.
-	Movers7d, Movers30d, Movers90d string
-	// Recount counts everything, and says so if that differs from what batches made of
-	// changes.
-	Recount string
-	// Housekeeping merges tables and drops the notes of earlier counts.
+	// Movers is when the movers of all windows are found.
+	Movers string
+	// Housekeeping is when tables are merged.
 	Housekeeping string
 }
 
 // Flags adds the flags of s with their defaults.
 func (s *Schedules) Flags(flags *pflag.FlagSet) {
 	const form = `: cron fields in UTC, "@every 10s" or "off"`
-	flags.StringVar(&s.Count, "schedule-count", "@every 10s", "when rank, distribution and cohorts are brought up to date"+form)
-	flags.StringVar(&s.Movers7d, "schedule-movers-7d", "@every 5m", "when the movers of 7 days are published"+form)
-	flags.StringVar(&s.Movers30d, "schedule-movers-30d", "@every 5m", "when the movers of 30 days are published"+form)
-	flags.StringVar(&s.Movers90d, "schedule-movers-90d", "@every 5m", "when the movers of 90 days are published"+form)
-	flags.StringVar(&s.Recount, "schedule-recount", "41 2 * * *", "when everything is counted again, to check what batches made of changes"+form)
-	flags.StringVar(&s.Housekeeping, "schedule-housekeeping", "17 3 * * *", "when tables are merged and notes of earlier counts dropped"+form)
+	flags.StringVar(&s.Count, "schedule-count", "@every 10s", "when rank, distribution and cohorts are counted"+form)
+	flags.StringVar(&s.Movers, "schedule-movers", "@every 5m", "when the movers of all windows are found"+form)
+	flags.StringVar(&s.Housekeeping, "schedule-housekeeping", "17 3 * * *", "when tables are merged"+form)
 }
 
-// Args are the flags that say the same to another process.
+// Args are the flags that give another process the same schedules.
 func (s Schedules) Args() []string {
-	return []string{
-		"--schedule-count", s.Count, "--schedule-movers-7d", s.Movers7d, "--schedule-movers-30d", s.Movers30d, "--schedule-movers-90d", s.Movers90d,
-		"--schedule-recount", s.Recount, "--schedule-housekeeping", s.Housekeeping,
-	}
+	return []string{"--schedule-count", s.Count, "--schedule-movers", s.Movers, "--schedule-housekeeping", s.Housekeeping}
 }
 
 // Validate returns an error that names every schedule that cannot be read.
 func (s Schedules) Validate() error {
 	var faults []error
-	for _, f := range []struct{ name, spec string }{
-		{"count", s.Count}, {"movers-7d", s.Movers7d}, {"movers-30d", s.Movers30d}, {"movers-90d", s.Movers90d},
-		{"recount", s.Recount}, {"housekeeping", s.Housekeeping},
-	} {
+	for _, f := range []struct{ name, spec string }{{"count", s.Count}, {"movers", s.Movers}, {"housekeeping", s.Housekeeping}} {
 		if f.spec == "off" {
 			continue
 		}

@@ -99,12 +99,12 @@ func known(t *testing.T) (server *testenv.ClickHouseServer, db *clickhouse.DB, n
 	}
 	at := func(days int, more time.Duration) int64 { return now.AddDate(0, 0, -days).Add(more).UnixMilli() }
 	for _, statement := range []string{
-		fmt.Sprintf(`INSERT INTO run_log (created_at, id, domain, state, origin, started_at, finished_at, scored_at, attempts, error, revision) VALUES
+		fmt.Sprintf(`INSERT INTO run_log (created_at, id, domain, state, lane, started_at, finished_at, scored_at, attempts, error, revision) VALUES
 			(%[1]d, 'r1', 'example.com', 'running', 'api', %[1]d, 0, 0, 1, '', 1), (%[1]d, 'r1', 'example.com', 'succeeded', 'api', %[1]d, %[2]d, %[1]d, 1, '', 2),
-			(%[1]d, 'r2', 'alpha.com', 'succeeded', 'api', %[1]d, %[3]d, %[1]d, 2, '', 2), (%[1]d, 'r3', 'beta.com', 'failed', 'operator', %[1]d, %[3]d, 0, 4, 'worker lost in attempt 4', 9),
+			(%[1]d, 'r2', 'alpha.com', 'succeeded', 'api', %[1]d, %[3]d, %[1]d, 2, '', 2), (%[1]d, 'r3', 'beta.com', 'failed', 'bulk', %[1]d, %[3]d, 0, 4, 'worker lost in attempt 4', 9),
 			(%[1]d, 'r4', 'gamma.com', 'queued', 'api', 0, 0, 0, 0, '', 1)`, at(1, 0), at(1, 30*time.Second), at(1, 45*time.Second)),
-		fmt.Sprintf(`INSERT INTO batch_run (started_at, job, id, fence, took_ms, kind, read_rows, read_bytes, peak_memory_bytes, companies, coverage, outcome, error) VALUES
-			(%d, 'rank', 'b1', 1, 900, 'full', 10, 1000, 5, 8, 1, 'ok', ''), (%d, 'rank', 'b2', 2, 100, 'same', 1, 10, 5, 8, 1, 'ok', ''), (%d, 'cohorts', 'b3', 2, 7, '', 0, 0, 0, 0, 0, 'failed', 'store is gone')`,
+		fmt.Sprintf(`INSERT INTO batch_run (started_at, job, id, fence, took_ms, read_rows, read_bytes, peak_memory_bytes, companies, outcome, error) VALUES
+			(%d, 'count', 'b1', 1, 900, 10, 1000, 5, 8, 'ok', ''), (%d, 'count', 'b2', 2, 100, 1, 10, 5, 8, 'ok', ''), (%d, 'movers', 'b3', 2, 7, 0, 0, 0, 0, 'failed', 'store is gone')`,
 			at(1, 0), at(0, -time.Minute), at(0, -time.Minute)),
 		fmt.Sprintf(`INSERT INTO usage (period, account_id, tier, cached_calls, cold_calls, updated_at) VALUES
 			(toStartOfMonth(toDateTime(%[1]d)), 'a', 'starter', 10, 1, %[3]d), (toStartOfMonth(toDateTime(%[1]d)), 'a', 'growth', 25, 3, %[2]d), (toStartOfMonth(toDateTime(%[1]d)), 'b', 'free', 5, 0, %[2]d)`,

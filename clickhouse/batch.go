@@ -38,12 +38,10 @@ type batchRunRow struct {
 	ID              string    `ch:"id"`
 	Fence           uint64    `ch:"fence"`
 	TookMs          uint64    `ch:"took_ms"`
-	Kind            string    `ch:"kind"`
 	ReadRows        uint64    `ch:"read_rows"`
 	ReadBytes       uint64    `ch:"read_bytes"`
 	PeakMemoryBytes uint64    `ch:"peak_memory_bytes"`
 	Companies       uint64    `ch:"companies"`
-	Coverage        float64   `ch:"coverage"`
 	Outcome         string    `ch:"outcome"`
 	Error           string    `ch:"error"`
 }
@@ -53,8 +51,8 @@ func (u *Universe) WriteRuns(ctx context.Context, runs []batch.Run) error {
 	rows := make([]*batchRunRow, len(runs))
 	for i, r := range runs {
 		rows[i] = &batchRunRow{
-			StartedAt: r.StartedAt.UTC(), Job: r.Job, ID: r.ID, Fence: uint64(r.Fence), TookMs: uint64(r.Took.Milliseconds()), Kind: r.Kind,
-			ReadRows: r.ReadRows, ReadBytes: r.ReadBytes, PeakMemoryBytes: r.PeakMemoryBytes, Companies: r.Companies, Coverage: r.Coverage,
+			StartedAt: r.StartedAt.UTC(), Job: r.Job, ID: r.ID, Fence: uint64(r.Fence), TookMs: uint64(r.Took.Milliseconds()),
+			ReadRows: r.ReadRows, ReadBytes: r.ReadBytes, PeakMemoryBytes: r.PeakMemoryBytes, Companies: r.Companies,
 			Outcome: string(r.Outcome), Error: r.Error,
 		}
 	}

@@ -35,8 +35,6 @@ type DB struct {
 	options  *ch.Options
 	database string
 	timeout  time.Duration
-
-	lockSilenceMax time.Duration
 }
 
 // readMax bounds the wait for the first byte of an answer. Contexts end it sooner: that
@@ -59,7 +57,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	opt.DialTimeout = 5 * time.Second
 	opt.ReadTimeout = readMax
 	opt.MaxOpenConns, opt.MaxIdleConns = cfg.MaxConns, cfg.MaxConns
-	db := &DB{options: opt, database: opt.Auth.Database, timeout: cfg.QueryTimeout, lockSilenceMax: lockSilenceMax}
+	db := &DB{options: opt, database: opt.Auth.Database, timeout: cfg.QueryTimeout}
 	if db.conn, err = ch.Open(opt); err != nil {
 		return nil, fmt.Errorf("open ClickHouse: %w", err)
 	}
@@ -213,8 +211,6 @@ func (e *badRowError) Unwrap() error { return e.err }
 
 // Codes of ClickHouse's exceptions that we act on.
 const (
-	codeTableExists     = 57
-	codeUnknownTable    = 60
 	codeUnknownDatabase = 81
 )
 

@@ -27,7 +27,7 @@ type Facts struct {
 // NewFacts returns the facts in a database.
 func NewFacts(db *DB) *Facts {
 	f := &Facts{db: db}
-	f.lookups = gather.New(gather.Config[string, scoring.CompanyFacts]{Ask: f.many, Most: runPage, Pause: runPause, Timeout: runTimeout})
+	f.lookups = gather.New(gather.Config[string, scoring.CompanyFacts]{Ask: f.GetMany, Most: runPage, Pause: runPause, Timeout: runTimeout})
 	return f
 }
 
@@ -107,8 +107,9 @@ func (f *Facts) Get(ctx context.Context, domain string) (scoring.CompanyFacts, e
 	return facts, nil
 }
 
-// many returns the facts of companies by domain.
-func (f *Facts) many(ctx context.Context, domains []string) (map[string]scoring.CompanyFacts, error) {
+// GetMany returns the facts of companies by domain, in one query. Those nobody imported
+// are left out. The text of all domains must fit into a request: a thousand do.
+func (f *Facts) GetMany(ctx context.Context, domains []string) (map[string]scoring.CompanyFacts, error) {
 	var rows []factsRow
 	if err := f.db.few(ctx, &rows, factsGet, ch.Named("domains", domains)); err != nil {
 		return nil, err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -22,25 +21,25 @@ var (
 // Migrate makes the database, applies the migrations that were not applied yet
 // and replaces the public views. It returns the names of those it applied.
 //
-// It may run twice and in several processes at once: one works, the others wait.
-// A migration that was interrupted is applied again from its beginning, so each
-// of its statements must be harmless when it is repeated. A migration that was
-// edited after it was applied is an error. A database that a newer program has
-// migrated keeps its views.
+// It may run again and in several processes at once, and a migration that was
+// interrupted is applied again from its beginning: each statement is harmless when it
+// is repeated. A database whose migrations have other texts is refused before anything
+// is changed. One that a newer program has migrated keeps its views.
 func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
 	if err := db.createDatabase(ctx); err != nil {
 		return nil, fmt.Errorf("make database %s: %w", db.database, err)
 	}
-	lock, held, err := db.lockSchema(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("lock schema: %w", err)
+	return db.migrate(ctx, sql.Migrations(), sql.Views())
+}
+
+// MigrateAlone is Migrate without the lock, for a ClickHouse that no other
+// process can reach. A killed Migrate leaves the lock behind, for which the next
+// one waits.
+func (db *DB) MigrateAlone(ctx context.Context) (applied []string, err error) {
+	if err := db.createDatabase(ctx); err != nil {
+		return nil, fmt.Errorf("make database %s: %w", db.database, err)
 	}
-	defer func() {
-		if unlockErr := lock.release(ctx); unlockErr != nil {
-			err = errors.Join(err, fmt.Errorf("unlock schema: %w", unlockErr))
-		}
-	}()
-	return db.migrate(held, sql.Migrations(), sql.Views())
+	return db.migrate(ctx, sql.Migrations(), sql.Views())
 }
 
 func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []string) (applied []string, err error) {
@@ -48,13 +47,17 @@ func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []s
 	if err != nil {
 		return nil, err
 	}
+	checksums := make(map[uint32]string, len(migrations))
 	for _, m := range migrations {
 		sum := sha256.Sum256([]byte(m.Text))
-		checksum := hex.EncodeToString(sum[:])
-		if before, ok := done[m.Number]; ok {
-			if before != checksum {
-				return applied, fmt.Errorf("migration %s was changed after it was applied here: put its text back and add a new migration", m.Name)
-			}
+		checksums[m.Number] = hex.EncodeToString(sum[:])
+		if before, ok := done[m.Number]; ok && before != checksums[m.Number] {
+			return nil, fmt.Errorf("database %s was made by another build: migration %s has another text there. Use an empty database (for `up`, a new --data directory) "+
+				"and import the facts again, or run the build that made it. Whoever edits a migration that was applied puts its text back and adds a new one", db.database, m.Name)
+		}
+	}
+	for _, m := range migrations {
+		if _, ok := done[m.Number]; ok {
 			delete(done, m.Number)
 			continue
 		}
@@ -63,7 +66,7 @@ func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []s
 				return applied, fmt.Errorf("apply migration %s: %w", m.Name, err)
 			}
 		}
-		if err := db.exec(ctx, migrationInsert, ch.Named("number", m.Number), ch.Named("name", m.Name), ch.Named("checksum", checksum)); err != nil {
+		if err := db.exec(ctx, migrationInsert, ch.Named("number", m.Number), ch.Named("name", m.Name), ch.Named("checksum", checksums[m.Number])); err != nil {
 			return applied, fmt.Errorf("record migration %s: %w", m.Name, err)
 		}
 		applied = append(applied, m.Name)

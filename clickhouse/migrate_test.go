@@ -2,18 +2,17 @@ package clickhouse_test
 
 import (
 	"context"
-	"errors"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"companyscore/clickhouse"
 	"companyscore/internal/testenv"
+	"companyscore/scoring"
 	"companyscore/sql"
 )
 
@@ -77,9 +76,6 @@ func TestMigrateTwiceAppliesOnce(t *testing.T) {
 	if after := schema(t, db); after != before {
 		t.Errorf("second Migrate changed the schema:\n%s", after)
 	}
-	if strings.Contains(before, "schema_lock") {
-		t.Error("the lock was left behind")
-	}
 }
 
 func TestMigrateMakesTheDatabase(t *testing.T) {
@@ -107,14 +103,27 @@ func TestEveryStatementOfAMigrationMayBeRepeated(t *testing.T) {
 	}
 }
 
-func TestEditedMigrationIsRefused(t *testing.T) {
+// TestDatabaseOfAnEarlierBuildIsRefused holds that nothing is changed there, and that the
+// message says what to do.
+func TestDatabaseOfAnEarlierBuildIsRefused(t *testing.T) {
 	t.Parallel()
-	db := open(t)
-	edited := sql.Migrations()
-	edited[1].Text += "-- edited\n"
-	_, err := db.MigrateWith(t.Context(), edited, sql.Views())
-	if err == nil || !strings.Contains(err.Error(), edited[1].Name) || !strings.Contains(err.Error(), "put its text back") {
-		t.Errorf("Migrate with an edited migration = %v", err)
+	db := openEmpty(t)
+	earlier := []sql.Migration{
+		{Number: 1, Name: "001_score_history", Text: "CREATE TABLE IF NOT EXISTS score_history (x UInt8) ORDER BY x"},
+		{Number: 8, Name: "008_universe_record", Text: "CREATE TABLE IF NOT EXISTS universe_record (x UInt8) ORDER BY x"},
+	}
+	if _, err := db.MigrateWith(t.Context(), earlier, nil); err != nil {
+		t.Fatal(err)
+	}
+	before := schema(t, db)
+	_, err := db.Migrate(t.Context())
+	for _, want := range []string{db.Database(), "001_score_history", "new --data directory", "import the facts again", "puts its text back"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("Migrate = %v, want %q in it", err, want)
+		}
+	}
+	if after := schema(t, db); after != before {
+		t.Errorf("the database was changed:\n%s", after)
 	}
 }
 
@@ -150,61 +159,6 @@ func TestOlderProgramLeavesTheViewsOfANewerSchema(t *testing.T) {
 	}
 }
 
-func TestOneMigratorWorksAtATime(t *testing.T) {
-	t.Parallel()
-	db := openEmpty(t)
-	var inside, worked atomic.Int32
-	var wg sync.WaitGroup
-	for range 6 {
-		wg.Go(func() {
-			release, err := db.LockSchema(t.Context())
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			if n := inside.Add(1); n != 1 {
-				t.Errorf("%d migrators hold the lock", n)
-			}
-			_ = db.Ping(t.Context())
-			worked.Add(1)
-			inside.Add(-1)
-			if err := release(); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if worked.Load() != 6 {
-		t.Errorf("%d of 6 got the lock", worked.Load())
-	}
-}
-
-func TestLockOfADeadMigratorIsBroken(t *testing.T) {
-	t.Parallel()
-	db := openEmpty(t)
-	if err := db.DieWithLock(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	soon, cancel := context.WithTimeoutCause(t.Context(), 300*time.Millisecond, errors.New("enough"))
-	defer cancel()
-	if _, err := db.Migrate(soon); err == nil {
-		t.Fatal("Migrate did not wait for the holder of the lock")
-	}
-	db.SetLockSilenceMax(5 * time.Second)
-	var wg sync.WaitGroup
-	for range 3 {
-		wg.Go(func() {
-			if _, err := db.Migrate(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	if left := column(t, db, "SELECT name FROM system.tables WHERE database = currentDatabase() AND name LIKE 'schema_lock%'"); len(left) != 0 {
-		t.Errorf("locks left behind: %v", left)
-	}
-}
-
 // migratorVariable makes TestMigratorProcess migrate the database of that URL.
 const migratorVariable = "COMPANYSCORE_TEST_MIGRATOR"
 
@@ -214,7 +168,6 @@ func TestMigratorProcess(t *testing.T) {
 		t.Skip("a helper of the tests below")
 	}
 	db := openURL(t, url)
-	db.SetLockSilenceMax(5 * time.Second)
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -231,21 +184,33 @@ func migrator(t *testing.T, url string) *exec.Cmd {
 	return cmd
 }
 
-func TestManyProcessesMigrateAtOnce(t *testing.T) {
+// TestMigratorsAtOnceAreHarmless holds that they need no lock: all of them succeed, and the
+// schema is that of one.
+func TestMigratorsAtOnceAreHarmless(t *testing.T) {
 	t.Parallel()
-	url := testenv.ClickHouse(t)
-	var wg sync.WaitGroup
-	for range 4 {
-		cmd := migrator(t, url)
-		wg.Go(func() {
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("migrator: %v\n%s", err, out)
-			}
-		})
-	}
-	wg.Wait()
-	if got, want := schema(t, openURL(t, url)), schema(t, open(t)); got != want {
-		t.Errorf("schema made by many at once differs:\n%s\nwant:\n%s", got, want)
+	want := schema(t, open(t))
+	for range 3 {
+		url := testenv.ClickHouse(t)
+		begin := make(chan struct{})
+		var migrators sync.WaitGroup
+		for range 6 {
+			db := openURL(t, url)
+			migrators.Go(func() {
+				<-begin
+				if _, err := db.Migrate(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		close(begin)
+		migrators.Wait()
+		db := openURL(t, url)
+		if got := schema(t, db); got != want {
+			t.Errorf("schema made by many at once differs:\n%s\nwant:\n%s", got, want)
+		}
+		if versions := column(t, db, "SELECT version FROM pipeline_version FINAL"); !slices.Equal(versions, []string{scoring.PipelineVersion}) {
+			t.Errorf("pipeline versions %v", versions)
+		}
 	}
 }
 
@@ -253,7 +218,6 @@ func TestKilledMigratorsLeaveNothingBroken(t *testing.T) {
 	t.Parallel()
 	url := testenv.ClickHouse(t)
 	db := openURL(t, url)
-	db.SetLockSilenceMax(5 * time.Second)
 	for round := range 2 {
 		cmd := migrator(t, url)
 		if err := cmd.Start(); err != nil {

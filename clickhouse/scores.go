@@ -20,12 +20,13 @@ var (
 	scoreReference = sql.Query("score_reference")
 	scoreFresh     = sql.Query("score_fresh")
 	scoreNewest    = sql.Query("score_newest")
+	scoreLast      = sql.Query("score_last")
 	scoreHistory   = sql.Query("score_history")
 )
 
-// standingPause bounds what standings cost: making up the plan of a query takes
-// ClickHouse some 6 ms of CPU, whether it is about one company or two hundred.
-const standingPause = 25 * time.Millisecond
+// headsPause bounds what lookups of newest records cost: making up the plan of a query
+// takes ClickHouse some 6 ms of CPU, whether it is about one company or two hundred.
+const headsPause = 25 * time.Millisecond
 
 // Scores reads and writes records. It is safe for concurrent use.
 type Scores struct {
@@ -33,7 +34,6 @@ type Scores struct {
 	writer     *writer[recordRow]
 	references *gather.Gatherer[referenceKey, scoring.Reference]
 	heads      *gather.Gatherer[string, headRow]
-	counted    *gather.Gatherer[countedKey, universe.Counted]
 }
 
 // NewScores returns the records of a database. Close it before the database, to
@@ -41,8 +41,7 @@ type Scores struct {
 func NewScores(db *DB, cfg WriterConfig) *Scores {
 	s := &Scores{db: db, writer: newWriter(db, cfg, scoreInsert, func(r *recordRow) string { return "record of " + r.Domain })}
 	s.references = gather.New(gather.Config[referenceKey, scoring.Reference]{Ask: s.manyReferences, Most: runPage, Pause: runPause, Timeout: runTimeout})
-	s.heads = gather.New(gather.Config[string, headRow]{Ask: s.latestHeads, Most: runPage, Pause: standingPause})
-	s.counted = gather.New(gather.Config[countedKey, universe.Counted]{Ask: s.manyCounted, Most: runPage, Pause: standingPause})
+	s.heads = gather.New(gather.Config[string, headRow]{Ask: s.latestHeads, Most: runPage, Pause: headsPause})
 	return s
 }
 
@@ -51,6 +50,17 @@ func NewScores(db *DB, cfg WriterConfig) *Scores {
 // error then says nothing about whether the record arrived.
 func (s *Scores) Write(ctx context.Context, rec scoring.Record) error {
 	return s.writer.write(ctx, newRecordRow(rec))
+}
+
+// WriteGroup stores records with one insert and returns an error for each: nil once it is
+// durable. A record that the store refuses does not keep the others out. Otherwise it is
+// as Write.
+func (s *Scores) WriteGroup(ctx context.Context, records []scoring.Record) []error {
+	rows := make([]*recordRow, len(records))
+	for i, rec := range records {
+		rows[i] = newRecordRow(rec)
+	}
+	return s.writer.writeGroup(ctx, rows)
 }
 
 // Close refuses further records, waits until those under way are written or ctx
@@ -79,7 +89,8 @@ type headRow struct {
 	MomentumIndex     float64   `ch:"momentum_index"`
 	CompletenessPct   float64   `ch:"completeness_pct"`
 	Confidence        string    `ch:"confidence"`
-	WrittenAt         time.Time `ch:"written_at"` // of heads only
+	WrittenAt         time.Time `ch:"written_at"` // of heads only, as is ID
+	ID                uint64    `ch:"record_id"`
 }
 
 // recordRow is a row of score_history.
@@ -142,6 +153,10 @@ func (h *headRow) record() scoring.Record {
 	}
 }
 
+func (h *headRow) stored() universe.Stored {
+	return universe.Stored{Record: h.record(), ID: h.ID, WrittenAt: h.WrittenAt.UTC()}
+}
+
 func (r *recordRow) record() scoring.Record {
 	rec := r.headRow.record()
 	rec.BucketCompleteness = scoring.BucketScores{
@@ -187,17 +202,17 @@ func (s *Scores) latestHeads(ctx context.Context, domains []string) (map[string]
 	return heads, nil
 }
 
-// Newest returns the newest record of a company, as LatestHeads does, and when it was
-// written, or scoring.ErrNotFound. Those who ask at about the same time share queries.
-func (s *Scores) Newest(ctx context.Context, domain string) (newest scoring.Record, written time.Time, err error) {
+// Newest returns the newest record of a company, as LatestHeads does, or
+// scoring.ErrNotFound. Concurrent calls share queries.
+func (s *Scores) Newest(ctx context.Context, domain string) (universe.Stored, error) {
 	head, found, err := s.heads.Get(ctx, domain)
 	if err == nil && !found {
 		err = scoring.ErrNotFound
 	}
 	if err != nil {
-		return scoring.Record{}, time.Time{}, fmt.Errorf("newest score of %s: %w", domain, err)
+		return universe.Stored{}, fmt.Errorf("newest score of %s: %w", domain, err)
 	}
-	return head.record(), head.WrittenAt, nil
+	return head.stored(), nil
 }
 
 // Latest returns the newest record of a company, whole, or scoring.ErrNotFound.
@@ -255,6 +270,27 @@ func (s *Scores) Reference(ctx context.Context, domain string, now time.Time) (*
 	return &reference, nil
 }
 
+// References returns, for each run, the record the momentum index of its record compares
+// with, as Reference does, in one query. The text of all domains must fit into a request:
+// a thousand do.
+func (s *Scores) References(ctx context.Context, runs []scoring.Run) ([]*scoring.Reference, error) {
+	keys := make([]referenceKey, len(runs))
+	for i, run := range runs {
+		keys[i] = referenceKey{run.Domain, millis(run.StartedAt)}
+	}
+	found, err := s.manyReferences(ctx, keys)
+	if err != nil {
+		return nil, fmt.Errorf("reference scores of %d companies: %w", len(runs), err)
+	}
+	references := make([]*scoring.Reference, len(runs))
+	for i, key := range keys {
+		if reference, ok := found[key]; ok {
+			references[i] = &reference
+		}
+	}
+	return references, nil
+}
+
 // manyReferences looks references up. Companies that are asked for twice, with
 // different nows, take more than one query.
 func (s *Scores) manyReferences(ctx context.Context, keys []referenceKey) (map[referenceKey]scoring.Reference, error) {
@@ -308,6 +344,18 @@ func (s *Scores) NewestAt(ctx context.Context, domains []string) (map[string]tim
 		}
 	}
 	return newest, nil
+}
+
+// LastScoredAt returns when the newest of all records was scored, the zero time when
+// there is none. It reads no rows.
+func (db *DB) LastScoredAt(ctx context.Context) (time.Time, error) {
+	var row struct {
+		ScoredAt time.Time `ch:"scored_at"`
+	}
+	if _, err := db.first(ctx, &row, scoreLast); err != nil {
+		return time.Time{}, fmt.Errorf("find the newest record: %w", err)
+	}
+	return since(row.ScoredAt), nil
 }
 
 // freshPage is how many domains are asked about at once: their text must fit

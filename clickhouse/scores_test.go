@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 	"companyscore/clickhouse"
 	"companyscore/scoring"
+	"companyscore/sql"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC)
@@ -44,6 +46,26 @@ func scores(t testing.TB, db *clickhouse.DB) *clickhouse.Scores {
 		}
 	})
 	return s
+}
+
+func TestLastScoredAtReadsNoRows(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	if at, err := db.LastScoredAt(t.Context()); err != nil || !at.IsZero() {
+		t.Errorf("LastScoredAt of nothing = %s, %v; want the zero time", at, err)
+	}
+	s := scores(t, db)
+	for _, at := range []time.Time{noon, noon.AddDate(1, 0, 0), noon.AddDate(-1, 0, 0)} {
+		if err := s.Write(t.Context(), record(t, "example.com", at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if at, err := db.LastScoredAt(t.Context()); err != nil || !at.Equal(noon.AddDate(1, 0, 0)) {
+		t.Errorf("LastScoredAt = %s, %v; want %s", at, err, noon.AddDate(1, 0, 0))
+	}
+	if plan := strings.Join(column(t, db, "EXPLAIN "+sql.Query("score_last")), "\n"); !strings.Contains(plan, "_minmax_count_projection") {
+		t.Errorf("score_last reads rows:\n%s", plan)
+	}
 }
 
 func TestRecordComesBackAsItWas(t *testing.T) {
@@ -160,6 +182,87 @@ func TestABadRecordFailsAlone(t *testing.T) {
 		if (err != nil) != (i == 7) {
 			t.Errorf("write %d: %v", i, err)
 		}
+	}
+}
+
+func TestABadRecordOfAGroupFailsAlone(t *testing.T) {
+	t.Parallel()
+	s := scores(t, open(t))
+	records := make([]scoring.Record, 20)
+	for i := range records {
+		records[i] = record(t, fmt.Sprintf("company-%d.com", i), noon)
+	}
+	records[7].Composite = 101
+	for i, err := range s.WriteGroup(t.Context(), records) {
+		if (err != nil) != (i == 7) {
+			t.Errorf("record %d: %v", i, err)
+		}
+		if _, err := s.LatestHead(t.Context(), records[i].Domain); errors.Is(err, scoring.ErrNotFound) != (i == 7) {
+			t.Errorf("record %d in the store: %v", i, err)
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for i, err := range s.WriteGroup(ended, records) {
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("record %d of a group nobody waits for: %v, want Canceled", i, err)
+		}
+	}
+}
+
+func TestReferencesAreThoseOfEachRun(t *testing.T) {
+	t.Parallel()
+	s := scores(t, open(t))
+	var runs []scoring.Run
+	for i := range 30 {
+		domain := fmt.Sprintf("company-%d.com", i)
+		if i%3 > 0 {
+			if err := s.Write(t.Context(), record(t, domain, noon.AddDate(0, 0, -15-i))); err != nil {
+				t.Fatal(err)
+			}
+		}
+		runs = append(runs, scoring.Run{Domain: domain, StartedAt: noon.AddDate(0, 0, i%2)})
+	}
+	runs = append(runs, scoring.Run{Domain: "company-25.com", StartedAt: noon.AddDate(0, 0, 365)}) // once more, at another time
+	references, err := s.References(t.Context(), runs)
+	if err != nil || len(references) != len(runs) {
+		t.Fatalf("References of %d runs = %d, %v", len(runs), len(references), err)
+	}
+	found := 0
+	for i, run := range runs {
+		want, err := s.Reference(t.Context(), run.Domain, run.StartedAt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, references[i]); diff != "" {
+			t.Errorf("reference of %s at %s in a group differs from that alone:\n%s", run.Domain, run.StartedAt, diff)
+		}
+		if want != nil {
+			found++
+		}
+	}
+	if found < 10 || found > len(runs)-10 {
+		t.Errorf("%d of %d runs have a reference: the test shows little", found, len(runs))
+	}
+}
+
+// The domains of a query stand in the address of a request.
+func TestGroupOfLongDomains(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	s, facts := scores(t, db), clickhouse.NewFacts(db)
+	label := strings.Repeat("a", 61)
+	var runs []scoring.Run
+	var domains []string
+	for i := range 1000 {
+		domain := fmt.Sprintf("%s.%s.%s.%055d.com", label, label, label, i) // 245 bytes
+		runs, domains = append(runs, scoring.Run{Domain: domain, StartedAt: noon}), append(domains, domain)
+	}
+	if _, err := s.References(t.Context(), runs); err != nil {
+		t.Error(err)
+	}
+	if _, err := facts.GetMany(t.Context(), domains); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -134,7 +134,7 @@ type runRow struct {
 	ID         string    `ch:"id"`
 	Domain     string    `ch:"domain"`
 	State      string    `ch:"state"`
-	Origin     string    `ch:"origin"`
+	Lane       string    `ch:"lane"`
 	StartedAt  time.Time `ch:"started_at"`
 	FinishedAt time.Time `ch:"finished_at"`
 	ScoredAt   time.Time `ch:"scored_at"`
@@ -156,7 +156,7 @@ func (db *DB) WriteRuns(ctx context.Context, runs []scoring.Run) error {
 			revision += 1 << 16
 		}
 		rows[i] = &row{runRow{
-			r.CreatedAt, r.ID, r.Domain, string(r.State), r.Origin, never(r.StartedAt), never(r.FinishedAt), never(r.ScoredAt), uint16(r.Attempts), r.Error,
+			r.CreatedAt, r.ID, r.Domain, string(r.State), string(r.Lane), never(r.StartedAt), never(r.FinishedAt), never(r.ScoredAt), uint16(r.Attempts), r.Error,
 		}, revision}
 	}
 	if err := insert(ctx, db, runInsert, rows); err != nil {
@@ -174,7 +174,7 @@ func (db *DB) Runs(ctx context.Context, limit int) ([]scoring.Run, error) {
 	runs := make([]scoring.Run, len(rows))
 	for i, r := range rows {
 		runs[i] = scoring.Run{
-			ID: r.ID, Domain: r.Domain, State: scoring.RunState(r.State), Origin: r.Origin, CreatedAt: r.CreatedAt.UTC(),
+			ID: r.ID, Domain: r.Domain, State: scoring.RunState(r.State), Lane: scoring.Lane(r.Lane), CreatedAt: r.CreatedAt.UTC(),
 			StartedAt: since(r.StartedAt), FinishedAt: since(r.FinishedAt), ScoredAt: since(r.ScoredAt), Attempts: int(r.Attempts), Error: r.Error,
 		}
 	}

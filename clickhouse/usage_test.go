@@ -72,12 +72,12 @@ func TestRefundedColdCallsDoNotCount(t *testing.T) {
 func TestRunThatGotFurthestIsKept(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	run := scoring.Run{ID: "1", Domain: "example.com", State: scoring.RunRunning, Origin: "api", CreatedAt: today, StartedAt: today.Add(time.Second), Attempts: 1}
+	run := scoring.Run{ID: "1", Domain: "example.com", State: scoring.RunRunning, Lane: scoring.LaneAPI, CreatedAt: today, StartedAt: today.Add(time.Second), Attempts: 1}
 	retried := run
 	retried.Attempts = 2
 	done := retried
 	done.State, done.FinishedAt, done.ScoredAt = scoring.RunSucceeded, today.Add(time.Minute), run.StartedAt
-	failed := scoring.Run{ID: "2", Domain: "b.com", State: scoring.RunFailed, Origin: "operator", CreatedAt: today.Add(time.Hour), Error: "no 'such' thing"}
+	failed := scoring.Run{ID: "2", Domain: "b.com", State: scoring.RunFailed, Lane: scoring.LaneBulk, CreatedAt: today.Add(time.Hour), Error: "no 'such' thing"}
 	for _, runs := range [][]scoring.Run{{retried}, {done, failed}, {run}, {retried}} {
 		if err := db.WriteRuns(t.Context(), runs); err != nil {
 			t.Fatal(err)

@@ -92,6 +92,25 @@ func (w *writer[Row]) write(ctx context.Context, row *Row) error {
 	}
 }
 
+// writeGroup writes rows with an insert of their own, past the queue, and returns an
+// error for each.
+func (w *writer[Row]) writeGroup(ctx context.Context, rows []*Row) []error {
+	batch := make([]*pendingRow[Row], len(rows))
+	for i, row := range rows {
+		batch[i] = &pendingRow[Row]{ctx: ctx, row: row, what: w.what(row), ack: make(chan error, 1)}
+	}
+	w.flush(ctx, batch)
+	errs := make([]error, len(rows))
+	for i, p := range batch {
+		select {
+		case errs[i] = <-p.ack:
+		default: // dropped, as ctx has ended
+			errs[i] = p.fail(context.Cause(ctx))
+		}
+	}
+	return errs
+}
+
 func (w *writer[Row]) enqueue(p *pendingRow[Row]) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -134,7 +153,7 @@ func (w *writer[Row]) loop() {
 	for p := range w.queue {
 		batch := w.gather([]*pendingRow[Row]{p}, time.Until(next))
 		next = time.Now().Add(w.pause)
-		w.flush(batch)
+		w.flush(w.ctx, batch)
 	}
 }
 
@@ -175,22 +194,22 @@ func (w *writer[Row]) tryNext() (*pendingRow[Row], bool) {
 }
 
 // flush inserts a batch and answers each caller. It repeats an insert that the
-// store did not take, for as long as somebody waits for it. When a row itself is
-// at fault the batch is halved until that row fails alone.
-func (w *writer[Row]) flush(batch []*pendingRow[Row]) {
+// store did not take, for as long as somebody waits for it and ctx lasts. When a row
+// itself is at fault the batch is halved until that row fails alone.
+func (w *writer[Row]) flush(ctx context.Context, batch []*pendingRow[Row]) {
 	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
 		batch = waiting(batch)
 		if len(batch) == 0 {
 			return
 		}
-		err := w.insert(batch)
+		err := w.insert(ctx, batch)
 		switch {
 		case isBadData(err) && len(batch) > 1:
 			half := len(batch) / 2
-			w.flush(batch[:half])
-			w.flush(batch[half:])
+			w.flush(ctx, batch[:half])
+			w.flush(ctx, batch[half:])
 			return
-		case err == nil, isBadData(err), w.ctx.Err() != nil:
+		case err == nil, isBadData(err), ctx.Err() != nil:
 			answer(batch, err)
 			return
 		}
@@ -198,18 +217,18 @@ func (w *writer[Row]) flush(batch []*pendingRow[Row]) {
 			p.trouble.Store(&err)
 		}
 		select {
-		case <-w.ctx.Done():
+		case <-ctx.Done():
 		case <-time.After(pause):
 		}
 	}
 }
 
-func (w *writer[Row]) insert(batch []*pendingRow[Row]) error {
+func (w *writer[Row]) insert(ctx context.Context, batch []*pendingRow[Row]) error {
 	rows := make([]*Row, len(batch))
 	for i, p := range batch {
 		rows[i] = p.row
 	}
-	return insert(w.ctx, w.db, w.query, rows)
+	return insert(ctx, w.db, w.query, rows)
 }
 
 // waiting drops the rows whose callers have gone.

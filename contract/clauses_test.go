@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -505,10 +506,10 @@ func TestServers(t *testing.T) {
 	})
 }
 
-// another starts a second server on the stores of a system.
-func (s *system) another(t *testing.T) *system {
+// another starts a second server on the stores of a system, with more arguments if any.
+func (s *system) another(t *testing.T, args ...string) *system {
 	t.Helper()
-	cmd := exec.Command(s.binary, "serve", "--listen", "127.0.0.1:0")
+	cmd := exec.Command(s.binary, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	cmd.Env = append(os.Environ(), "CLICKHOUSE_URL="+s.runtime.ClickHouseURL, "REDIS_URL="+s.runtime.RedisURL)
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -517,17 +518,20 @@ func (s *system) another(t *testing.T) *system {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	second := *s
+	second.stop = sync.OnceValue(func() error {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		watchdog := time.AfterFunc(startLimit, func() { _ = cmd.Process.Kill() })
 		defer watchdog.Stop()
-		if err := cmd.Wait(); err != nil && !t.Failed() {
+		return cmd.Wait()
+	})
+	t.Cleanup(func() {
+		if err := second.stop(); err != nil && !t.Failed() {
 			t.Errorf("serve ended with %v", err)
 		}
 	})
 	watchdog := time.AfterFunc(startLimit, func() { _ = cmd.Process.Kill() })
 	defer watchdog.Stop()
-	second := *s
 	lines := bufio.NewScanner(stdout)
 	if !lines.Scan() {
 		t.Fatal("the second server does not start")

@@ -1070,7 +1070,8 @@ func (s suite) operators() {
 	}
 	s.rule("decided: health", "healthz and readyz answer on the listener of operators only", func(t *testing.T) {
 		for _, path := range []string{"/healthz", "/readyz"} {
-			if status, body := admin(t, path); status != 200 {
+			status, body := admin(t, path)
+			if status != 200 || path == "/readyz" && !strings.Contains(body, `"clock":"ok"`) {
 				t.Errorf("%s: %d %s", path, status, body)
 			}
 			s.get(t, path, "").wants(t, 404, "not found")
@@ -1081,7 +1082,8 @@ func (s suite) operators() {
 		for _, line := range []string{
 			`companyscore_http_requests_total{route="/v1/score/*",status="200",tier="sandbox"}`, `companyscore_http_requests_total{route="/v1/jobs/:job_id",status="404"`,
 			`companyscore_cold_calls_total{outcome="admitted"}`, `companyscore_cold_calls_total{outcome="replayed"}`,
-			"companyscore_http_request_seconds_bucket", "companyscore_queue_open_runs", "companyscore_queue_oldest_seconds", "companyscore_universe_age_seconds",
+			"companyscore_http_request_seconds_bucket", "companyscore_lane_waiting_runs", "companyscore_lane_next_seconds", "companyscore_universe_age_seconds",
+			`companyscore_clock_ahead_seconds{of="redis"} 0`, `companyscore_clock_ahead_seconds{of="newest_record"} 0`,
 		} {
 			if !strings.Contains(body, line) {
 				t.Errorf("no %s", line)
@@ -1110,6 +1112,9 @@ func (s suite) operators() {
 		r := s.score(t, c.live, "no-redis.com")
 		s.signal(t, "redis-server", syscall.SIGCONT)
 		r.wants(t, 500, "scoring engine unavailable")
+		if message := r.text("message"); strings.Contains(message, "not charged") || !strings.Contains(message, "not known") {
+			t.Errorf("the message of a call that may be charged is %q", message)
+		}
 		eventually(t, "the call is not charged", func() bool { return s.get(t, "/v1/usage", c.live).number("cold_calls") == 0 })
 	})
 }

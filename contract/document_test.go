@@ -1,185 +1,48 @@
 package contract
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/getkin/kin-openapi/openapi3"
-	"github.com/getkin/kin-openapi/routers"
-	"github.com/getkin/kin-openapi/routers/gorillamux"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"companyscore/internal/test/document"
 	"companyscore/server/openapi"
 )
-
-// description is the OpenAPI document, ready to find routes in and to check
-// answers with.
-type description struct {
-	*openapi3.T
-	routes   routers.Router
-	mu       sync.Mutex
-	compiler *jsonschema.Compiler
-	schemas  map[string]*jsonschema.Schema // by where they stand in the document
-}
-
-var document = sync.OnceValues(func() (*description, error) {
-	doc, err := openapi3.NewLoader().LoadFromData(openapi.Document)
-	if err != nil {
-		return nil, err
-	}
-	if err := doc.Validate(context.Background()); err != nil {
-		return nil, err
-	}
-	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(openapi.Document))
-	if err != nil {
-		return nil, err
-	}
-	d := &description{T: doc, compiler: jsonschema.NewCompiler(), schemas: make(map[string]*jsonschema.Schema)}
-	d.compiler.DefaultDraft(jsonschema.Draft2020)
-	d.compiler.AssertFormat()
-	if err := d.compiler.AddResource("openapi.json", text); err != nil {
-		return nil, err
-	}
-	d.routes, err = gorillamux.NewRouter(doc)
-	return d, err
-})
-
-// check holds a value against the schema that stands at a place of the document.
-func (d *description) check(place string, value any) error {
-	d.mu.Lock()
-	schema := d.schemas[place]
-	if schema == nil {
-		var err error
-		if schema, err = d.compiler.Compile("openapi.json#" + place); err != nil {
-			d.mu.Unlock()
-			return fmt.Errorf("%s: %w", place, err)
-		}
-		d.schemas[place] = schema
-	}
-	d.mu.Unlock()
-	return schema.Validate(value)
-}
-
-// at is the place of an entry, which may be a reference to another.
-func at(ref, place string, keys ...string) string {
-	if ref != "" {
-		return strings.TrimPrefix(ref, "#")
-	}
-	for _, key := range keys {
-		place += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
-	}
-	return place
-}
 
 // answered is what kinds of answers the suite has seen: "GET /v1/usage 200".
 var answered sync.Map
 
-// described returns an error unless an answer is as the OpenAPI document says:
-// status, headers, body, and for errors the code. Addresses that are not in the
-// document are none of its business.
+// described returns an error unless an answer is as the OpenAPI document says.
+// Addresses that are not in the document are none of its business.
 func described(req *http.Request, r reply) error {
-	d, err := document()
+	d, err := document.Load()
 	if err != nil {
 		return err
 	}
-	route, _, err := d.routes.FindRoute(req)
-	if err != nil {
+	operation, err := d.Check(req, document.Answer{Status: r.status, Header: r.header, Body: []byte(r.raw)})
+	if operation == "" {
 		return nil
 	}
-	kind := fmt.Sprintf("%s %s %d", route.Method, route.Path, r.status)
+	kind := fmt.Sprintf("%s %d", operation, r.status)
 	answered.Store(kind, true)
 	if r.text("error") != "" {
 		answered.Store(kind+" "+r.text("error"), true)
 	}
-	status := strconv.Itoa(r.status)
-	response := route.Operation.Responses.Value(status)
-	if response == nil {
-		return errors.New("the status is not described")
-	}
-	place := at(response.Ref, "/paths", route.Path, strings.ToLower(route.Method), "responses", status)
-	for name, header := range response.Value.Headers {
-		if err := d.header(at(header.Ref, place, "headers", name), header.Value, r.header.Values(name)); err != nil {
-			return fmt.Errorf("header %s: %w", name, err)
-		}
-	}
-	media := response.Value.Content.Get("application/json")
-	switch {
-	case media == nil && r.raw != "":
-		return errors.New("it has a body")
-	case media == nil:
-		return nil
-	case r.header.Get("Content-Type") != "application/json":
-		return fmt.Errorf("the body is %q", r.header.Get("Content-Type"))
-	case r.header.Get("Content-Encoding") != "":
-		return nil // the same body is seen as it is, too
-	}
-	body, err := jsonschema.UnmarshalJSON(strings.NewReader(r.raw))
-	if err != nil {
-		return err
-	}
-	if err := d.check(at(media.Schema.Ref, place, "content", "application/json", "schema"), body); err != nil {
-		return err
-	}
-	if codes := errorCodes(media); r.status >= 400 && !slices.Contains(codes, r.text("error")) {
-		return fmt.Errorf("the error is none of %q", codes)
-	}
-	return nil
-}
-
-// header holds the values of a header against what is said at a place.
-func (d *description) header(place string, header *openapi3.Header, values []string) error {
-	switch {
-	case len(values) > 1:
-		return fmt.Errorf("it is there %d times", len(values))
-	case len(values) == 0 && header.Required:
-		return errors.New("it is missing")
-	case len(values) == 0:
-		return nil
-	case header.Schema.Value.Type.Is("integer"):
-		if _, err := strconv.ParseUint(values[0], 10, 63); err != nil {
-			return err
-		}
-		return d.check(place+"/schema", json.Number(values[0]))
-	}
-	return d.check(place+"/schema", values[0])
-}
-
-// errorCodes are the errors that the document shows for an answer.
-func errorCodes(media *openapi3.MediaType) (codes []string) {
-	for _, example := range examples(media) {
-		body, _ := example.(map[string]any)
-		code, _ := body["error"].(string)
-		codes = append(codes, code)
-	}
-	return codes
-}
-
-// examples are all bodies that the document shows.
-func examples(media *openapi3.MediaType) (values []any) {
-	if media.Example != nil {
-		values = append(values, media.Example)
-	}
-	for _, name := range slices.Sorted(maps.Keys(media.Examples)) {
-		values = append(values, media.Examples[name].Value.Value)
-	}
-	return values
+	return err
 }
 
 // operations calls do for every operation of the document.
 func operations(t *testing.T, do func(path, method string, op *openapi3.Operation)) {
 	t.Helper()
-	d, err := document()
+	d, err := document.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +63,7 @@ func rule(t *testing.T, section, says string, check func(t *testing.T)) {
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	rule(t, "9 rule 1", "every address begins with /v1, and the description is version 1.0.0", func(t *testing.T) {
-		d, err := document()
+		d, err := document.Load()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +88,7 @@ func TestDocument(t *testing.T) {
 		}
 	})
 	rule(t, "5 rule 1", "the description asks for X-API-Key everywhere, and for nothing else", func(t *testing.T) {
-		d, err := document()
+		d, err := document.Load()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -245,33 +108,33 @@ func TestDocument(t *testing.T) {
 		})
 	})
 	rule(t, "decided: description", "every example in the description is as the description says", func(t *testing.T) {
-		d, err := document()
+		d, err := document.Load()
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := 0
 		check := func(place string, media *openapi3.MediaType) {
-			for i, value := range examples(media) {
+			for i, value := range document.Examples(media) {
 				n++
-				if err := d.check(at(media.Schema.Ref, place, "schema"), value); err != nil {
+				if err := d.CheckValue(document.Place(media.Schema.Ref, place, "schema"), value); err != nil {
 					t.Errorf("%s, example %d: %v", place, i, err)
 				}
 			}
 		}
 		operations(t, func(path, method string, op *openapi3.Operation) {
-			place := at("", "/paths", path, strings.ToLower(method))
+			place := document.Place("", "/paths", path, strings.ToLower(method))
 			if op.RequestBody != nil {
-				check(at("", place, "requestBody", "content", "application/json"), op.RequestBody.Value.Content.Get("application/json"))
+				check(document.Place("", place, "requestBody", "content", "application/json"), op.RequestBody.Value.Content.Get("application/json"))
 			}
 			for status, response := range op.Responses.Map() {
-				place := at(response.Ref, place, "responses", status)
+				place := document.Place(response.Ref, place, "responses", status)
 				for name, header := range response.Value.Headers {
 					n++
 					example, ok := header.Value.Example.(string)
 					if !ok {
 						example = fmt.Sprint(header.Value.Example)
 					}
-					if err := d.header(at(header.Ref, place, "headers", name), header.Value, []string{example}); err != nil {
+					if err := d.CheckHeader(document.Place(header.Ref, place, "headers", name), header.Value, []string{example}); err != nil {
 						t.Errorf("%s %s, example of %s: %v", path, status, name, err)
 					}
 				}
@@ -279,8 +142,8 @@ func TestDocument(t *testing.T) {
 				if media == nil {
 					continue
 				}
-				check(at("", place, "content", "application/json"), media)
-				if len(examples(media)) == 0 && op.OperationID != "getSignals" { // there is one manifest, and it is what it answers
+				check(document.Place("", place, "content", "application/json"), media)
+				if len(document.Examples(media)) == 0 && op.OperationID != "getSignals" { // there is one manifest, and it is what it answers
 					t.Errorf("%s %s has no example", path, status)
 				}
 			}
@@ -314,12 +177,12 @@ func TestDocument(t *testing.T) {
 		})
 	})
 	rule(t, "decided: description", "the check notices a missing, an unknown and a wrong field, header and status", func(t *testing.T) {
-		d, err := document()
+		d, err := document.Load()
 		if err != nil {
 			t.Fatal(err)
 		}
 		media := d.Paths.Value("/v1/score/{domain}").Get.Responses.Status(200).Value.Content.Get("application/json")
-		good, err := json.Marshal(examples(media)[0])
+		good, err := json.Marshal(document.Examples(media)[0])
 		if err != nil {
 			t.Fatal(err)
 		}

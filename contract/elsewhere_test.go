@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"companyscore/internal/test/live"
 )
 
 // elsewhere is what no caller can make happen: it takes another clock, a store
@@ -85,7 +87,7 @@ func runElsewhere(t *testing.T) map[string]bool {
 		}
 	}
 	if err != nil {
-		t.Errorf("tests elsewhere: %v\n%s", err, tail(out, 4000))
+		t.Errorf("tests elsewhere: %v\n%s", err, live.Tail(out, 4000))
 	}
 	return passed
 }

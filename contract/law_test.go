@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"companyscore/internal/test/document"
 )
 
 // tried is what sections of the specification rules were tried of.
@@ -28,6 +30,7 @@ var law = []string{
 	"decided: coalescing", "decided: Idempotency-Key", "decided: storm", "decided: servers", "decided: tiers file",
 	"decided: ETag", "decided: compression", "decided: X-Request-Id", "decided: RateLimit", "decided: Server-Timing", "decided: CORS",
 	"decided: description", "decided: docs", "decided: health", "decided: metrics", "decided: elsewhere", "decided: batch",
+	"decided: HTTP", "decided: connections", "decided: answer bytes", "decided: stop",
 }
 
 // errorTable is every error of the specification, with the status and an address
@@ -90,7 +93,7 @@ func complete(out io.Writer) bool {
 		}
 	}
 	promised := 0
-	d, err := document()
+	d, err := document.Load()
 	if err != nil {
 		missing = append(missing, err.Error())
 	} else {

@@ -3,14 +3,11 @@ package contract
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -19,6 +16,7 @@ import (
 	"time"
 
 	"companyscore/internal/config"
+	"companyscore/internal/test/live"
 )
 
 // built is the directory of the program under test, once it was needed.
@@ -34,13 +32,7 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	built = dir
-	path := filepath.Join(dir, "companyscore")
-	cmd := exec.Command("go", "build", "-o", path, "companyscore")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return path, nil
+	return live.Build(dir)
 })
 
 func TestMain(m *testing.M) {
@@ -59,10 +51,12 @@ type system struct {
 	issued                    *issued // API keys, which no log may hold
 	binary, data, base, admin string
 	runtime                   *config.Runtime
+	live                      *live.System
+	stop                      func() error // of a server made by another: ends it, and returns how it ended
 }
 
-// startLimit bounds how long an `up` may take until it serves.
-const startLimit = time.Minute
+// startLimit bounds how long a process or a command may take.
+const startLimit = live.Timeout
 
 // slots bounds how many systems run at once: each is five processes, and a crowd
 // of them would test the patience of the machine and not the service.
@@ -82,37 +76,25 @@ func start(t testing.TB, tiers string) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &system{binary: path, data: filepath.Join(dir, "data"), issued: new(issued)}
-	args := []string{"up", "--data", s.data, "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--sources", "facts"}
+	var args []string
 	if tiers != "" {
 		file := filepath.Join(dir, "tiers.yaml")
 		if err := os.WriteFile(file, []byte(tiers), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		args = append(args, "--tiers", file)
+		args = []string{"--tiers", file}
 	}
-	cmd := exec.Command(path, args...)
-	stderr, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = stderr
-	stdout, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
+	up := live.New(path, dir, args...)
+	s := &system{binary: path, data: up.Data, issued: new(issued), live: up}
+	if err := up.Start(); err != nil {
+		os.RemoveAll(dir)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM)
-		watchdog := time.AfterFunc(startLimit, func() { _ = cmd.Process.Kill() })
-		defer watchdog.Stop()
-		if err := cmd.Wait(); err != nil && !t.Failed() {
+		if err := up.Stop(); err != nil && !t.Failed() {
 			t.Errorf("up ended with %v", err)
 		}
-		stderr.Close()
-		text, _ := os.ReadFile(stderr.Name())
+		text, _ := os.ReadFile(up.Log)
 		if bytes.Contains(text, []byte("panic")) {
 			t.Errorf("something panicked")
 		}
@@ -120,42 +102,22 @@ func start(t testing.TB, tiers string) *system {
 			t.Errorf("the log holds the key %s", key)
 		}
 		if t.Failed() {
-			t.Logf("log of up:\n%s", tail(text, 4000))
+			t.Logf("log of up:\n%s", live.Tail(text, 4000))
 		}
 		os.RemoveAll(dir)
 	})
-	watchdog := time.AfterFunc(startLimit, func() { _ = cmd.Process.Kill() })
-	defer watchdog.Stop()
-	lines := bufio.NewScanner(stdout)
-	for lines.Scan() {
-		if strings.HasPrefix(lines.Text(), "ready ") {
-			break
-		}
-	}
-	go io.Copy(io.Discard, stdout) // the rest of its greeting
-	if s.runtime, err = config.ReadRuntime(s.data); err != nil {
-		text, _ := os.ReadFile(stderr.Name())
-		t.Fatalf("up does not serve: %v\n%s", err, text)
-	}
-	s.base, s.admin = s.runtime.BaseURL, s.runtime.AdminURL
+	s.base, s.admin, s.runtime = up.Runtime.BaseURL, up.Runtime.AdminURL, up.Runtime
 	return s
 }
-
-func tail(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
 
 // cli runs a command of the program and returns what it printed.
 func (s *system) cli(t testing.TB, args ...string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), startLimit)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, s.binary, append(args, "--data", s.data)...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
+	out, err := s.live.Command(t.Context(), args...)
 	if err != nil {
-		t.Fatalf("companyscore %s: %v\n%s", strings.Join(args, " "), err, stderr.Bytes())
+		t.Fatal(err)
 	}
-	return string(out)
+	return out
 }
 
 // signal sends a signal to a child of the `up`.
@@ -286,25 +248,16 @@ func (s *system) call(t *testing.T, method, path, key, body string, headers ...s
 	return read(t, req, res)
 }
 
-// raw sends the beginning of a request and reads the answer to it. A server that
-// refuses a request leaves the rest unread, which resets the connection and can
-// take the answer with it; so what it will not read is not sent.
+// raw sends a request as it is written and reads the answer to it.
 func (s *system) raw(t *testing.T, method, path, key, headers string) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := net.DialTimeout("tcp", req.URL.Host, 10*time.Second)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := s.dial(t)
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	head := method + " " + path + " HTTP/1.1\r\nHost: " + req.URL.Host + "\r\nX-API-Key: " + key + "\r\n" + headers
-	if _, err := conn.Write([]byte(head[:min(len(head), headersRead)])); err != nil {
+	if _, err := io.WriteString(conn, method+" "+path+" HTTP/1.1\r\nHost: "+req.URL.Host+"\r\nX-API-Key: "+key+"\r\n"+headers); err != nil {
 		t.Fatal(err)
 	}
 	res, err := http.ReadResponse(bufio.NewReader(conn), req)
@@ -312,6 +265,20 @@ func (s *system) raw(t *testing.T, method, path, key, headers string) reply {
 		t.Fatal(err)
 	}
 	return read(t, req, res)
+}
+
+// dial opens a connection to the server.
+func (s *system) dial(t *testing.T) net.Conn {
+	t.Helper()
+	conn, err := net.DialTimeout("tcp", strings.TrimPrefix(s.base, "http://"), 10*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	return conn
 }
 
 // headersRead is how many bytes of headers the server takes.

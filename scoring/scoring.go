@@ -293,14 +293,27 @@ func (s RunState) Final() bool {
 	return false
 }
 
+// Lane is a priority class of waiting runs.
+type Lane string
+
+// The lanes.
+const (
+	LaneAPI     Lane = "api"     // customers' calls; accounts take turns
+	LaneRefresh Lane = "refresh" // runs of the refresh job
+	LaneBulk    Lane = "bulk"    // runs that operators start
+)
+
+// Lanes lists every lane.
+var Lanes = []Lane{LaneAPI, LaneRefresh, LaneBulk}
+
 // Run is one cold run: the making of one record for one domain. Several jobs
 // may wait for the same run.
 type Run struct {
 	ID     string
 	Domain string
 	State  RunState
-	// Origin is "api" for a customer's call and "operator" for `run start`.
-	Origin     string
+	// Lane is where the run waits or waited last.
+	Lane       Lane
 	CreatedAt  time.Time
 	StartedAt  time.Time // of the first attempt; becomes the record's ScoredAt
 	FinishedAt time.Time
@@ -309,4 +322,11 @@ type Run struct {
 	Attempts int
 	// Error is an operator's explanation of a failure; it is never shown to customers.
 	Error string
+}
+
+// Outcome is what became of one attempt at a run.
+type Outcome struct {
+	// ScoredAt is the ScoredAt of the record, zero when the attempt made none.
+	ScoredAt time.Time
+	Err      error
 }

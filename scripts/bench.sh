@@ -29,7 +29,7 @@ breakers:
   cold_per_key: {limit: 1000000, window: 1h}
 YAML
 schedules=
-[ "$what" != analytics ] || for job in count movers-7d movers-30d movers-90d recount housekeeping; do
+[ "$what" != analytics ] || for job in count movers housekeeping; do
 	schedules="$schedules --schedule-$job off" # the measurement counts by itself
 done
 # shellcheck disable=SC2086 # words
@@ -82,19 +82,19 @@ resident)
 analytics)
 	n=${DOMAINS:-1000000}
 	"$bin" bench seed --domains "$n" --records 5 --signals none
-	"$bin" batch --once | tail -n 2
+	"$bin" batch --once count movers
 	i=0
 	until curl -sS -H "X-API-Key: $key" "$url/v1/distribution" | grep -q ":$n[,}]"; do # servers have it
 		i=$((i + 1))
 		[ $i -lt 100 ] || { echo "bench: $n companies are not served" >&2; exit 1; }
 		sleep 0.1
 	done
-	while "$bin" batch --once --recount --nice 10 >>"$dir/recounts" 2>&1; do :; done & # all of it is counted again and again meanwhile
+	while "$bin" batch --once --nice 10 count movers >>"$dir/jobs" 2>&1; do :; done & # again and again meanwhile
 	counting=$!
 	run analytics --scenario analytics --domains "$n" --rate "${RATE:-2000}" --connections 1024 --duration 30s --priority real-time \
 		--slo 'distribution table:p99<5ms' --slo 'movers table:p99<5ms' --slo 'cohort l1:p99<5ms' "$@" || status=$?
 	kill $counting
-	echo "everything was counted $(grep -c '^count' "$dir/recounts") times meanwhile"
+	echo "meanwhile all companies were counted $(grep -c '^count' "$dir/jobs") times, and movers found $(grep -c '^movers' "$dir/jobs") times"
 	exit "${status:-0}"
 	;;
 wrk)

@@ -1,11 +1,9 @@
 package server
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -52,75 +50,86 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 		items[i] = item{domain: domain}
 		wanted = append(wanted, domain)
 	}
-	bodies := make(map[string]rendered, len(wanted))
+	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
+	defer cancel()
+	if err := s.reserveAnswer(c, ctx, batchSizeMax(items)); err != nil {
+		return err
+	}
 	from := tierSandbox
-	if who.Mode == account.Test {
-		for _, domain := range wanted {
-			bodies[domain] = s.cannedBody(domain, who.Account.Tier)
-		}
-	} else {
-		ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
-		defer cancel()
-		var entries map[string]cache.Entry
+	var entries map[string]cache.Entry
+	if who.Mode == account.Live {
 		var tier cache.Tier
 		if entries, tier, err = s.Cache.Many(ctx, wanted); err != nil {
 			return err
 		}
 		from = tierOfCache[tier]
-		for domain, e := range entries {
-			if e.Found() {
-				bodies[domain] = s.scoreBody(e, who.Account.Tier)
-			}
-		}
 	}
 	now := s.now()
 	for i := range items {
-		if items[i].problem != nil {
+		if items[i].problem != nil || who.Mode == account.Test {
 			continue
 		}
-		if _, ok := bodies[items[i].domain]; !ok {
-			items[i].problem = &errNoScore
-		} else if who.Mode == account.Live {
+		if entries[items[i].domain].Found() {
 			s.Meter.CountCached(who.Account, now)
+		} else {
+			items[i].problem = &errNoScore
 		}
 	}
 	mark(c, from)
 	c.Set(fiber.HeaderCacheControl, noStore)
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	c.Context().SetBodyStreamWriter(func(w *bufio.Writer) { writeBatch(w, who.Mode, items, bodies) })
-	return nil
+	return c.Send(s.batchBody(who, items, entries))
 }
 
-// writeBatch writes the body item by item. An error of the connection stays in w.
-func writeBatch(w *bufio.Writer, mode account.Mode, items []item, bodies map[string]rendered) {
-	w.WriteByte('{')
-	if mode == account.Test {
-		fmt.Fprintf(w, `"mode":%q,`, api.Sandbox)
+// batchSizeMax returns a size in bytes that the answer does not exceed.
+func batchSizeMax(items []item) int {
+	const each = 1 << 10 // score, names of fields and messages, without what the caller sent
+	n := each
+	for _, it := range items {
+		if it.problem == nil {
+			n += each + 2*len(it.domain)
+		} else {
+			// The text, escaped for JSON, and in the message quoted before that.
+			n += each + (6+12)*len(it.domain)
+		}
 	}
-	w.WriteString(`"results":[`)
+	return n
+}
+
+// batchBody returns the body of an answer. What it returns for an item is what json.Marshal
+// makes of an [api.BatchItem]: a canonical domain has nothing to escape.
+func (s *Server) batchBody(who account.Caller, items []item, entries map[string]cache.Entry) []byte {
+	body := make([]byte, 0, len(items)*512)
+	body = append(body, '{')
+	if who.Mode == account.Test {
+		body = append(body, `"mode":"`+api.Sandbox+`",`...)
+	}
+	body = append(body, `"results":[`...)
 	for i, it := range items {
 		if i > 0 {
-			w.WriteByte(',')
+			body = append(body, ',')
 		}
-		if it.problem == nil {
-			// As json.Marshal has it, without reading the score once more: a canonical
-			// domain has nothing to escape.
-			w.WriteString(`{"domain":"`)
-			w.WriteString(it.domain)
-			w.WriteString(`","status":200,"score":`)
-			w.Write(bodies[it.domain].body)
-			w.WriteByte('}')
+		if it.problem != nil {
+			b, err := json.Marshal(api.BatchItem{
+				Domain: it.domain, Status: it.problem.Status, Error: &api.Error{Code: it.problem.Code, Message: it.problem.Message},
+			})
+			if err != nil {
+				panic("server: item of a batch: " + err.Error()) // it is made of strings
+			}
+			body = append(body, b...)
 			continue
 		}
-		b, err := json.Marshal(api.BatchItem{
-			Domain: it.domain, Status: it.problem.Status, Error: &api.Error{Code: it.problem.Code, Message: it.problem.Message},
-		})
-		if err != nil {
-			return // nothing of ours cannot be written
+		body = append(body, `{"domain":"`...)
+		body = append(body, it.domain...)
+		body = append(body, `","status":200,"score":`...)
+		if who.Mode == account.Test {
+			body = s.appendCanned(body, it.domain, who.Account.Tier)
+		} else {
+			body = s.appendScore(body, entries[it.domain], who.Account.Tier)
 		}
-		w.Write(b)
+		body = append(body, '}')
 	}
-	w.WriteString("]}")
+	return append(body, "]}"...)
 }
 
 // parseBatchRequest reads the body of POST /v1/scores/batch. The texts are copies.

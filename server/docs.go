@@ -14,20 +14,20 @@ const docsAge = time.Hour
 // addDocs serves the description of the interface and the page that shows it, to
 // anyone.
 func (s *Server) addDocs() {
-	document := rendered{body: openapi.Document, tag: entityTag(openapi.Document)}
+	document := newFixed(openapi.Document)
 	s.app.Get("/openapi.json", func(c *fiber.Ctx) error {
-		return s.sendRendered(c, document, answer{tier: tierTable, maxAge: docsAge})
+		return s.sendFixed(c, document, answer{tier: tierTable, maxAge: docsAge})
 	})
 	for name, file := range openapi.Page {
 		path := "/docs"
 		if name != "" {
 			path += "/" + name
 		}
-		body := rendered{body: file.Body, tag: entityTag(file.Body)}
+		body := newFixed(file.Body)
 		s.app.Get(path, func(c *fiber.Ctx) error {
 			c.Set(fiber.HeaderContentSecurityPolicy, openapi.ContentSecurityPolicy)
 			c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
-			if err := s.sendRendered(c, body, answer{tier: tierTable, maxAge: docsAge}); err != nil {
+			if err := s.sendFixed(c, body, answer{tier: tierTable, maxAge: docsAge}); err != nil {
 				return err
 			}
 			c.Set(fiber.HeaderContentType, file.Type)

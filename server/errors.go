@@ -73,8 +73,17 @@ var (
 	errNotCounted        = problem{Status: 503, Code: "universe not counted yet", Message: "The statistics are being made for the first time. Try again in a few seconds.", RetryAfter: 5}
 	errSandboxInvariant  = problem{Status: 500, Code: "sandbox_invariant_violated", Message: "A test key reached live data. Nothing was read or charged; please report it."}
 	errInternal          = problem{Status: 500, Code: "internal error"}
-	errEngine            = problem{Status: 500, Code: "scoring engine unavailable", Message: "The scoring run could not be started and was not charged. Try again in a moment."}
+	errEngine            = problem{Status: 500, Code: "scoring engine unavailable", Message: "This request started no scoring run and was not charged. Try again in a moment."}
+	errOutcomeUnknown    = errEngine.with("It is not known whether the scoring run was started and charged. If it was, the service tries to refund it. With an Idempotency-Key a repeated request is charged once at most.")
+	errOutcomeOfKey      = errEngine.with("It is not known whether the scoring run was started and charged. Repeat the request with the same Idempotency-Key: it is charged once at most.")
 	errRequestMalformed  = problem{Status: 400, Code: "request invalid", Message: "The request could not be read."}
+	errCoding            = problem{Status: 501, Code: "transfer coding not supported", Message: "The only Transfer-Encoding of this service is chunked."}
+
+	errConnections        = problem{Status: 503, Code: "too many connections", Message: "The server has as many connections open as it may. Try again in a moment.", RetryAfter: 1}
+	errAddressConnections = problem{Status: 429, Code: "too many connections", Message: "This address has as many connections open as it may. Use them for more than one request.", RetryAfter: 1}
+	errKeyAnswers         = problem{Status: 429, Code: "rate limited", Message: "Answers to this key are in flight with as many bytes as a key may have. Read them, or ask for less at once.", Reason: "answer_bytes", RetryAfter: 1}
+	errAllAnswers         = problem{Status: 503, Code: "overloaded", Message: "The server holds as many bytes of answers as it may. Try again in a moment.", RetryAfter: 1}
+	errAllBodies          = problem{Status: 503, Code: "overloaded", Message: "The server is receiving as many bytes of requests as it may. Try again in a moment.", RetryAfter: 1}
 )
 
 // rejected turns a limit that was reached into a problem.
@@ -103,7 +112,7 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 	}
 	c.Set(fiber.HeaderCacheControl, noStore)
 	if requestID(c) == "" { // refused before any handler saw it
-		c.Set(fiber.HeaderXRequestID, string(appendRequestID(nil, s.now())))
+		s.setRequestID(c)
 	}
 	return c.Status(p.Status).JSON(api.Error{Code: p.Code, Message: p.Message, Reason: p.Reason, Tier: string(p.Tier)})
 }

@@ -17,6 +17,9 @@ import (
 // historyAge is how long a page of history may be used without asking again.
 const historyAge = 30 * time.Second
 
+// historyRecordMax is a number of bytes that no record of a page exceeds.
+const historyRecordMax = 1 << 10
+
 // getHistory returns one page of a company's records, newest first.
 func (s *Server) getHistory(c *fiber.Ctx) error {
 	who := callerOf(c)
@@ -36,6 +39,9 @@ func (s *Server) getHistory(c *fiber.Ctx) error {
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
+	if err := s.reserveAnswer(c, ctx, page.Limit*historyRecordMax); err != nil {
+		return err
+	}
 	key := fmt.Sprintf("history %d %d", page.Limit, page.Before.UnixMilli())
 	return s.sendPage(c, ctx, domain, key, historyAge, func(ctx context.Context) ([]byte, error) {
 		return s.historyBody(ctx, domain, page)

@@ -82,9 +82,12 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 	if !ok || !entry.Found() {
 		return false
 	}
-	percentile, size := tables.Rank(entry.Composite)
+	var place *api.Rank
+	if rank, ok := rankOf(entry, tables); ok {
+		place = &rank
+	}
 	start := len(buf)
-	buf = api.AppendScore(buf, "", entry.Head, &api.Rank{Percentile: percentile, CohortSize: size}, s.tails[caller.Account.Tier])
+	buf = api.AppendScore(buf, "", entry.Head, place, s.tails[caller.Account.Tier])
 	*buffer = buf
 	body := buf[start:]
 

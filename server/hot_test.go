@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -45,19 +46,25 @@ func (c counted) Tables() *universe.Tables { return c.tables }
 
 type counting struct {
 	unlimited
-	calls int
+	calls atomic.Int64
 }
 
-func (c *counting) CountCached(account.Account, time.Time) { c.calls++ }
+func (c *counting) CountCached(account.Account, time.Time) { c.calls.Add(1) }
 
 // hotServer is a server with one company in memory.
 func hotServer(t testing.TB) (*Server, *counting) {
 	t.Helper()
+	return hotServerOf(t, scoring.PipelineVersion)
+}
+
+// hotServerOf is hotServer with a score of a pipeline version.
+func hotServerOf(t testing.TB, version string) (*Server, *counting) {
+	t.Helper()
 	rec := scoring.Record{
-		Domain: "example.com", ScoredAt: time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC), Composite: 61.4, ScalePremium: 2.1, Rating: scoring.Rating2Plus,
+		PipelineVersion: version, Domain: "example.com", ScoredAt: time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC), Composite: 61.4, ScalePremium: 2.1, Rating: scoring.Rating2Plus,
 		Buckets: scoring.BucketScores{TeamStructure: 58.1, MarketPosition: 63.7, MomentumTailwinds: 57.9, FinancialHealth: 56}, Profile: scoring.ProfileGrowth,
 	}
-	tables, err := universe.New(universe.Count([]scoring.Record{rec, {Domain: "other.com", Composite: 50, Profile: scoring.ProfileGrowth}}, rec.ScoredAt))
+	tables, err := universe.New(universe.Snapshot{Counts: universe.Count([]scoring.Record{rec, {Domain: "other.com", Composite: 50, Profile: scoring.ProfileGrowth}}, rec.ScoredAt)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +76,7 @@ func hotServer(t testing.TB) (*Server, *counting) {
 	s, err := New(Config{
 		Keys:   &as{Mode: account.Live, KeyID: "key", Account: account.Account{ID: "account", Tier: account.Starter}},
 		Scores: struct{ Scores }{}, Cache: cache.New(32<<20, closed, one{rec}, slog.New(slog.DiscardHandler)), Universe: counted{tables},
-		Meter: meter, Jobs: struct{ Jobs }{}, Queue: struct{ Queue }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+		Meter: meter, Jobs: struct{ Jobs }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -113,11 +120,11 @@ func TestBothWaysGiveTheSameAnswers(t *testing.T) {
 			c.headers[i] = string(bytes.ReplaceAll([]byte(c.headers[i]), []byte("TAG"), []byte(tag)))
 		}
 		hot := request("/v1/score/example.com", c.headers...)
-		before := meter.calls
+		before := meter.calls.Load()
 		if !s.hot(hot, time.Now()) {
 			t.Fatalf("%s: not answered from memory", c.name)
 		}
-		counted := meter.calls - before
+		counted := meter.calls.Load() - before
 		tag = string(hot.Response.Header.Peek("Etag"))
 
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/score/https://www.example.com", nil) // which the hot way does not take
@@ -125,18 +132,15 @@ func TestBothWaysGiveTheSameAnswers(t *testing.T) {
 		for i := 0; i+1 < len(c.headers); i += 2 {
 			req.Header.Set(c.headers[i], c.headers[i+1])
 		}
-		before = meter.calls
-		res, err := s.App().Test(req, -1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		before = meter.calls.Load()
+		res := do(t, s, req)
 		body, err := io.ReadAll(res.Body)
 		res.Body.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if res.StatusCode != c.status || hot.Response.StatusCode() != c.status || meter.calls-before != counted || (c.status == 200) != (counted == 1) {
-			t.Errorf("%s: %d and %d, counted %d and %d", c.name, hot.Response.StatusCode(), res.StatusCode, counted, meter.calls-before)
+		if res.StatusCode != c.status || hot.Response.StatusCode() != c.status || meter.calls.Load()-before != counted || (c.status == 200) != (counted == 1) {
+			t.Errorf("%s: %d and %d, counted %d and %d", c.name, hot.Response.StatusCode(), res.StatusCode, counted, meter.calls.Load()-before)
 		}
 		if diff := cmp.Diff(string(body), string(hot.Response.Body())); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
@@ -148,6 +152,31 @@ func TestBothWaysGiveTheSameAnswers(t *testing.T) {
 		}
 		if id := string(hot.Response.Header.Peek("X-Request-Id")); len(id) != len(res.Header.Get("X-Request-Id")) {
 			t.Errorf("%s: ids %q and %q", c.name, id, res.Header.Get("X-Request-Id"))
+		}
+	}
+}
+
+func TestScoreOfAnotherPipelineVersionHasNoRank(t *testing.T) {
+	t.Parallel()
+	const head = `{"domain":"example.com","scored_at":"2026-05-01T12:00:00.123Z","svc_rating":"SVC-2+","composite_score":61.4,"scale_premium":2.1,` +
+		`"buckets":{"team_structure":58.1,"market_position":63.7,"momentum_tailwinds":57.9,"financial_health":56}`
+	const tail = `,"x_svc":{"tier":"starter","cache_status":"cached","freshness_window_hours":1}}`
+	for version, rank := range map[string]string{scoring.PipelineVersion: `,"rank":{"percentile":100,"cohort_size":2}`, "v0": "", "": ""} {
+		s, _ := hotServerOf(t, version)
+		hot := request("/v1/score/example.com")
+		if !s.hot(hot, time.Now()) {
+			t.Fatalf("version %q: not answered from memory", version)
+		}
+		if got := string(hot.Response.Body()); got != head+rank+tail {
+			t.Errorf("version %q from memory: %s", version, got)
+		}
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/score/https://www.example.com", nil)
+		req.Header.Set("X-API-Key", "any")
+		res := do(t, s, req)
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil || string(body) != head+rank+tail {
+			t.Errorf("version %q: %s, %v", version, body, err)
 		}
 	}
 }

@@ -26,19 +26,7 @@ func listening(t *testing.T, limits config.HTTP) (address string, log *bytes.Buf
 	if err != nil {
 		t.Fatal(err)
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- s.Serve(ln) }()
-	t.Cleanup(func() {
-		if err := s.Shutdown(t.Context()); err != nil && t.Context().Err() == nil {
-			t.Error(err)
-		}
-		<-served
-	})
-	return ln.Addr().String(), log
+	return serving(t, s, listen(t)), log
 }
 
 func dial(t *testing.T, address string) net.Conn {

@@ -44,6 +44,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 			return err
 		}
 	}
+	fitAnswer(c)
 	route := c.Route().Path
 	if c.Route().Method == "USE" || route == "/" {
 		route = "none" // no handler answered, and a path of the caller's is no label

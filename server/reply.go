@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -67,8 +68,10 @@ func render(body any) (rendered, error) {
 	if err != nil {
 		return rendered{}, fmt.Errorf("write body: %w", err)
 	}
-	return rendered{body: b, tag: entityTag(b)}, nil
+	return tagged(b), nil
 }
+
+func tagged(body []byte) rendered { return rendered{body: body, tag: entityTag(body)} }
 
 // send answers with a body, or with 304 when the caller has it already.
 func (s *Server) send(c *fiber.Ctx, body any, a answer) error {
@@ -102,7 +105,43 @@ func (s *Server) sendPage(c *fiber.Ctx, ctx context.Context, domain, key string,
 	if hit {
 		from = tierMemory
 	}
-	return s.sendRendered(c, rendered{body: body, tag: entityTag(body)}, answer{tier: from, maxAge: maxAge})
+	return s.sendRendered(c, tagged(body), answer{tier: from, maxAge: maxAge})
+}
+
+// fixed is a large body that never changes. It is compressed once for each encoding, as a
+// copy for each client that does not read could fill the memory.
+type fixed struct {
+	rendered
+	br, gzip func() []byte
+}
+
+func newFixed(body []byte) fixed {
+	return fixed{
+		rendered: tagged(body),
+		br: sync.OnceValue(func() []byte {
+			return fasthttp.AppendBrotliBytesLevel(nil, body, fasthttp.CompressBrotliDefaultCompression)
+		}),
+		gzip: sync.OnceValue(func() []byte {
+			return fasthttp.AppendGzipBytesLevel(nil, body, fasthttp.CompressDefaultCompression)
+		}),
+	}
+}
+
+// sendFixed answers with a body that never changes, encoded as the caller accepts it.
+func (s *Server) sendFixed(c *fiber.Ctx, f fixed, a answer) error {
+	if err := s.sendRendered(c, f.rendered, a); err != nil || c.Response().StatusCode() != fiber.StatusOK {
+		return err
+	}
+	switch accepts := &c.Request().Header; {
+	case accepts.HasAcceptEncoding("br"):
+		c.Set(fiber.HeaderContentEncoding, "br")
+		c.Response().SetBodyRaw(f.br())
+	case accepts.HasAcceptEncoding("gzip"):
+		c.Set(fiber.HeaderContentEncoding, "gzip")
+		c.Response().SetBodyRaw(f.gzip())
+	}
+	tagEncoding(c)
+	return nil
 }
 
 func cacheControl(maxAge time.Duration) string {
@@ -145,17 +184,23 @@ func compress(c *fiber.Ctx) error {
 	if err := c.Next(); err != nil {
 		return err
 	}
-	if res := c.Response(); !res.IsBodyStream() && len(res.Body()) < compressMin {
+	if len(c.Response().Body()) < compressMin {
 		return nil
 	}
-	c.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
 	compressor(c.Context())
+	tagEncoding(c)
+	return nil
+}
+
+// tagEncoding says that the answer depends on the encodings that the caller accepts, and
+// names the one it has in its entity tag.
+func tagEncoding(c *fiber.Ctx) {
+	c.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
 	if suffix := encodingSuffixes[string(c.Response().Header.ContentEncoding())]; suffix != "" {
 		if tag := c.GetRespHeader(fiber.HeaderETag); tag != "" {
 			c.Set(fiber.HeaderETag, withSuffix(tag, suffix))
 		}
 	}
-	return nil
 }
 
 func withSuffix(tag, suffix string) string { return strings.TrimSuffix(tag, `"`) + suffix + `"` }

@@ -19,6 +19,7 @@ import (
 	"companyscore/server/job"
 	"companyscore/server/meter"
 	"companyscore/server/sandbox"
+	"companyscore/universe"
 )
 
 // scoreAge is how long a score may be used without asking again.
@@ -28,21 +29,40 @@ var scoreCacheControl = cacheControl(scoreAge)
 
 // scoreBody returns the body of a live score.
 func (s *Server) scoreBody(e cache.Entry, tier account.Tier) rendered {
-	var rank *api.Rank
+	return tagged(s.appendScore(nil, e, tier))
+}
+
+// appendScore appends the body of a live score.
+func (s *Server) appendScore(dst []byte, e cache.Entry, tier account.Tier) []byte {
+	var place *api.Rank
 	if t := s.Universe.Tables(); t != nil {
-		percentile, size := t.Rank(e.Composite)
-		rank = &api.Rank{Percentile: percentile, CohortSize: size}
+		if rank, ok := rankOf(e, t); ok {
+			place = &rank
+		}
 	}
-	body := api.AppendScore(nil, "", e.Head, rank, s.tails[tier])
-	return rendered{body: body, tag: entityTag(body)}
+	return api.AppendScore(dst, "", e.Head, place, s.tails[tier])
+}
+
+// rankOf returns the rank of a score, false when the score is of another pipeline
+// version than the tables count: it has no place among their companies.
+func rankOf(e cache.Entry, tables *universe.Tables) (api.Rank, bool) {
+	if string(e.Version) != tables.PipelineVersion() {
+		return api.Rank{}, false
+	}
+	percentile, size := tables.Rank(e.Composite)
+	return api.Rank{Percentile: percentile, CohortSize: size}, true
 }
 
 // cannedBody returns the body of a score of the sandbox.
 func (s *Server) cannedBody(domain string, tier account.Tier) rendered {
+	return tagged(s.appendCanned(nil, domain, tier))
+}
+
+// appendCanned appends the body of a score of the sandbox.
+func (s *Server) appendCanned(dst []byte, domain string, tier account.Tier) []byte {
 	rec, _ := sandbox.Score(domain, s.now())
 	rank := sandbox.Rank(rec.Composite)
-	body := api.AppendScore(nil, api.Sandbox, api.ScoreHead(rec), &rank, s.tails[tier])
-	return rendered{body: body, tag: entityTag(body)}
+	return api.AppendScore(dst, api.Sandbox, api.ScoreHead(rec), &rank, s.tails[tier])
 }
 
 func (s *Server) callerBody(tier account.Tier) api.Caller {
@@ -85,7 +105,7 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 	case errors.Is(err, meter.ErrIdempotencyReused):
 		return &errIdempotencyReused
 	case err != nil:
-		return fmt.Errorf("%w: %w", &errEngine, err)
+		return fmt.Errorf("%w: %w", engineProblem(err, admit), err)
 	case found:
 		s.coldOutcome("replayed")
 		return s.accepted(c, ctx, earlier)
@@ -113,14 +133,7 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 		return &errIdempotencyReused
 	case err != nil:
 		s.coldOutcome("error")
-		return fmt.Errorf("%w: %w", &errEngine, err)
-	}
-	// The run exists from here on. If no worker can be woken now, the workers'
-	// own sweep finds the run within seconds, so this is no failure of the call.
-	if admission.NewRun {
-		if err := s.Queue.Enqueue(ctx, admission.RunID); err != nil {
-			s.logger.Warn("run left to the sweep", "request", requestID(c), "run", admission.RunID, "err", err)
-		}
+		return fmt.Errorf("%w: %w", engineProblem(err, admit), err)
 	}
 	if admission.Replayed {
 		s.coldOutcome("replayed")
@@ -128,6 +141,18 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 		s.coldOutcome("admitted")
 	}
 	return s.accepted(c, ctx, admission)
+}
+
+// engineProblem returns what a caller is told when admission fails. It says "not
+// charged" only when that is certain.
+func engineProblem(err error, req meter.AdmitRequest) *problem {
+	switch {
+	case !errors.Is(err, meter.ErrOutcomeUnknown):
+		return &errEngine
+	case req.IdempotencyKey == "":
+		return errOutcomeUnknown
+	}
+	return errOutcomeOfKey
 }
 
 // freshScore returns a score that is not older than oldest, and where it was

@@ -6,16 +6,17 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"runtime/debug"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/gofiber/fiber/v2/middleware/recover"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
+	"golang.org/x/sync/semaphore"
 
 	"companyscore/internal/config"
 	"companyscore/scoring"
@@ -40,10 +41,11 @@ type Keys interface {
 type Scores interface {
 	Latest(ctx context.Context, domain string) (scoring.Record, error)
 	History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error)
-	// Newest is Latest without signals, and with the instant at which the record was written.
-	Newest(ctx context.Context, domain string) (newest scoring.Record, written time.Time, err error)
-	// Counted returns how a count of all companies counted a company, nil if it did not.
-	Counted(ctx context.Context, domain string, generation, note uint64) (*universe.Counted, error)
+	// Newest is Latest without signals.
+	Newest(ctx context.Context, domain string) (universe.Stored, error)
+	// WrittenSince returns the records of a company under a pipeline version, newest
+	// first: all that were written since an instant, and the newest of those before.
+	WrittenSince(ctx context.Context, domain, version string, since time.Time) ([]universe.Stored, error)
 }
 
 // Universe knows what is known of all companies together.
@@ -68,11 +70,6 @@ type Jobs interface {
 	Settle(ctx context.Context, j job.Job) (job.Job, error)
 }
 
-// Queue wakes a worker for a run.
-type Queue interface {
-	Enqueue(ctx context.Context, runID string) error
-}
-
 // Config holds what a server needs. All fields but HTTP are required.
 type Config struct {
 	HTTP     config.HTTP // the zero value means the defaults
@@ -82,7 +79,6 @@ type Config struct {
 	Universe Universe
 	Meter    Meter
 	Jobs     Jobs
-	Queue    Queue
 	Metrics  prometheus.Registerer
 	Logger   *slog.Logger
 }
@@ -92,7 +88,7 @@ func (c Config) Validate() error {
 	var faults []error
 	for name, missing := range map[string]bool{
 		"Keys": c.Keys == nil, "Scores": c.Scores == nil, "Cache": c.Cache == nil, "Universe": c.Universe == nil, "Meter": c.Meter == nil,
-		"Jobs": c.Jobs == nil, "Queue": c.Queue == nil, "Metrics": c.Metrics == nil, "Logger": c.Logger == nil,
+		"Jobs": c.Jobs == nil, "Metrics": c.Metrics == nil, "Logger": c.Logger == nil,
 	} {
 		if missing {
 			faults = append(faults, fmt.Errorf("server config: %s is not set", name))
@@ -101,16 +97,20 @@ func (c Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-const (
-	bodyMaxBytes = batchBodyMax     // the largest of all routes
-	requestMax   = 10 * time.Second // what a handler may take of the stores' time
-)
+// requestMax is what a handler may take of the stores' time.
+const requestMax = 10 * time.Second
 
 // Server answers HTTP requests.
 type Server struct {
 	Config
 	logger       *slog.Logger
+	log          *limitedHandler // of logger
 	app          *fiber.App
+	routes       fasthttp.RequestHandler // those of app
+	connections  *connections
+	stopping     atomic.Bool
+	answers      *budget
+	bodies       *semaphore.Weighted // bytes of request bodies that arrive
 	now          func() time.Time
 	metrics      *metrics
 	hotMetrics   hotMetrics
@@ -133,7 +133,14 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{Config: cfg, logger: cfg.Logger, now: time.Now, metrics: m, hotMetrics: newHotMetrics(m), signals: signals, tails: make(map[account.Tier][]byte)}
+	s := &Server{
+		Config: cfg, log: limitLines(cfg.Logger.Handler()), now: time.Now, metrics: m, hotMetrics: newHotMetrics(m), signals: signals, tails: make(map[account.Tier][]byte),
+		connections: newConnections(cfg.HTTP), answers: newBudget(answersMax, answersKeyMax), bodies: semaphore.NewWeighted(bodiesMax),
+	}
+	s.logger = slog.New(s.log)
+	cfg.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "companyscore_http_answer_bytes", Help: "Bytes of large answers in flight: reserved, made, or not yet read by their clients.",
+	}, func() float64 { return float64(s.answers.used.Load()) }))
 	for _, tier := range account.Tiers {
 		s.tails[tier] = api.ScoreTail(s.callerBody(tier))
 	}
@@ -141,12 +148,6 @@ func New(cfg Config) (*Server, error) {
 		AppName:               "companyscore",
 		DisableStartupMessage: true,
 		CaseSensitive:         true,
-		BodyLimit:             bodyMaxBytes,
-		ReadBufferSize:        cfg.HTTP.HeaderMax,
-		ReadTimeout:           cfg.HTTP.ReadTimeout,
-		WriteTimeout:          cfg.HTTP.WriteTimeout,
-		IdleTimeout:           cfg.HTTP.IdleTimeout,
-		Concurrency:           cfg.HTTP.Connections,
 		ErrorHandler:          s.fail,
 	})
 	s.app.Use(s.identify, s.observe, recover.New(recover.Config{
@@ -154,8 +155,8 @@ func New(cfg Config) (*Server, error) {
 		StackTraceHandler: func(c *fiber.Ctx, p any) {
 			s.logger.Error("handler panicked", "request", requestID(c), "panic", p, "stack", string(debug.Stack()))
 		},
-	}), compress)
-	v1 := s.app.Group("/v1")
+	}))
+	v1 := s.app.Group("/v1", compress)
 	v1.Post("/score", s.authenticate, s.postScore)
 	v1.Post("/scores/batch", s.authenticate, s.postBatch)
 	v1.Get("/score/*/history", s.authenticate, s.getHistory)
@@ -168,48 +169,29 @@ func New(cfg Config) (*Server, error) {
 	v1.Get("/distribution", s.authenticate, s.getDistribution)
 	v1.Get("/signals", s.authenticate, s.getSignals)
 	s.addDocs()
-	unread := s.app.Server().ErrorHandler
-	s.app.Server().ErrorHandler = func(ctx *fasthttp.RequestCtx, err error) {
-		// Clients open connections to have them at hand. An answer to what they never
-		// asked would be taken for that to their first request.
-		if c, ok := ctx.Conn().(*conn); ok && !c.began {
-			c.Close() // so that what fasthttp writes now goes nowhere
-			return
-		}
-		unread(ctx, err)
-	}
-	known := s.app.Server().Handler
-	s.app.Server().Handler = func(c *fasthttp.RequestCtx) {
-		switch {
-		case s.hot(c, c.Time()):
-		case slices.Contains(fiber.DefaultMethods, string(c.Method())):
-			known(c)
-		default:
-			s.refuseMethod(c) // Fiber would answer with a text of its own
-		}
-	}
+	s.routes = s.app.Handler()
 	return s, nil
 }
 
-// Serve answers requests on ln until Shutdown is called.
-func (s *Server) Serve(ln net.Listener) error {
-	return s.app.Listener(newListener(ln, s.HTTP))
-}
-
-// Shutdown stops listening and waits for the requests under way until ctx ends.
-func (s *Server) Shutdown(ctx context.Context) error { return s.app.ShutdownWithContext(ctx) }
-
-// refuseMethod answers a method that HTTP does not know.
-func (s *Server) refuseMethod(ctx *fasthttp.RequestCtx) {
-	c := s.app.AcquireCtx(ctx)
-	defer s.app.ReleaseCtx(c)
-	if err := s.fail(c, &errMethod); err != nil {
-		s.logger.Error("answer not written", "err", err)
+// handle answers a request that arrived at began.
+func (s *Server) handle(ctx *fasthttp.RequestCtx, began time.Time) {
+	switch {
+	case s.hot(ctx, began):
+	case slices.Contains(fiber.DefaultMethods, string(ctx.Method())):
+		s.routes(ctx)
+	default:
+		s.refuse(ctx, &errMethod) // Fiber would answer with a text of its own
 	}
 }
 
-// App is the Fiber application, for tests that call it without a network.
-func (s *Server) App() *fiber.App { return s.app }
+// refuse answers with a problem without asking a route.
+func (s *Server) refuse(ctx *fasthttp.RequestCtx, p *problem) {
+	c := s.app.AcquireCtx(ctx)
+	defer s.app.ReleaseCtx(c)
+	if err := s.fail(c, p); err != nil {
+		s.logger.Error("answer not written", "err", err)
+	}
+}
 
 const (
 	callerLocal  = "caller"
@@ -218,6 +200,11 @@ const (
 
 // identify gives every request an id: the caller's own if it is sane, else a new one.
 func (s *Server) identify(c *fiber.Ctx) error {
+	s.setRequestID(c)
+	return c.Next()
+}
+
+func (s *Server) setRequestID(c *fiber.Ctx) {
 	id := c.Get(fiber.HeaderXRequestID)
 	if !saneRequestID(id) {
 		id = string(appendRequestID(nil, s.now()))
@@ -225,7 +212,6 @@ func (s *Server) identify(c *fiber.Ctx) error {
 	id = strings.Clone(id)
 	c.Locals(requestLocal, id)
 	c.Set(fiber.HeaderXRequestID, id)
-	return c.Next()
 }
 
 func requestID(c *fiber.Ctx) string {

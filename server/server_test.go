@@ -1,12 +1,14 @@
 package server
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
 	"strings"
 	"testing"
 	"time"
@@ -53,7 +55,7 @@ func newServer(t testing.TB, keys Keys, log *bytes.Buffer) *Server {
 	t.Helper()
 	s, err := New(Config{
 		Keys: keys, Scores: struct{ Scores }{}, Cache: cache.New(1<<20, nil, struct{ cache.Store }{}, slog.New(slog.DiscardHandler)), Universe: noTables{}, Meter: unlimited{}, Jobs: (*job.Jobs)(nil),
-		Queue: struct{ Queue }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -61,14 +63,27 @@ func newServer(t testing.TB, keys Keys, log *bytes.Buffer) *Server {
 	return s
 }
 
+// do has a connection of the server answer a request.
+func do(t *testing.T, s *Server, req *http.Request) *http.Response {
+	t.Helper()
+	sent, err := httputil.DumpRequest(req, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &wire{in: bytes.NewReader(sent)}
+	s.newConn(w).serve()
+	res, err := http.ReadResponse(bufio.NewReader(&w.out), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return res
+}
+
 func get(t *testing.T, s *Server, path string) (*http.Response, api.Error) {
 	t.Helper()
 	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil)
 	req.Header.Set("X-API-Key", "any")
-	res, err := s.App().Test(req, -1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	res := do(t, s, req)
 	defer res.Body.Close()
 	var e api.Error
 	if err := json.NewDecoder(res.Body).Decode(&e); err != nil {
@@ -110,7 +125,7 @@ func TestUniverseThatIsNotCountedYet(t *testing.T) {
 func TestConfigNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	_, err := New(Config{})
-	for _, field := range []string{"Keys", "Scores", "Cache", "Universe", "Meter", "Jobs", "Queue", "Metrics", "Logger"} {
+	for _, field := range []string{"Keys", "Scores", "Cache", "Universe", "Meter", "Jobs", "Metrics", "Logger"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("New of nothing = %v, want %s named", err, field)
 		}

@@ -20,6 +20,7 @@ import (
 
 const (
 	cohortAge       = time.Minute
+	cohortSizeMax   = 256 << 10 // bytes of a cohort: 200 members with their names
 	distributionAge = time.Minute
 	// moversAge is for how long equal requests get equal lists of movers.
 	moversAge = 5 * time.Minute
@@ -50,85 +51,71 @@ func (s *Server) getCohort(c *fiber.Ctx) error {
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
-	generation, note := tables.Count()
-	key := fmt.Sprintf("cohort %d %d", generation, note)
+	if err := s.reserveAnswer(c, ctx, cohortSizeMax); err != nil {
+		return err
+	}
+	key := fmt.Sprintf("cohort %d", tables.At().UnixMilli())
 	return s.sendPage(c, ctx, domain, key, cohortAge, func(ctx context.Context) ([]byte, error) {
 		return s.cohortBody(ctx, domain, tables)
 	})
 }
 
-// cohortBody compares a company with its peers as tables count them.
+// cohortBody compares the newest record of a company with its peers as they were
+// counted.
 func (s *Server) cohortBody(ctx context.Context, domain string, tables *universe.Tables) ([]byte, error) {
-	st, err := s.standing(ctx, domain, tables)
+	newest, err := s.newest(ctx, domain)
 	if err != nil {
 		return nil, err
 	}
-	key := groupOf(st.Latest)
-	var out *universe.Target
-	if tables.CountedIn(st.Counted, key) {
-		out = &st.Counted.Target
+	counted, err := s.counted(ctx, newest, tables)
+	if err != nil {
+		return nil, err
 	}
-	return json.Marshal(api.NewCohort(st.Latest, tables.Compare(key, targetOf(st.Latest), out)))
+	return json.Marshal(api.NewCohort(newest.Record, tables.Compare(newest.Record, counted)))
 }
 
-// standing is a company and how a count counted it.
-type standing struct {
-	Latest           scoring.Record
-	Counted          *universe.Counted
-	Generation, Note uint64
-}
-
-// fits reports whether the standing tells how tables count the company. Once the
-// newest record is counted, later counts count it too.
-func (st *standing) fits(tables *universe.Tables) bool {
-	generation, note := tables.Count()
-	return st.Generation == generation && st.Note == note ||
-		st.Counted != nil && st.Latest.PipelineVersion == tables.PipelineVersion() && st.Counted.ScoredAt.Equal(st.Latest.ScoredAt) && st.Note <= note
-}
-
-// standing finds how tables count a company. It is remembered across counts, so
-// that new tables do not send everyone to the store.
-func (s *Server) standing(ctx context.Context, domain string, tables *universe.Tables) (standing, error) {
-	generation, note := tables.Count()
-	find := func(ctx context.Context) ([]byte, error) {
-		newest, written, err := s.Scores.Newest(ctx, domain)
-		switch {
-		case errors.Is(err, scoring.ErrNotFound):
+// newest returns the newest record of a company. It is kept until the company is scored
+// again, so new tables do not send everyone to the store.
+func (s *Server) newest(ctx context.Context, domain string) (universe.Stored, error) {
+	text, _, err := s.Cache.Page(ctx, domain, "newest", func(ctx context.Context) ([]byte, error) {
+		newest, err := s.Scores.Newest(ctx, domain)
+		if errors.Is(err, scoring.ErrNotFound) {
 			return nil, &errNoHistory
-		case err != nil:
+		}
+		if err != nil {
 			return nil, err
 		}
-		counted, known := tables.CountedAs(newest, written)
-		if !known {
-			if counted, err = s.Scores.Counted(ctx, domain, generation, note); err != nil {
-				return nil, err
-			}
-		}
-		return json.Marshal(standing{newest, counted, generation, note})
+		return json.Marshal(newest)
+	})
+	if err != nil {
+		return universe.Stored{}, err
 	}
-	var st standing
-	for _, key := range []string{"standing", fmt.Sprintf("standing %d %d", generation, note)} {
-		text, _, err := s.Cache.Page(ctx, domain, key, find)
-		if err != nil {
-			return standing{}, err
-		}
-		st = standing{}
-		if err := json.Unmarshal(text, &st); err != nil {
-			return standing{}, fmt.Errorf("standing of %s: %w", domain, err)
-		}
-		if st.fits(tables) {
-			break
-		}
+	var newest universe.Stored
+	if err := json.Unmarshal(text, &newest); err != nil {
+		return universe.Stored{}, fmt.Errorf("newest record of %s: %w", domain, err)
 	}
-	return st, nil
+	return newest, nil
 }
 
-func groupOf(rec scoring.Record) universe.GroupKey {
-	return universe.GroupKey{Sector: rec.Sector, GeoScope: rec.GeoScope, Profile: rec.Profile}
-}
-
-func targetOf(rec scoring.Record) universe.Target {
-	return universe.Target{Domain: rec.Domain, Composite: rec.Composite, Buckets: rec.Buckets}
+// counted returns the record of a company that tables count, nil if they count none. It
+// is the newest one, or an older one when the company was scored after the count.
+func (s *Server) counted(ctx context.Context, newest universe.Stored, tables *universe.Tables) (*scoring.Record, error) {
+	if tables.Counted(newest) {
+		return &newest.Record, nil
+	}
+	if newest.PipelineVersion != tables.PipelineVersion() || !universe.KeyOf(newest.Record).Peers() {
+		return nil, nil // there is no cohort to be left out of
+	}
+	records, err := s.Scores.WrittenSince(ctx, newest.Domain, newest.PipelineVersion, tables.Settled())
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		if tables.Counted(r) {
+			return &r.Record, nil
+		}
+	}
+	return nil, nil
 }
 
 // getDistribution describes all companies.
@@ -182,7 +169,7 @@ func (s *Server) getMovers(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	r, left, err := s.movers.of(tables, window, s.now())
+	r, left, err := s.movers.of(tables.Movers(), window, s.now())
 	if err != nil {
 		return err
 	}
@@ -205,18 +192,19 @@ type moversBody struct {
 	until time.Time
 }
 
-// of returns the body for a window and how long it will stand.
-func (m *moversCache) of(tables *universe.Tables, window universe.Window, now time.Time) (rendered, time.Duration, error) {
+// of returns the body for a window and how long it is kept. The error is errNotCounted
+// before the first movers job.
+func (m *moversCache) of(movers universe.Movers, window universe.Window, now time.Time) (rendered, time.Duration, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	key := moversKey{tables.PipelineVersion(), window}
+	key := moversKey{movers.PipelineVersion, window}
 	kept, ok := m.bodies[key]
 	if !ok || !now.Before(kept.until) {
-		movers, ok := tables.Movers(window)
+		list, ok := movers.Lists[window]
 		if !ok {
-			return rendered{}, 0, fmt.Errorf("the universe has no movers of %s", window)
+			return rendered{}, 0, &errNotCounted
 		}
-		body, err := render(api.NewMovers(window, movers))
+		body, err := render(api.NewMovers(window, list))
 		if err != nil {
 			return rendered{}, 0, err
 		}

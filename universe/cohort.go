@@ -3,49 +3,11 @@ package universe
 import (
 	"math"
 	"slices"
-	"time"
 
 	"companyscore/scoring"
 )
 
-// Target is the company that a cohort is compared with.
-type Target struct {
-	Domain    string
-	Composite float64
-	Buckets   scoring.BucketScores
-}
-
-// Counted is a company as tables count it.
-type Counted struct {
-	Target
-	// Group is the [Group.ID] of the group it is counted in.
-	Group uint64
-	// ScoredAt is that of the record that is counted.
-	ScoredAt time.Time
-}
-
-// insertMax is longer than any insert lasts, from when its records are written to when
-// a count can see them.
-const insertMax = 5 * time.Minute
-
-// CountedAs returns how the tables count a company whose newest record was written at
-// an instant, in UTC. It reports false if only the store can tell: the record is of another
-// version, or so new that the count may have missed it.
-func (t *Tables) CountedAs(newest scoring.Record, written time.Time) (*Counted, bool) {
-	g := t.groups[GroupKey{newest.Sector, newest.GeoScope, newest.Profile}]
-	if g == nil || newest.PipelineVersion != t.PipelineVersion() || newest.ScoredAt.After(t.Cut()) || written.After(t.Cut().Add(-insertMax)) {
-		return nil, false
-	}
-	return &Counted{Target{newest.Domain, newest.Composite, newest.Buckets}, g.ID, newest.ScoredAt}, true
-}
-
-// CountedIn reports whether the tables count a company in a group.
-func (t *Tables) CountedIn(c *Counted, key GroupKey) bool {
-	g := t.groups[key]
-	return c != nil && g != nil && g.ID == c.Group
-}
-
-// Comparison sets a company beside its cohort, itself left out.
+// Comparison compares a company with its cohort, itself left out.
 type Comparison struct {
 	Stats
 	// Rank of the target, 1 for the highest composite; 0 without peers.
@@ -55,20 +17,24 @@ type Comparison struct {
 	// BucketMeans are those of the peers; 0 without peers.
 	BucketMeans scoring.BucketScores
 	// Members are the peers with the highest composites, at most MembersShown.
-	Members []Member
+	Members []Company
 }
 
-// Compare sets a company as it is now beside the cohort of a group. counted is
-// the same company as the tables count it in that group, and is left out; nil
-// when they do not count it there. A group nobody is in, and one without a
-// profile, is a cohort of none.
-func (t *Tables) Compare(key GroupKey, target Target, counted *Target) Comparison {
-	g := t.groups[key]
-	if g == nil || key.Profile == scoring.ProfileUnclassified {
+// Stats describes the composites of the cohort.
+func (c *Cohort) Stats() Stats { return stats(c.Steps) }
+
+// Compare compares the newest record of a company, the target, with its cohort.
+// counted is the record of the same company that the count read, nil if it read none;
+// it is left out of the cohort. A target of another pipeline version, and one whose
+// cohort key stands for no peers, has a cohort of 0.
+func (t *Tables) Compare(target scoring.Record, counted *scoring.Record) Comparison {
+	key := KeyOf(target)
+	cohort := t.cohorts[key]
+	if cohort == nil || !key.Peers() || target.PipelineVersion != t.PipelineVersion() {
 		return Comparison{}
 	}
-	steps, sums := g.Steps, g.BucketSums
-	if counted != nil {
+	steps, sums := cohort.Steps, cohort.BucketSums
+	if counted != nil && KeyOf(*counted) == key {
 		steps = without(steps, step(counted.Composite))
 		sums = sums.minus(counted.Buckets)
 	}
@@ -89,7 +55,7 @@ func (t *Tables) Compare(key GroupKey, target Target, counted *Target) Compariso
 	c.Rank = above + 1
 	c.Percentile = 100 * float64(below) / float64(c.Count)
 	c.BucketMeans = sums.means(c.Count)
-	for _, m := range g.Top {
+	for _, m := range cohort.Leaderboard {
 		if m.Domain != target.Domain && len(c.Members) < MembersShown {
 			c.Members = append(c.Members, m)
 		}

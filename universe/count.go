@@ -8,40 +8,43 @@ import (
 	"companyscore/scoring"
 )
 
-// Count returns the snapshot of some records, one for each company, without
-// movers. It is for universes that fit into memory; large ones are counted where
-// they are stored.
-func Count(records []scoring.Record, at time.Time) Snapshot {
-	s := Snapshot{PipelineVersion: scoring.PipelineVersion, Cut: at}
-	groups := make(map[GroupKey]*Group)
-	steps := make(map[GroupKey]map[int]int64)
+// Count counts records in memory, one for each company. Large universes are counted
+// where they are stored.
+func Count(records []scoring.Record, at time.Time) Counts {
+	s := Counts{PipelineVersion: scoring.PipelineVersion, At: at, Settled: at}
+	cohorts := make(map[CohortKey]*Cohort)
+	steps := make(map[CohortKey]map[int]int64)
 	for _, rec := range records {
-		key := GroupKey{rec.Sector, rec.GeoScope, rec.Profile}
-		g := groups[key]
-		if g == nil {
-			g = &Group{GroupKey: key}
-			groups[key], steps[key] = g, make(map[int]int64)
+		key := KeyOf(rec)
+		c := cohorts[key]
+		if c == nil {
+			c = &Cohort{CohortKey: key}
+			cohorts[key], steps[key] = c, make(map[int]int64)
 		}
 		steps[key][step(rec.Composite)]++
-		g.BucketSums = g.BucketSums.plus(rec.Buckets)
-		g.Top = append(g.Top, Member{rec.Domain, rec.CompanyName, rec.Composite, rec.Rating})
+		c.BucketSums = c.BucketSums.plus(rec.Buckets)
+		if key.Peers() {
+			c.Leaderboard = append(c.Leaderboard, Company{rec.Domain, rec.CompanyName, rec.Composite})
+		}
 		s.PremiumHist[min(int(rec.ScalePremium), PremiumBins-1)]++
 	}
-	for key, g := range groups {
+	for key, c := range cohorts {
 		for step, n := range steps[key] {
-			g.Steps = append(g.Steps, StepCount{step, n})
+			c.Steps = append(c.Steps, StepCount{step, n})
 		}
-		slices.SortFunc(g.Steps, func(a, b StepCount) int { return a.Step - b.Step })
-		slices.SortFunc(g.Top, func(a, b Member) int {
+		slices.SortFunc(c.Steps, func(a, b StepCount) int { return a.Step - b.Step })
+		slices.SortFunc(c.Leaderboard, func(a, b Company) int {
 			return cmp.Or(cmp.Compare(b.Composite, a.Composite), cmp.Compare(a.Domain, b.Domain))
 		})
-		g.Top = g.Top[:min(len(g.Top), MembersKept)]
-		s.Groups = append(s.Groups, *g)
+		c.Leaderboard = c.Leaderboard[:min(len(c.Leaderboard), LeaderboardMax)]
+		s.Cohorts = append(s.Cohorts, *c)
 	}
-	slices.SortFunc(s.Groups, func(a, b Group) int {
-		return cmp.Or(cmp.Compare(a.Sector, b.Sector), cmp.Compare(a.GeoScope, b.GeoScope), cmp.Compare(a.Profile, b.Profile))
-	})
+	slices.SortFunc(s.Cohorts, func(a, b Cohort) int { return a.CohortKey.compare(b.CohortKey) })
 	return s
+}
+
+func (k CohortKey) compare(other CohortKey) int {
+	return cmp.Or(cmp.Compare(k.Sector, other.Sector), cmp.Compare(k.GeoScope, other.GeoScope), cmp.Compare(k.Profile, other.Profile))
 }
 
 func (s BucketSums) plus(b scoring.BucketScores) BucketSums {

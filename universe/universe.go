@@ -1,14 +1,13 @@
-// Package universe holds what is known of all companies together: how many have
-// which score, how each group of peers is made up, and whose score moved most.
-// It is pure: a [Snapshot] is counted elsewhere, and [New] makes of it tables
-// that answer from memory.
+// Package universe defines the statistics of all companies: rank, distribution,
+// cohorts and movers. It is pure. The count job and the movers job make a [Snapshot],
+// and [New] makes of it the tables that servers answer from.
 //
 // Composites have steps of a tenth of a point and are counted per hundredth, so
-// that counts, ranks and percentiles are exact. One definition of each statistic
-// holds everywhere: a percentile is the smallest value that has at least that
-// share of all values at or below it (as percentile_disc of SQL), the standard
-// deviation is that of the whole population, and a company's percentile is the
-// share of the others that are strictly below it.
+// counts, ranks and percentiles are exact. Each statistic has one definition: a
+// percentile is the smallest value that has at least that share of all values at or
+// below it (percentile_disc of SQL), the standard deviation is that of the whole
+// population, and a company's percentile is the share of the other companies that
+// are strictly below it.
 package universe
 
 import (
@@ -31,49 +30,64 @@ const (
 	CompositeBins = 20
 	PremiumBins   = 12
 
-	// MembersShown is how many members a cohort shows. One more is kept, for when
-	// the target is among them.
+	// MembersShown is how many members a cohort answer lists.
 	MembersShown = 200
-	MembersKept  = MembersShown + 1
+	// LeaderboardMax is how many companies a leaderboard holds: one more than are
+	// listed, as the target of an answer may be among them.
+	LeaderboardMax = MembersShown + 1
 
 	// MoversShown is how many gainers, and how many decliners, are listed.
 	MoversShown = 20
 )
 
-// Snapshot is what was counted, at one time, of all companies whose newest record
-// is of one pipeline version. It is what travels between processes.
+// Snapshot is the statistics that are published at one instant.
 type Snapshot struct {
-	PipelineVersion string
-	// Generation and Note name the count that this is; see [Tally].
-	Generation, Note uint64
-	// Cut is the instant up to which records are counted, by the time they were made.
-	Cut time.Time
-	// PremiumHist counts scale premiums in bins of one point; the last includes 12.
-	PremiumHist [PremiumBins]int64
-	// Groups are all companies, those without a profile too.
-	Groups []Group
-	Movers map[Window]Movers
+	Counts Counts
+	Movers Movers
 }
 
-// GroupKey is what the companies of a group have in common.
-type GroupKey struct {
+// Counts is the result of the count job: the newest record of each company under one
+// pipeline version, counted.
+type Counts struct {
+	PipelineVersion string
+	// At is when the count began.
+	At time.Time
+	// Settled and Recent name the records that the count read, see [Tables.Counted].
+	Settled time.Time
+	Recent  []uint64 // ids of records, sorted
+	// PremiumHist counts scale premiums in bins of one point; the last includes 12.
+	PremiumHist [PremiumBins]int64
+	// Cohorts are all companies, those without peers too.
+	Cohorts []Cohort
+}
+
+// CohortKey is what the companies of a cohort have in common.
+type CohortKey struct {
 	Sector, GeoScope string
 	Profile          scoring.Profile
 }
 
-// Group is the companies of one sector, reach and profile. Those with a profile
-// are the cohort of each of them.
-type Group struct {
-	GroupKey
-	// ID is what the store calls the group, 0 where nobody asks it.
-	ID uint64
+// KeyOf returns the cohort key of a record.
+func KeyOf(rec scoring.Record) CohortKey {
+	return CohortKey{rec.Sector, rec.GeoScope, rec.Profile}
+}
+
+// Peers reports whether companies with the key are peers: an unknown sector, an
+// unknown reach and no profile are nothing in common.
+func (k CohortKey) Peers() bool {
+	return k.Sector != scoring.Unknown && k.GeoScope != scoring.Unknown && k.Profile != scoring.ProfileUnclassified
+}
+
+// Cohort is the companies of one sector, reach and profile.
+type Cohort struct {
+	CohortKey
 	// Steps counts the composites, in rising order of Step.
 	Steps []StepCount
 	// BucketSums are the sums of the bucket scores, in hundredths.
 	BucketSums BucketSums
-	// Top are the members with the highest composites, at most MembersKept,
-	// highest first and then by domain.
-	Top []Member
+	// Leaderboard is the companies with the highest composites, highest first and then
+	// by domain, at most LeaderboardMax. It is empty for companies that are no peers.
+	Leaderboard []Company
 }
 
 // StepCount is how many companies have a composite of Step hundredths.
@@ -85,14 +99,21 @@ type StepCount struct {
 // BucketSums holds one sum per bucket.
 type BucketSums struct{ TeamStructure, MarketPosition, MomentumTailwinds, FinancialHealth int64 }
 
-// Member is a company as others see it in their cohort.
-type Member struct {
-	Domain, CompanyName string
-	Composite           float64
-	Rating              scoring.Rating
+// Company is a company with its composite.
+type Company struct {
+	Domain, Name string
+	Composite    float64
 }
 
-// Window is the time over which a change is measured.
+// Stored is a record as the store holds it.
+type Stored struct {
+	scoring.Record
+	// ID is a hash of what identifies the record, domain and ScoredAt.
+	ID        uint64
+	WrittenAt time.Time
+}
+
+// Window is the time over which a delta is measured.
 type Window string
 
 // The windows, shortest first.
@@ -111,23 +132,28 @@ func (w Window) Length() time.Duration {
 	return map[Window]time.Duration{Week: 7 * day, Month: 30 * day, Quarter: 90 * day}[w]
 }
 
-// Movers lists whose composite changed most between the last record before the
-// window and the last within it. Both lists have the largest change first and
-// then go by domain.
+// Movers is the result of the movers job.
 type Movers struct {
+	PipelineVersion string
+	Lists           map[Window]MoverList // of every window
+}
+
+// MoverList lists the companies with the largest deltas within a window. Both lists
+// have the largest delta first and then go by domain.
+type MoverList struct {
 	Start, End         time.Time
 	Gainers, Decliners []Mover
 }
 
-// Mover is a company whose composite changed.
+// Mover is a company whose composite changed: Composite is that of its last record
+// within the window, Then that of its last record before the window.
 type Mover struct {
-	Domain, CompanyName   string
-	Now, Then             float64
-	RatingNow, RatingThen scoring.Rating
+	Company
+	Then float64
 }
 
-// Delta is how much the composite changed, in steps of a tenth.
-func (m Mover) Delta() float64 { return math.Round((m.Now-m.Then)*10) / 10 }
+// Delta is Composite minus Then, in steps of a tenth.
+func (m Mover) Delta() float64 { return math.Round((m.Composite-m.Then)*10) / 10 }
 
 // Stats describes composites. All numbers are 0 when there are none.
 type Stats struct {
@@ -151,14 +177,14 @@ type Tables struct {
 	snapshot     Snapshot
 	distribution Distribution
 	below        [maxStep + 2]int64 // companies with fewer steps
-	groups       map[GroupKey]*Group
+	cohorts      map[CohortKey]*Cohort
 }
 
-// New returns the tables of a snapshot, or an error that says in what it does
-// not hold together.
+// New returns the tables of a snapshot, or an error that says in what its counts
+// contradict each other.
 func New(s Snapshot) (*Tables, error) {
-	t := &Tables{snapshot: s, groups: make(map[GroupKey]*Group, len(s.Groups))}
-	d := Distribution{PremiumHist: s.PremiumHist, Ratings: make(map[scoring.Rating]int64), Profiles: make(map[scoring.Profile]int64)}
+	t := &Tables{snapshot: s, cohorts: make(map[CohortKey]*Cohort, len(s.Counts.Cohorts))}
+	d := Distribution{PremiumHist: s.Counts.PremiumHist, Ratings: make(map[scoring.Rating]int64), Profiles: make(map[scoring.Profile]int64)}
 	for _, r := range scoring.Ratings() {
 		d.Ratings[r] = 0
 	}
@@ -166,22 +192,22 @@ func New(s Snapshot) (*Tables, error) {
 		d.Profiles[p] = 0
 	}
 	all := make(map[int]int64)
-	for i := range s.Groups {
-		g := &s.Groups[i]
-		if t.groups[g.GroupKey] != nil {
-			return nil, fmt.Errorf("tables of the universe: group %v stands twice", g.GroupKey)
+	for i := range s.Counts.Cohorts {
+		c := &s.Counts.Cohorts[i]
+		if t.cohorts[c.CohortKey] != nil {
+			return nil, fmt.Errorf("tables of the universe: cohort %v is there twice", c.CohortKey)
 		}
-		t.groups[g.GroupKey] = g
+		t.cohorts[c.CohortKey] = c
 		last := -1
-		for _, c := range g.Steps {
-			if c.Step <= last || c.Step > maxStep || c.Count <= 0 {
-				return nil, fmt.Errorf("tables of the universe: group %v counts %d companies at step %d after %d", g.GroupKey, c.Count, c.Step, last)
+		for _, s := range c.Steps {
+			if s.Step <= last || s.Step > maxStep || s.Count <= 0 {
+				return nil, fmt.Errorf("tables of the universe: cohort %v counts %d companies at step %d after %d", c.CohortKey, s.Count, s.Step, last)
 			}
-			last = c.Step
-			all[c.Step] += c.Count
-			d.CompositeHist[min(c.Step/(5*stepsPerPoint), CompositeBins-1)] += c.Count
-			d.Ratings[scoring.RatingOf(points(c.Step))] += c.Count
-			d.Profiles[g.Profile] += c.Count
+			last = s.Step
+			all[s.Step] += s.Count
+			d.CompositeHist[min(s.Step/(5*stepsPerPoint), CompositeBins-1)] += s.Count
+			d.Ratings[scoring.RatingOf(points(s.Step))] += s.Count
+			d.Profiles[c.Profile] += s.Count
 		}
 	}
 	counts := make([]StepCount, 0, len(all))
@@ -190,7 +216,7 @@ func New(s Snapshot) (*Tables, error) {
 	}
 	d.Stats = stats(counts)
 	var premiums int64
-	for _, n := range s.PremiumHist {
+	for _, n := range s.Counts.PremiumHist {
 		premiums += n
 	}
 	if premiums != d.Count || len(d.Profiles) != 3 {
@@ -204,23 +230,28 @@ func New(s Snapshot) (*Tables, error) {
 	return t, nil
 }
 
-// Snapshot returns what the tables were made of.
-func (t *Tables) Snapshot() Snapshot { return t.snapshot }
-
 // PipelineVersion is the version whose records are counted.
-func (t *Tables) PipelineVersion() string { return t.snapshot.PipelineVersion }
+func (t *Tables) PipelineVersion() string { return t.snapshot.Counts.PipelineVersion }
 
-// Count names the count that the tables are of: a count of everything, and the last
-// batch since.
-func (t *Tables) Count() (generation, note uint64) {
-	return t.snapshot.Generation, t.snapshot.Note
+// At is when the count began.
+func (t *Tables) At() time.Time { return t.snapshot.Counts.At }
+
+// Settled is the instant before which every record that was written is counted.
+func (t *Tables) Settled() time.Time { return t.snapshot.Counts.Settled }
+
+// Counted reports whether the count read a record. Of a company it counted the newest
+// record it read.
+func (t *Tables) Counted(r Stored) bool {
+	if r.PipelineVersion != t.PipelineVersion() {
+		return false
+	}
+	_, recent := slices.BinarySearch(t.snapshot.Counts.Recent, r.ID)
+	return recent || r.WrittenAt.Before(t.Settled())
 }
 
-// Cut is the instant up to which records are counted, by when they were made.
-func (t *Tables) Cut() time.Time { return t.snapshot.Cut }
-
 // Rank returns the share of the other companies that are strictly below a
-// composite, 0 to 100, rounded down, and the number of all companies.
+// composite, 0 to 100, rounded down, and the number of all companies. It means
+// something for records of PipelineVersion only.
 func (t *Tables) Rank(composite float64) (percentile int, companies int64) {
 	companies = t.distribution.Count
 	if companies == 0 {
@@ -233,13 +264,11 @@ func (t *Tables) Rank(composite float64) (percentile int, companies int64) {
 // Distribution describes all companies.
 func (t *Tables) Distribution() Distribution { return t.distribution }
 
-// Movers returns the movers of a window, false for one that is none of [Windows].
-func (t *Tables) Movers(w Window) (Movers, bool) {
-	if w.Length() == 0 {
-		return Movers{}, false
-	}
-	return t.snapshot.Movers[w], true
-}
+// Cohorts are the counts of all companies, those without peers too.
+func (t *Tables) Cohorts() []Cohort { return t.snapshot.Counts.Cohorts }
+
+// Movers returns the result of the movers job; it has no lists before the first one.
+func (t *Tables) Movers() Movers { return t.snapshot.Movers }
 
 // step turns points into hundredths within the scale.
 func step(composite float64) int {

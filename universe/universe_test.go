@@ -1,11 +1,7 @@
 package universe
 
 import (
-	"bytes"
-	"encoding/binary"
-	"errors"
 	"fmt"
-	"hash/crc32"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -13,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"companyscore/scoring"
 )
@@ -32,7 +27,7 @@ func randomRecords(rng *rand.Rand, n int) []scoring.Record {
 		}
 		records[i] = scoring.Record{
 			Domain: fmt.Sprintf("c%d.com", i), CompanyName: fmt.Sprint("Company ", i), Composite: composite, Rating: scoring.RatingOf(composite),
-			ScalePremium: tenth(0, 120), Profile: profiles[rng.IntN(3)], Sector: fmt.Sprint("s", rng.IntN(2)), GeoScope: "global",
+			ScalePremium: tenth(0, 120), Profile: profiles[rng.IntN(3)], Sector: fmt.Sprint("s", rng.IntN(2)), GeoScope: "global", PipelineVersion: scoring.PipelineVersion,
 			Buckets: scoring.BucketScores{TeamStructure: tenth(0, 1000), MarketPosition: tenth(0, 1000), MomentumTailwinds: tenth(0, 1000), FinancialHealth: tenth(0, 1000)},
 		}
 	}
@@ -69,7 +64,7 @@ func TestStatisticsEqualTheSlowWay(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{0, 1, 2, 3, 9, 10, 11, 100, 1500} {
 		records := randomRecords(rng, n)
-		tables, err := New(Count(records, at))
+		tables, err := New(Snapshot{Counts: Count(records, at)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,19 +112,19 @@ func TestTargetIsLeftOutExactly(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for _, n := range []int{1, 2, 7, 40, 1400} {
 		records := randomRecords(rng, n)
-		tables, err := New(Count(records, at))
+		tables, err := New(Snapshot{Counts: Count(records, at)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, rec := range records[:min(n, 60)] {
-			now := Target{rec.Domain, float64(rng.IntN(1001)) / 10, rec.Buckets} // rescored since
-			got := tables.Compare(GroupKey{rec.Sector, rec.GeoScope, rec.Profile}, now, &Target{rec.Domain, rec.Composite, rec.Buckets})
+			now := rec // scored again since
+			now.Composite = float64(rng.IntN(1001)) / 10
+			got := tables.Compare(now, &rec)
 			var peers []scoring.Record
 			var composites []float64
 			var want Comparison
 			for _, other := range records {
-				if other.Domain == rec.Domain || rec.Profile == scoring.ProfileUnclassified ||
-					(GroupKey{other.Sector, other.GeoScope, other.Profile}) != (GroupKey{rec.Sector, rec.GeoScope, rec.Profile}) {
+				if other.Domain == rec.Domain || !KeyOf(rec).Peers() || KeyOf(other) != KeyOf(rec) {
 					continue
 				}
 				peers = append(peers, other)
@@ -173,185 +168,114 @@ func TestTargetIsLeftOutExactly(t *testing.T) {
 
 func TestUncountedTargetTakesNobodyOut(t *testing.T) {
 	t.Parallel()
-	records := []scoring.Record{
-		{Domain: "a.com", Composite: 40, Profile: scoring.ProfileGrowth}, {Domain: "b.com", Composite: 60, Profile: scoring.ProfileGrowth},
-	}
-	tables, err := New(Count(records, at))
-	if err != nil {
-		t.Fatal(err)
-	}
-	got := tables.Compare(GroupKey{Profile: scoring.ProfileGrowth}, Target{Domain: "new.com", Composite: 50}, nil)
-	if got.Count != 2 || got.Mean != 50 || got.Rank != 2 || got.Percentile != 50 {
-		t.Errorf("got %+v", got)
+	tables, _ := pair(t)
+	target := scoring.Record{Domain: "new.com", Composite: 50, Sector: "software", GeoScope: "global", Profile: scoring.ProfileGrowth, PipelineVersion: scoring.PipelineVersion}
+	elsewhere := target // where it was counted
+	elsewhere.Sector = "media"
+	for name, counted := range map[string]*scoring.Record{"not counted": nil, "counted in another cohort": &elsewhere} {
+		got := tables.Compare(target, counted)
+		if got.Count != 2 || got.Mean != 50 || got.Rank != 2 || got.Percentile != 50 || len(got.Members) != 2 {
+			t.Errorf("%s: %+v", name, got)
+		}
 	}
 }
 
-func TestSnapshotsThatDoNotAddUpAreRefused(t *testing.T) {
+// pair is a cohort of two companies, 40 and 60.
+func pair(t *testing.T) (*Tables, []scoring.Record) {
+	t.Helper()
+	records := []scoring.Record{{Domain: "a.com", Composite: 40}, {Domain: "b.com", Composite: 60}}
+	for i := range records {
+		records[i].Sector, records[i].GeoScope, records[i].Profile, records[i].PipelineVersion = "software", "global", scoring.ProfileGrowth, scoring.PipelineVersion
+	}
+	tables, err := New(Snapshot{Counts: Count(records, at)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tables, records
+}
+
+func TestUnknownIsNothingInCommon(t *testing.T) {
+	t.Parallel()
+	_, records := pair(t)
+	for name, spoil := range map[string]func(*scoring.Record){
+		"sector":           func(r *scoring.Record) { r.Sector = scoring.Unknown },
+		"reach":            func(r *scoring.Record) { r.GeoScope = scoring.Unknown },
+		"profile":          func(r *scoring.Record) { r.Profile = scoring.ProfileUnclassified },
+		"pipeline version": func(r *scoring.Record) { r.PipelineVersion = "v0" },
+	} {
+		spoilt := slices.Clone(records)
+		for i := range spoilt {
+			spoil(&spoilt[i])
+		}
+		tables, err := New(Snapshot{Counts: Count(spoilt, at)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tables.Compare(spoilt[0], &spoilt[0]); !cmp.Equal(got, Comparison{}) {
+			t.Errorf("%s: %+v", name, got)
+		}
+		if tables.Distribution().Count != 2 {
+			t.Errorf("%s: %d companies are counted", name, tables.Distribution().Count)
+		}
+	}
+}
+
+func TestCountedTellsWhichRecordsWereRead(t *testing.T) {
+	t.Parallel()
+	tables, err := New(Snapshot{Counts: Counts{PipelineVersion: scoring.PipelineVersion, At: at, Settled: at.Add(-time.Minute), Recent: []uint64{3, 7, 9}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		id      uint64
+		version string
+		written time.Duration // before the count
+		want    bool
+	}{
+		"long before":          {1, scoring.PipelineVersion, time.Hour, true},
+		"recent and read":      {7, scoring.PipelineVersion, time.Second, true},
+		"recent and not read":  {8, scoring.PipelineVersion, time.Second, false},
+		"at the edge":          {8, scoring.PipelineVersion, time.Minute, false},
+		"after the count":      {8, scoring.PipelineVersion, -time.Hour, false},
+		"read by a fast clock": {9, scoring.PipelineVersion, -time.Second, true},
+		"another version":      {7, "v0", time.Hour, false},
+	} {
+		if got := tables.Counted(Stored{Record: scoring.Record{PipelineVersion: c.version}, ID: c.id, WrittenAt: at.Add(-c.written)}); got != c.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}
+
+func TestCountsThatDoNotAddUpAreRefused(t *testing.T) {
 	t.Parallel()
 	good := Count(randomRecords(rand.New(rand.NewPCG(5, 6)), 50), at)
-	for name, spoil := range map[string]func(*Snapshot){
-		"premium lost":   func(s *Snapshot) { s.PremiumHist[0]++ },
-		"group twice":    func(s *Snapshot) { s.Groups = append(slices.Clone(s.Groups), s.Groups[0]) },
-		"steps unsorted": func(s *Snapshot) { s.Groups = slices.Clone(s.Groups); s.Groups[0].Steps = []StepCount{{5, 1}, {5, 1}} },
-		"step off scale": func(s *Snapshot) {
-			s.Groups = slices.Clone(s.Groups)
-			s.Groups[0].Steps = []StepCount{{maxStep + 1, 1}}
-		},
-		"negative step":   func(s *Snapshot) { s.Groups = slices.Clone(s.Groups); s.Groups[0].Steps = []StepCount{{-1, 1}} },
-		"empty step":      func(s *Snapshot) { s.Groups = slices.Clone(s.Groups); s.Groups[0].Steps = []StepCount{{1, 0}} },
-		"unknown profile": func(s *Snapshot) { s.Groups = slices.Clone(s.Groups); s.Groups[0].Profile = "odd" },
+	steps := func(c *Counts, steps ...StepCount) {
+		c.Cohorts = slices.Clone(c.Cohorts)
+		c.Cohorts[0].Steps = steps
+	}
+	for name, spoil := range map[string]func(*Counts){
+		"premium lost":    func(c *Counts) { c.PremiumHist[0]++ },
+		"cohort twice":    func(c *Counts) { c.Cohorts = append(slices.Clone(c.Cohorts), c.Cohorts[0]) },
+		"steps unsorted":  func(c *Counts) { steps(c, StepCount{5, 1}, StepCount{5, 1}) },
+		"step off scale":  func(c *Counts) { steps(c, StepCount{maxStep + 1, 1}) },
+		"negative step":   func(c *Counts) { steps(c, StepCount{-1, 1}) },
+		"empty step":      func(c *Counts) { steps(c, StepCount{1, 0}) },
+		"unknown profile": func(c *Counts) { c.Cohorts = slices.Clone(c.Cohorts); c.Cohorts[0].Profile = "odd" },
 	} {
-		s := good
-		spoil(&s)
-		if _, err := New(s); err == nil {
+		c := good
+		spoil(&c)
+		if _, err := New(Snapshot{Counts: c}); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
-	}
-}
-
-// anyTally is a tally with something in every field.
-func anyTally(t testing.TB) *Tally {
-	t.Helper()
-	tally := NewTally(scoring.PipelineVersion, 7, Limits{})
-	change := Change{
-		Note: 8, Position: 9, Records: 4, At: at, Names: map[uint64]GroupKey{1 << 63: {"software", "global", scoring.ProfileGrowth}, 2: {"fintech", "local", scoring.ProfileUnclassified}},
-		Steps: []StepChange{{2, 5010, 1}, {1 << 63, 10, 2}, {1 << 63, 9990, 1}},
-		Sums:  []SumChange{{2, BucketSums{1, 2, 3, 4}}, {1 << 63, BucketSums{10, 20, 30, 40}}},
-		Come: []Standing{
-			{Company: 5, Domain: "a.com", Name: "A", Cohort: 1 << 63, Composite: 9990, Delta: [3]int{0, 990, -10}},
-			{Company: 6, Domain: "b.com", Name: "B", Cohort: 1 << 63, Composite: 10},
-		},
-	}
-	change.Premium[0], change.Premium[11] = 3, 1
-	if err := tally.Add(change); err != nil {
-		t.Fatal(err)
-	}
-	tally.Full = at.Add(-time.Hour)
-	tally.Show(Month)
-	return tally
-}
-
-func TestTallySurvivesItsEncoding(t *testing.T) {
-	t.Parallel()
-	want := anyTally(t)
-	b := Encode(want)
-	got, err := Decode(b)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(want, got, cmp.AllowUnexported(Tally{}), cmpopts.EquateEmpty()); diff != "" {
-		t.Error(diff)
-	}
-	if again := Encode(got); !bytes.Equal(again, b) {
-		t.Error("encoded again it is not the same")
-	}
-	for i := range b {
-		spoilt := slices.Clone(b)
-		spoilt[i] ^= 0x10
-		if _, err := Decode(spoilt); !errors.Is(err, ErrFormat) {
-			t.Fatalf("byte %d changed: %v", i, err)
-		}
-		if _, err := Decode(b[:i]); !errors.Is(err, ErrFormat) {
-			t.Fatalf("cut off at %d: %v", i, err)
-		}
-	}
-}
-
-func TestImpossibleChangesAreRefused(t *testing.T) {
-	t.Parallel()
-	var premium [PremiumBins]int64
-	premium[3] = -1
-	for name, c := range map[string]Change{
-		"nobody is left":      {Steps: []StepChange{{2, 5010, -2}}},
-		"nobody was there":    {Steps: []StepChange{{2, 5020, -1}}},
-		"a cohort of no name": {Steps: []StepChange{{77, 5020, 1}}},
-		"sums of no cohort":   {Sums: []SumChange{{77, BucketSums{}}}},
-		"premiums of nobody":  {Premium: premium},
-	} {
-		if err := anyTally(t).Add(c); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
-	}
-}
-
-func TestCohortOfNobodyIsForgotten(t *testing.T) {
-	t.Parallel()
-	tally := anyTally(t)
-	if err := tally.Add(Change{Steps: []StepChange{{2, 5010, -1}}, Sums: []SumChange{{2, BucketSums{-1, -2, -3, -4}}}}); err != nil || tally.Cohorts[2] != nil {
-		t.Errorf("%v, %+v", err, tally.Cohorts[2])
 	}
 }
 
 func TestRankAllocatesNothing(t *testing.T) {
-	tables, err := New(Count(randomRecords(rand.New(rand.NewPCG(9, 10)), 100), at))
+	tables, err := New(Snapshot{Counts: Count(randomRecords(rand.New(rand.NewPCG(9, 10)), 100), at)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n := testing.AllocsPerRun(100, func() { tables.Rank(50.1) }); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-func FuzzDecode(f *testing.F) {
-	f.Add(Encode(anyTally(f)))
-	f.Add(Encode(NewTally("", 0, Limits{})))
-	f.Add([]byte("{}"))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		// Without the right checksum nothing behind it would ever be reached.
-		if len(b) >= 4 {
-			b = binary.LittleEndian.AppendUint32(b[:len(b)-4:len(b)-4], crc32.Checksum(b[:len(b)-4], castagnoli))
-		}
-		tally, err := Decode(b)
-		if err != nil {
-			if !errors.Is(err, ErrFormat) {
-				t.Fatal(err)
-			}
-			return
-		}
-		again, err := Decode(Encode(tally))
-		if err != nil || tally.Differs(again) != "" {
-			t.Fatalf("it does not survive its encoding: %v", err)
-		}
-		if tables, err := New(tally.Snapshot()); err == nil {
-			tables.Rank(50)
-			tables.Distribution()
-		}
-	})
-}
-
-func TestTablesTellHowTheyCountOldRecordsOnly(t *testing.T) {
-	t.Parallel()
-	cut := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	rec := scoring.Record{
-		Domain: "example.com", PipelineVersion: scoring.PipelineVersion, ScoredAt: cut.Add(-time.Hour), Composite: 61.4,
-		Buckets: scoring.BucketScores{TeamStructure: 58.1}, Profile: scoring.ProfileGrowth, Sector: "software",
-	}
-	tables, err := New(Count([]scoring.Record{rec, {Domain: "other.com", Composite: 50, Profile: scoring.ProfileGrowth, Sector: "software"}}, cut))
-	if err != nil {
-		t.Fatal(err)
-	}
-	hourAgo := cut.Add(-time.Hour)
-	for name, c := range map[string]struct {
-		spoil   func(r *scoring.Record)
-		written time.Time
-		known   bool
-	}{
-		"an hour old":          {func(*scoring.Record) {}, hourAgo, true},
-		"written just before":  {func(*scoring.Record) {}, cut.Add(-time.Minute), false},
-		"written since":        {func(*scoring.Record) {}, cut.Add(time.Minute), false},
-		"made later":           {func(r *scoring.Record) { r.ScoredAt = cut.Add(time.Millisecond) }, hourAgo, false},
-		"of another version":   {func(r *scoring.Record) { r.PipelineVersion = "v0" }, hourAgo, false},
-		"of a group of nobody": {func(r *scoring.Record) { r.Sector = "mining" }, hourAgo, false},
-	} {
-		r := rec
-		c.spoil(&r)
-		counted, known := tables.CountedAs(r, c.written)
-		if known != c.known || known != (counted != nil) {
-			t.Errorf("%s: %+v, %v", name, counted, known)
-		}
-		if known && (counted.Domain != r.Domain || counted.Composite != r.Composite || counted.Buckets != r.Buckets || !counted.ScoredAt.Equal(r.ScoredAt) ||
-			!tables.CountedIn(counted, GroupKey{Sector: r.Sector, GeoScope: r.GeoScope, Profile: r.Profile})) {
-			t.Errorf("%s: counted as %+v", name, counted)
-		}
 	}
 }

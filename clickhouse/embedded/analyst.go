@@ -12,22 +12,17 @@ const analyst = "analyst"
 
 // A connection of the analyst is made read-only by the engine (readonly = 1), which refuses every change of data, schema and settings
 // and every table function that reaches outside. The library being a client as well as a server, that leaves holes: a scalar function
-// that reads files, schema inference of files and addresses by DESCRIBE, INTO OUTFILE and KILL. analystGuard closes these. It does not
-// read the analyst's text, where two parsers could disagree on what is a string and what is not, but the engine's own rendering of it,
-// and that rendering is what runs.
-
-// analystLimits bound what one statement of the analyst may take; larger aggregations and sorts go to disk. The limits on the result
-// stop a statement that was not meant to answer so much; what is large on purpose is exported in parts.
-const analystLimits = "max_memory_usage = 2147483648, max_bytes_before_external_group_by = 536870912, " +
-	"max_bytes_before_external_sort = 536870912, max_execution_time = 300, max_result_rows = 20000000, max_result_bytes = 8589934592, " +
-	"result_overflow_mode = 'throw'"
+// that reads files, schema inference of files and addresses by DESCRIBE, INTO OUTFILE, KILL and SETTINGS name = DEFAULT. analystGuard
+// closes these. It does not read the analyst's text, where two parsers could disagree on what is a string and what is not, but the
+// engine's own rendering of it, and that rendering is what runs.
 
 // analystAdvice says which limit of the analyst an exception is about, and what to do, by the exception's name.
 var analystAdvice = map[string]string{
-	"MEMORY_LIMIT_EXCEEDED": "This is the analyst's limit of 2 GiB of memory for a statement: select fewer columns, narrow it by domain or time, or join the smaller side last",
-	"TIMEOUT_EXCEEDED":      "This is the analyst's limit of time, 300 s or what max_execution_time asked for: narrow the statement by domain or time, or aggregate first",
-	"TOO_MANY_ROWS_OR_BYTES": "This is the analyst's limit for a result, 20 million rows or 8 GiB, or what max_result_rows asked for: add a LIMIT, aggregate, or export in parts, " +
-		"such as one range of domains after the other",
+	"MEMORY_LIMIT_EXCEEDED": "This is the analyst's limit of 2 GiB of memory for a statement, or what max_memory_usage asked for: select fewer columns, " +
+		"narrow it by domain or time, or join the smaller side last",
+	"TIMEOUT_EXCEEDED": "This is the analyst's limit of time, 300 s or what max_execution_time asked for: narrow the statement by domain or time, or aggregate first",
+	"TOO_MANY_ROWS_OR_BYTES": "This is the analyst's limit for a result, 20 million rows or 8 GiB, or what max_result_rows or max_result_bytes asked for: add a LIMIT, " +
+		"aggregate, or export in parts, such as one range of domains after the other",
 	"TOO_MANY_SIMULTANEOUS_QUERIES": "This is the analyst's limit of statements at a time: wait for those under way, and run one after the other",
 }
 
@@ -37,20 +32,6 @@ func advised(e *exception) *exception {
 		return &exception{e.code, e.name, e.message + ". " + advice}
 	}
 	return e
-}
-
-// analystMaySet reports whether the analyst may choose a setting for a request. Those that begin so change how a result is written;
-// the others can only make a statement do less.
-func analystMaySet(name string) bool {
-	if strings.HasPrefix(name, "output_format_") || strings.HasPrefix(name, "http_") {
-		return true
-	}
-	switch name {
-	case "max_execution_time", "max_threads", "max_block_size", "max_result_rows", "result_overflow_mode", "limit", "offset", "extremes",
-		"join_use_nulls", "group_by_use_nulls", "session_timezone", "date_time_output_format", "readonly", "format_csv_delimiter":
-		return true
-	}
-	return false
 }
 
 // outsideFunctions reach files, other hosts or other programs and are not held back by readonly = 1.
@@ -121,6 +102,9 @@ func (g *analystGuard) check(st statement) error {
 			continue
 		}
 		folded := strings.ToLower(name)
+		if setting, ok := lex.settingAfter(tok); ok {
+			return newException(codeReadonly, "Cannot modify '%s' setting in readonly mode: give settings in the URL, or with plain values at the end of the statement", setting)
+		}
 		if g.functions[folded] || g.tableFunctions[folded] && lex.peek().isMark('(') {
 			return newException(codeAccessDenied, "%s: Not enough privileges: %s reaches outside the database", analyst, name)
 		}

@@ -2,8 +2,10 @@ package embedded
 
 import (
 	"fmt"
+	"os/signal"
 	"runtime"
 	"sync"
+	"syscall"
 	"unsafe"
 
 	"github.com/ebitengine/purego"
@@ -76,6 +78,9 @@ func loadLibrary(path string) (lib *library, err error) {
 		purego.RegisterLibFunc(fn, handle, name)
 	}
 	signals(0)
+	// Threads of the library write to pipes. Go ends the process when a thread that is not its own gets SIGPIPE; ignored, the write
+	// fails with EPIPE instead. It holds for the whole process.
+	signal.Ignore(syscall.SIGPIPE)
 	libraries.Store(path, lib)
 	return lib, nil
 }

@@ -9,8 +9,11 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -309,5 +312,53 @@ func TestHeldAnswer(t *testing.T) {
 	}
 	if status, body := ask(t, "companyscore", "SELECT number FROM numbers(20000000)", url.Values{"wait_end_of_query": {"1"}}); status != http.StatusInternalServerError || !strings.Contains(body, "TOO_MANY_BYTES") {
 		t.Errorf("too much to hold: %d %.200s", status, body)
+	}
+}
+
+// TestBrokenPipesRaiseNoSignal holds that SIGPIPE is ignored: Go ends the process when a thread of the library gets it.
+func TestBrokenPipesRaiseNoSignal(t *testing.T) {
+	t.Parallel()
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Skip(err)
+	}
+	_, rest, _ := strings.Cut(string(status), "SigIgn:")
+	mask, _, _ := strings.Cut(strings.TrimSpace(rest), "\n")
+	ignored, err := strconv.ParseUint(mask, 16, 64)
+	if err != nil || ignored&(1<<(syscall.SIGPIPE-1)) == 0 {
+		t.Errorf("signals ignored: %s, %v; SIGPIPE is not among them", mask, err)
+	}
+}
+
+// TestAbandonedStreamsLeaveNoGoroutine leaves answers after their first bytes. A test of package clickhouse does so with many more.
+func TestAbandonedStreamsLeaveNoGoroutine(t *testing.T) {
+	leave := func(streams int) {
+		for range streams {
+			ctx, cancel := context.WithCancel(t.Context())
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://companyscore:p@"+server.address+"/", strings.NewReader("SELECT number FROM numbers(1000000000) FORMAT JSONEachRow"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.ReadFull(res.Body, make([]byte, 100)); err != nil {
+				t.Error(err)
+			}
+			cancel()
+			_ = res.Body.Close()
+		}
+		http.DefaultClient.CloseIdleConnections()
+	}
+	leave(5)
+	before := runtime.NumGoroutine()
+	leave(40)
+	const slack = 10 // of the runtime and the HTTP client
+	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before+slack; http.DefaultClient.CloseIdleConnections() {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goroutines, before there were %d", runtime.NumGoroutine(), before)
+		}
+		must(t, "SELECT 1")
 	}
 }

@@ -30,22 +30,63 @@ type engine struct {
 	control *conn      // apart from the pools, so that a statement can be killed when all of theirs are busy
 }
 
+// lockPath is the file of a data directory on which the process that has it open holds a lock. It contains the id of that process.
+func lockPath(path string) string { return filepath.Join(path, "server.lock") }
+
+// lockDirectory takes the lock of a data directory. It ends with the returned file.
+func lockDirectory(path string) (lock *os.File, err error) {
+	lock, err = os.OpenFile(lockPath(path), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock data directory: %w", err)
+	}
+	if err = syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err == nil {
+		if err = lock.Truncate(0); err == nil {
+			_, err = lock.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)
+		}
+	}
+	if err != nil {
+		_ = lock.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("open %s: %w", path, ErrInUse)
+		}
+		return nil, fmt.Errorf("lock data directory: %w", err)
+	}
+	return lock, nil
+}
+
+// InUse reports whether a process has a data directory open, and its id, 0 if it is not known. A directory that does not exist is
+// not in use. A process that opens the directory during the call may fail with ErrInUse.
+func InUse(path string) (inUse bool, pid int, err error) {
+	f, err := os.OpenFile(lockPath(path), os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return false, 0, nil
+	}
+	if err != nil {
+		return false, 0, fmt.Errorf("read lock of data directory: %w", err)
+	}
+	defer f.Close()
+	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	if err == nil {
+		return false, 0, nil
+	}
+	if !errors.Is(err, syscall.EWOULDBLOCK) {
+		return false, 0, fmt.Errorf("read lock of data directory: %w", err)
+	}
+	text := make([]byte, 20)
+	n, _ := f.ReadAt(text, 0) // empty while the holder writes it
+	pid, _ = strconv.Atoi(strings.TrimSpace(string(text[:n])))
+	return true, pid, nil
+}
+
 // openEngine locks the data directory, which libchdb itself would only do badly, and opens it.
 func openEngine(library, path string) (*engine, error) {
 	lib, err := loadLibrary(library)
 	if err != nil {
 		return nil, err
 	}
-	lock, err := os.OpenFile(filepath.Join(path, "server.lock"), os.O_CREATE|os.O_RDWR, 0o600)
+	lock, err := lockDirectory(path)
 	if err != nil {
-		return nil, fmt.Errorf("lock data directory: %w", err)
-	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		_ = lock.Close()
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("open %s: %w", path, ErrInUse)
-		}
-		return nil, fmt.Errorf("lock data directory: %w", err)
+		return nil, err
 	}
 	if err := removeDropped(path); err != nil {
 		return nil, errors.Join(err, lock.Close())

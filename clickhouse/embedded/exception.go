@@ -24,39 +24,41 @@ func (e *exception) render(version string) string {
 
 // The codes of errors that do not come from the engine, with ClickHouse's numbers.
 const (
-	codeBadArguments     = 36
-	codeNotImplemented   = 48
-	codeSyntaxError      = 62
-	codeUnknownFormat    = 73
-	codeTimeoutExceeded  = 159
-	codeReadonly         = 164
-	codeRequiredPassword = 194
-	codeTooManyQueries   = 202
-	codeQueryTooLarge    = 229
-	codeTooManyBytes     = 307
-	codeOutfile          = 358
-	codeCancelled        = 394
-	codeAccessDenied     = 497
-	codeAuthFailed       = 516
-	codeUnknownException = 1002
+	codeBadArguments      = 36
+	codeNotImplemented    = 48
+	codeSyntaxError       = 62
+	codeUnknownFormat     = 73
+	codeTimeoutExceeded   = 159
+	codeReadonly          = 164
+	codeRequiredPassword  = 194
+	codeTooManyQueries    = 202
+	codeQueryTooLarge     = 229
+	codeTooManyBytes      = 307
+	codeOutfile           = 358
+	codeCancelled         = 394
+	codeSettingConstraint = 452
+	codeAccessDenied      = 497
+	codeAuthFailed        = 516
+	codeUnknownException  = 1002
 )
 
 var codeNames = map[int]string{
-	codeBadArguments:     "BAD_ARGUMENTS",
-	codeNotImplemented:   "NOT_IMPLEMENTED",
-	codeSyntaxError:      "SYNTAX_ERROR",
-	codeUnknownFormat:    "UNKNOWN_FORMAT",
-	codeTimeoutExceeded:  "TIMEOUT_EXCEEDED",
-	codeReadonly:         "READONLY",
-	codeRequiredPassword: "REQUIRED_PASSWORD",
-	codeTooManyQueries:   "TOO_MANY_SIMULTANEOUS_QUERIES",
-	codeQueryTooLarge:    "QUERY_IS_TOO_LARGE",
-	codeTooManyBytes:     "TOO_MANY_BYTES",
-	codeOutfile:          "INTO_OUTFILE_NOT_ALLOWED",
-	codeCancelled:        "QUERY_WAS_CANCELLED",
-	codeAccessDenied:     "ACCESS_DENIED",
-	codeAuthFailed:       "AUTHENTICATION_FAILED",
-	codeUnknownException: "UNKNOWN_EXCEPTION",
+	codeBadArguments:      "BAD_ARGUMENTS",
+	codeNotImplemented:    "NOT_IMPLEMENTED",
+	codeSyntaxError:       "SYNTAX_ERROR",
+	codeUnknownFormat:     "UNKNOWN_FORMAT",
+	codeTimeoutExceeded:   "TIMEOUT_EXCEEDED",
+	codeReadonly:          "READONLY",
+	codeRequiredPassword:  "REQUIRED_PASSWORD",
+	codeTooManyQueries:    "TOO_MANY_SIMULTANEOUS_QUERIES",
+	codeQueryTooLarge:     "QUERY_IS_TOO_LARGE",
+	codeTooManyBytes:      "TOO_MANY_BYTES",
+	codeOutfile:           "INTO_OUTFILE_NOT_ALLOWED",
+	codeCancelled:         "QUERY_WAS_CANCELLED",
+	codeSettingConstraint: "SETTING_CONSTRAINT_VIOLATION",
+	codeAccessDenied:      "ACCESS_DENIED",
+	codeAuthFailed:        "AUTHENTICATION_FAILED",
+	codeUnknownException:  "UNKNOWN_EXCEPTION",
 }
 
 func newException(code int, format string, args ...any) *exception {

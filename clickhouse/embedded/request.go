@@ -26,6 +26,7 @@ type request struct {
 	queryID  string
 	format   string // of the answer, unless the statement has a FORMAT clause
 	session  session
+	settings map[string]string // the session's, by name
 	params   []param
 	hold     bool          // answer only when the statement has succeeded
 	limit    time.Duration // how long the statement may run, 0 for as long as it likes
@@ -65,7 +66,8 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 	}
 	on := func(name string) bool { v := query.Get(name); return v == "1" || v == "true" }
 
-	req := &request{queryID: get("", "query_id", ""), format: get("X-ClickHouse-Format", "default_format", "TabSeparated"), hold: on("wait_end_of_query")}
+	req := &request{queryID: get("", "query_id", ""), format: get("X-ClickHouse-Format", "default_format", "TabSeparated"), hold: on("wait_end_of_query"),
+		settings: make(map[string]string)}
 	if len(req.queryID) > 256 || strings.ContainsFunc(req.queryID, func(r rune) bool { return r < ' ' }) {
 		return nil, newException(codeBadArguments, "query_id is no plain text of at most 256 bytes")
 	}
@@ -92,36 +94,21 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 	}
 
 	req.session.database = get("X-ClickHouse-Database", "database", "")
-	var settings []string
 	for name, values := range query {
-		value := values[0]
-		if strings.HasPrefix(name, "param_") {
-			req.params = append(req.params, param{name[len("param_"):], value})
-			continue
-		}
-		if slices.Contains(transport, name) {
-			continue
-		}
-		if req.user.guard != nil {
-			if !analystMaySet(name) {
-				return nil, newException(codeReadonly, "Cannot modify '%s' setting in readonly mode", name)
-			}
-		}
-		if name == "max_execution_time" {
-			// Not a setting of the session: clickhouse-go derives it from the deadline of each call, so that hardly two
-			// calls would share a connection.
-			if req.limit, err = executionTime(value); err != nil {
+		switch {
+		case strings.HasPrefix(name, "param_"):
+			req.params = append(req.params, param{name[len("param_"):], values[0]})
+		case slices.Contains(transport, name):
+		default:
+			if err := req.set(name, values[0]); err != nil {
 				return nil, err
 			}
-			continue
 		}
-		settings = append(settings, quoteName(name)+" = "+quoteString(value))
 	}
-	slices.Sort(settings)
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		settings = append(settings, "readonly = 2") // as in ClickHouse: a link must not change anything
+	if get := r.Method == http.MethodGet || r.Method == http.MethodHead; get && (req.settings["readonly"] == "" || req.settings["readonly"] == "0") {
+		req.settings["readonly"] = "2" // as in ClickHouse: a link must not change anything
 	}
-	req.session.settings = strings.Join(settings, ", ")
+	req.session.settings = assignments(req.settings)
 
 	if on("enable_http_compression") {
 		req.encoding = acceptedEncoding(r.Header.Get("Accept-Encoding"))

@@ -2,7 +2,7 @@
 // clickhouse-go, curl and other HTTP clients.
 //
 // A request goes through the files in this order: request.go reads its headers and URL, statement.go outlines its SQL with the help of
-// lexer.go, analyst.go refuses what the read-only user may not do, pool.go lends a connection, spool.go moves the data in and out,
+// lexer.go, settings.go and analyst.go refuse what the read-only user may not do, pool.go lends a connection, spool.go moves the data in and out,
 // output.go answers. engine.go and chdb.go are the engine; docs/adr/0002-embedded-clickhouse.md tells why it is done so.
 package embedded
 
@@ -92,6 +92,9 @@ type Server struct {
 	http   *http.Server
 	stop   context.CancelCauseFunc // ends the context of every request
 	close  func(context.Context) error
+
+	analysts     context.Context // ends when Shutdown begins, and with it every statement of the analyst
+	stopAnalysts context.CancelFunc
 }
 
 // New opens the engine on cfg.Path. The caller ends it with Shutdown. It returns ErrInUse when the directory is open already.
@@ -115,6 +118,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	}
 	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	s.stop = stop
+	s.analysts, s.stopAnalysts = context.WithCancel(base)
 	s.http = &http.Server{
 		Handler:           s.Handler(),
 		BaseContext:       func(net.Listener) context.Context { return base },
@@ -130,6 +134,9 @@ func (s *Server) prepare() (err error) {
 	if s.spool, err = newSpool(filepath.Join(s.cfg.Path, "spool"), s.cfg.MaxInsert); err != nil {
 		return err
 	}
+	if err := s.logDetached(); err != nil {
+		s.cfg.Logger.Warn("embedded ClickHouse", "error", err)
+	}
 	own := newPool(s.engine, s.cfg.Connections, s.cfg.QueueWait, "", "")
 	s.users = []*user{{name: s.cfg.User, password: sha256.Sum256([]byte(s.cfg.Password)), pool: own}}
 	if s.cfg.AnalystPassword != "" {
@@ -137,7 +144,7 @@ func (s *Server) prepare() (err error) {
 		if err != nil {
 			return err
 		}
-		reading := newPool(s.engine, max(1, s.cfg.Connections/2), s.cfg.QueueWait, analystLimits, "readonly = 1")
+		reading := newPool(s.engine, max(1, s.cfg.Connections/2), s.cfg.QueueWait, analystLimits(), "readonly = 1")
 		s.users = append(s.users, &user{name: analyst, password: sha256.Sum256([]byte(s.cfg.AnalystPassword)), pool: reading, guard: guard})
 	}
 	var once sync.Once
@@ -159,18 +166,30 @@ func (s *Server) prepare() (err error) {
 // Serve answers requests on ln until Shutdown. It then returns http.ErrServerClosed.
 func (s *Server) Serve(ln net.Listener) error { return s.http.Serve(ln) }
 
-// Shutdown stops accepting, waits for running statements until ctx ends, kills those that remain and closes the engine. It takes at most
-// five seconds longer than ctx allows. An error means that the engine could not be closed; its data are safe all the same.
+// Shutdown stops accepting, cancels the analyst's statements, waits for those of the service until ctx ends, cancels what remains and
+// closes the engine. It takes at most closeMax longer than ctx allows. An error means that a statement did not end or that the engine was
+// not closed in that time: only the end of the process ends them. Acknowledged data are safe all the same.
 func (s *Server) Shutdown(ctx context.Context) error {
+	s.stopAnalysts()
 	drained := s.http.Shutdown(ctx)
 	s.stop(errPoolClosed)
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeMax)
 	defer cancel()
 	if drained != nil {
 		drained = errors.Join(s.http.Shutdown(last), s.http.Close())
 	}
-	return errors.Join(drained, s.close(last))
+	closed := make(chan error, 1)
+	go func() { closed <- s.close(last) }() // a call of the library has no deadline
+	select {
+	case err := <-closed:
+		return errors.Join(drained, err)
+	case <-last.Done():
+		return errors.Join(drained, fmt.Errorf("close engine: %w", last.Err()))
+	}
 }
+
+// closeMax bounds the part of Shutdown after the service's statements have ended.
+const closeMax = time.Second
 
 // Handler returns the protocol as an HTTP handler: / for statements, /ping to see whether the server is there.
 func (s *Server) Handler() http.Handler {
@@ -261,6 +280,16 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 		text = st.withInput(path)
 	}
 
+	if req.user.guard != nil {
+		if text, err = req.setFromStatement(text); err != nil {
+			return summary{}, err
+		}
+		// Shutdown does not wait for analysts.
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(s.analysts, func() { cancel(errPoolClosed) })()
+	}
 	c, err := req.user.pool.get(ctx, req.session)
 	if err != nil {
 		return summary{}, err

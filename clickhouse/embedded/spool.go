@@ -83,7 +83,7 @@ func (s *spool) stream(ctx context.Context, c *conn, st statement, format string
 		defer close(copied)
 		if _, err := io.Copy(onlyWriter{w}, from); err != nil {
 			cancel(err)
-			_ = from.Close() // the engine may wait for someone to read
+			_, _ = io.Copy(io.Discard, from) // the engine writes until it has stopped, and must not meet a closed pipe
 		}
 	}()
 	_, sum, err := c.queryContext(ctx, st.withOutput(path, format), format, params)

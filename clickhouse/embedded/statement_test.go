@@ -56,12 +56,13 @@ func TestDropsDoNotWait(t *testing.T) {
 }
 
 // FuzzStatement holds that a statement is outlined without a panic, that its
-// tokens lie in it one behind the other, and that nothing but blanks and comments
-// lies between them.
+// clauses of settings and its tokens lie in it one behind the other, and that
+// nothing but blanks and comments lies between tokens.
 func FuzzStatement(f *testing.F) {
 	for _, src := range []string{
 		"SELECT 1 FORMAT CSV", "INSERT INTO `a`.\"b\" (c) SETTINGS d = 1 VALUES (1)", "-- x\nSELECT '\\'' /* ' */ # y\n, $a$;$a$", "WITH a AS (SELECT 1) INSERT INTO t SELECT",
 		"SELECT ‘a’, “b”", "DROP TABLE a SYNC", "INSERT INTO t FORMAT", "SELECT '", "/*", "$", "\xff", "INSERT INTO FUNCTION file('x') VALUES",
+		"SELECT 1 SETTINGS a = 'x''\\'', `b` = -1.5 /* c */ FORMAT CSV SETTINGS d = true", "SELECT (SELECT 1 SETTINGS a = 1) SETTINGS b = DEFAULT", "SELECT 1 SETTINGS a = 1.",
 	} {
 		f.Add(src)
 	}
@@ -71,6 +72,13 @@ func FuzzStatement(f *testing.F) {
 			t.Fatalf("%q: offsets of %+v", src, st)
 		}
 		withoutSync(src)
+		passed := 0
+		for _, clause := range settingsClauses(src) {
+			if clause.from < passed || clause.to < clause.from || clause.to > len(src) || len(clause.settings) == 0 {
+				t.Fatalf("%q: clause %+v after %d", src, clause, passed)
+			}
+			passed = clause.to
+		}
 		lex, end := &lexer{src: src}, 0
 		for tok := lex.next(); tok.kind != tokenEnd; tok = lex.next() {
 			if tok.text == "" || tok.pos < end || src[tok.pos:tok.pos+len(tok.text)] != tok.text {

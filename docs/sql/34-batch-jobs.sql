@@ -1,8 +1,8 @@
 -- Do the jobs that keep statistics work?
 -- The last run of each job.
--- Columns: job, outcome, took_ms, companies, coverage, error
+-- Columns: job, outcome, took_ms, companies, error
 SELECT subject AS job, argMax(r.outcome, started_at) AS outcome, argMax(r.took_ms, started_at) AS took_ms, argMax(r.companies, started_at) AS companies,
-    argMax(r.coverage, started_at) AS coverage, argMax(r.error, started_at) AS error
+    argMax(r.error, started_at) AS error
 FROM v1_run AS r
 WHERE kind = 'batch'
 GROUP BY subject

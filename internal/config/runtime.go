@@ -30,11 +30,28 @@ func WriteRuntime(data string, rt Runtime) error {
 	if err != nil {
 		return err
 	}
-	temp := runtimePath(data) + ".new"
-	if err := os.WriteFile(temp, append(text, '\n'), 0o600); err != nil {
+	if err := ReplaceFile(runtimePath(data), append(text, '\n')); err != nil {
 		return fmt.Errorf("write runtime file: %w", err)
 	}
-	return os.Rename(temp, runtimePath(data))
+	return nil
+}
+
+// ReplaceFile writes a file that only its owner may read. After a crash the file
+// has its old content or the new, never a part.
+func ReplaceFile(path string, content []byte) error {
+	temp := path + ".new"
+	f, err := os.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	if err == nil {
+		err = f.Sync()
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temp, path)
 }
 
 // RemoveRuntime removes the runtime file at the end of an `up`.

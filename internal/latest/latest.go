@@ -23,7 +23,9 @@ const (
 	// other means than a run.
 	ttl         = time.Hour
 	callTimeout = time.Second
-	stampLen    = 16
+	// putTimeout bounds the writing of a group of scores; nobody waits for it as for a read.
+	putTimeout = 5 * time.Second
+	stampLen   = 16
 )
 
 //go:embed put.lua
@@ -42,18 +44,22 @@ type head struct {
 	Buckets   scoring.BucketScores `json:"b"`
 }
 
-// Put keeps the record unless a newer one is kept.
-func Put(ctx context.Context, rdb goredis.UniversalClient, rec scoring.Record) error {
-	body, err := json.Marshal(head{rec.Domain, rec.CompanyName, rec.PipelineVersion, rec.Composite, rec.ScalePremium, rec.Rating, rec.Buckets})
-	if err != nil {
-		return fmt.Errorf("keep score of %s: %w", rec.Domain, err)
+// Put keeps each of the records unless a newer one of its company is kept.
+func Put(ctx context.Context, rdb goredis.UniversalClient, records ...scoring.Record) error {
+	// Not one script for all: in a cluster the keys lie in different slots.
+	pipe := rdb.Pipeline()
+	for _, rec := range records {
+		body, err := json.Marshal(head{rec.Domain, rec.CompanyName, rec.PipelineVersion, rec.Composite, rec.ScalePremium, rec.Rating, rec.Buckets})
+		if err != nil {
+			return fmt.Errorf("keep score of %s: %w", rec.Domain, err)
+		}
+		at := rec.ScoredAt.UnixMilli()
+		putScript.Eval(ctx, pipe, []string{redis.Score(rec.Domain)}, at, fmt.Sprintf("%0*d%s", stampLen, at, body), ttl.Milliseconds())
 	}
-	at := rec.ScoredAt.UnixMilli()
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	ctx, cancel := context.WithTimeout(ctx, putTimeout)
 	defer cancel()
-	err = putScript.Run(ctx, rdb, []string{redis.Score(rec.Domain)}, at, fmt.Sprintf("%0*d%s", stampLen, at, body), ttl.Milliseconds()).Err()
-	if err != nil {
-		return fmt.Errorf("keep score of %s: %w", rec.Domain, err)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("keep %d scores: %w", len(records), err)
 	}
 	return nil
 }

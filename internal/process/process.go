@@ -1,14 +1,17 @@
 // Package process keeps a child process running: it starts it, waits until it
 // answers, starts it again with growing pauses when it dies, and ends it. On
-// Linux the kernel ends the child when its parent dies, however that happens.
+// Linux the kernel ends the child when its parent dies, however that happens. On
+// every system the child's standard input then ends; until then nothing arrives there.
 package process
 
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os/exec"
 	"runtime"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -20,6 +23,13 @@ type Config struct {
 	Name string
 	// Command makes a new command that was not started; it is called for every start.
 	Command func() *exec.Cmd
+	// Stderr receives what the child writes to its standard error; the last line is
+	// part of the error of a start that fails. The child writes to a pipe, which
+	// breaks when this process dies. Nil leaves the Stderr of Command.
+	Stderr io.Writer
+	// OrphanSignal is what the kernel sends the child when this process dies, on
+	// Linux. Zero means SIGTERM. SIGKILL also ends a child that is stopped.
+	OrphanSignal syscall.Signal
 	// Ready returns nil once the child answers. It is polled during a start and
 	// must return soon after its context ends.
 	Ready func(ctx context.Context) error
@@ -50,6 +60,9 @@ type Process struct {
 func Start(ctx context.Context, cfg Config) (*Process, error) {
 	if cfg.StartTimeout == 0 {
 		cfg.StartTimeout = 30 * time.Second
+	}
+	if cfg.OrphanSignal == 0 {
+		cfg.OrphanSignal = syscall.SIGTERM
 	}
 	running, stop := context.WithCancel(context.Background())
 	patient, kill := context.WithCancel(context.Background())
@@ -131,29 +144,40 @@ func (p *Process) supervise(running, patient context.Context, first chan<- error
 // delivers how the child exited. After an error the child is gone.
 func (p *Process) start(ctx context.Context) (<-chan error, error) {
 	cmd := p.cfg.Command()
-	endWithParent(cmd)
+	endWithParent(cmd, p.cfg.OrphanSignal)
+	said := &lastLine{w: p.cfg.Stderr}
+	if p.cfg.Stderr != nil {
+		cmd.Stderr = said
+	}
+	if _, err := cmd.StdinPipe(); err != nil { // stays open until the child has exited
+		return nil, err
+	}
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
 	p.pid.Store(int64(cmd.Process.Pid))
+	p.cfg.Logger.Debug("child started", "child", p.cfg.Name, "pid", cmd.Process.Pid)
+	ctx, cancel := context.WithTimeout(ctx, p.cfg.StartTimeout)
+	defer cancel()
+	probing, stopProbing := context.WithCancel(ctx)
 	exited := make(chan error, 1)
 	go func() {
 		err := cmd.Wait()
 		p.pid.Store(0)
 		exited <- err
+		stopProbing() // a probe may wait for an answer that the child would have given
 	}()
-	ctx, cancel := context.WithTimeout(ctx, p.cfg.StartTimeout)
-	defer cancel()
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()
 	var notReady error
 	for {
-		if notReady = p.cfg.Ready(ctx); notReady == nil {
+		if notReady = p.cfg.Ready(probing); notReady == nil {
+			p.cfg.Logger.Debug("child is ready", "child", p.cfg.Name)
 			return exited, nil
 		}
 		select {
 		case err := <-exited:
-			return nil, fmt.Errorf("it exited before it was ready: %s", exitText(err))
+			return nil, fmt.Errorf("it exited before it was ready: %s%s", exitText(err), said.text())
 		case <-ctx.Done():
 			_ = cmd.Process.Kill() // it may have exited this instant
 			<-exited
@@ -184,6 +208,31 @@ func (p *Process) signal(sig syscall.Signal) {
 	if pid := p.PID(); pid != 0 {
 		_ = syscall.Kill(pid, sig) // it may have exited this instant
 	}
+}
+
+// lastLine passes on what is written to it and keeps the end of that. text may be
+// called once nothing is written any more.
+type lastLine struct {
+	w    io.Writer
+	kept []byte
+}
+
+// lineMaxBytes bounds what is kept of a line.
+const lineMaxBytes = 2 << 10
+
+func (l *lastLine) Write(p []byte) (int, error) {
+	l.kept = append(l.kept, p[max(0, len(p)-lineMaxBytes):]...)
+	l.kept = l.kept[max(0, len(l.kept)-lineMaxBytes):]
+	return l.w.Write(p)
+}
+
+// text returns the last line after a colon, or nothing.
+func (l *lastLine) text() string {
+	text := strings.TrimSpace(string(l.kept))
+	if text == "" {
+		return ""
+	}
+	return ": " + text[strings.LastIndexByte(text, '\n')+1:]
 }
 
 func exitText(err error) string {

@@ -2,6 +2,7 @@ package process
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,13 +18,23 @@ import (
 	"time"
 )
 
-// parentVariable makes the test binary a parent that starts a child, prints its
-// process id and waits to be killed.
-const parentVariable = "COMPANYSCORE_PROCESS_TEST_PARENT"
+const (
+	// parentVariable makes the test binary a parent that starts a child with the script
+	// in it, prints the child's process id and waits to be killed.
+	parentVariable = "COMPANYSCORE_PROCESS_TEST_PARENT"
+	// markVariable is the file that the script makes when it has set its signals.
+	markVariable = "COMPANYSCORE_PROCESS_TEST_MARK"
+	// orphanVariable makes that parent have an orphaned child killed.
+	orphanVariable = "COMPANYSCORE_PROCESS_TEST_KILL"
+)
 
 func TestMain(m *testing.M) {
-	if os.Getenv(parentVariable) != "" {
-		p, err := Start(context.Background(), config("sleep 600", func(context.Context) error { return nil }))
+	if script := os.Getenv(parentVariable); script != "" {
+		cfg := config(script, exists(os.Getenv(markVariable)))
+		if os.Getenv(orphanVariable) != "" {
+			cfg.OrphanSignal = syscall.SIGKILL
+		}
+		p, err := Start(context.Background(), cfg)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -107,6 +118,35 @@ func TestStartReportsAChildThatDies(t *testing.T) {
 	}
 }
 
+// The probe of a child behind a listening socket that its parent holds gets no answer
+// and no refusal when the child is dead.
+func TestStartReturnsWhenTheChildDiesDuringAProbe(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	cfg := config("echo one >&2; echo 'no such library' >&2; exit 7", func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	cfg.StartTimeout = time.Hour
+	cfg.Stderr = &log
+	failed := make(chan error, 1)
+	go func() {
+		_, err := Start(context.Background(), cfg)
+		failed <- err
+	}()
+	select {
+	case err := <-failed:
+		if err == nil || !strings.HasSuffix(err.Error(), "exit status 7: no such library") {
+			t.Errorf("Start = %v, want the exit status and the last line of the child", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("Start still waits for a child that is dead")
+	}
+	if log.String() != "one\nno such library\n" {
+		t.Errorf("standard error of the child = %q", &log)
+	}
+}
+
 func TestStartGivesUpOnAChildThatIsNeverReady(t *testing.T) {
 	t.Parallel()
 	cfg := config("exec sleep 600", exists("/nonexistent"))
@@ -140,12 +180,29 @@ func TestStubbornChildIsKilled(t *testing.T) {
 }
 
 func TestChildEndsWithItsParent(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("only Linux ends a child with its parent")
-	}
 	t.Parallel()
+	for name, c := range map[string]struct {
+		script string
+		env    string
+	}{
+		"by SIGTERM":            {script: "touch $" + markVariable + "; exec sleep 600"},
+		"by SIGKILL":            {script: "trap '' TERM; touch $" + markVariable + "; exec sleep 600", env: orphanVariable + "=1"},
+		"by its standard input": {script: "trap '' TERM; touch $" + markVariable + "; cat"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if runtime.GOOS != "linux" && name != "by its standard input" {
+				t.Skip("only the kernel of Linux ends a child with its parent")
+			}
+			testOrphan(t, parentVariable+"="+c.script, markVariable+"="+filepath.Join(t.TempDir(), "mark"), c.env)
+		})
+	}
+}
+
+// testOrphan kills the parent of a child and waits for the child's end.
+func testOrphan(t *testing.T, env ...string) {
 	parent := exec.Command(os.Args[0])
-	parent.Env = append(os.Environ(), parentVariable+"=1")
+	parent.Env = append(os.Environ(), env...)
 	out, err := parent.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -161,6 +218,11 @@ func TestChildEndsWithItsParent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		if !gone(child) && t.Failed() {
+			_ = syscall.Kill(child, syscall.SIGKILL)
+		}
+	})
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}

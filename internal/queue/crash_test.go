@@ -2,9 +2,14 @@ package queue_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"os/exec"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -17,40 +22,56 @@ import (
 	"companyscore/scoring"
 )
 
-// victimURL tells the test binary to be a worker that is going to be killed.
-const victimURL = "QUEUE_TEST_VICTIM_REDIS_URL"
+// The test binary is a worker that is going to be killed when the first of these
+// variables holds the URL of a Redis. With the second it works in a hurry and writes
+// what it does to that Redis; without, it never ends a run.
+const (
+	victimURL  = "QUEUE_TEST_VICTIM_REDIS_URL"
+	victimBusy = "QUEUE_TEST_VICTIM_IS_BUSY"
+)
 
-// runVictim takes runs and never ends one.
 func runVictim() {
 	client, err := redis.Open(context.Background(), os.Getenv(victimURL))
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	q, err := queue.New(client, queue.Config{Logger: quiet})
-	if err != nil {
-		os.Exit(1)
-	}
-	server, err := queue.NewServer(q, queue.ServerConfig{Log: &runLog{}})
-	if err != nil {
-		os.Exit(1)
-	}
-	_ = server.Run(context.Background(), func(ctx context.Context, _ scoring.Run) (time.Time, error) {
+	cfg, handler := queue.ServerConfig{Log: &runLog{}}, each(func(ctx context.Context, _ scoring.Run) (time.Time, error) {
 		<-ctx.Done()
 		return time.Time{}, ctx.Err()
 	})
+	if os.Getenv(victimBusy) != "" {
+		book := &logbook{client}
+		cfg = queue.ServerConfig{Log: book, Concurrency: 400, Group: 100, Lease: time.Second, Sweep: 200 * time.Millisecond}
+		handler = book.work
+	}
+	q, err := queue.New(client, queue.Config{Attempts: manyAttempts, Logger: quiet})
+	if err != nil {
+		os.Exit(1)
+	}
+	server, err := queue.NewServer(q, cfg)
+	if err != nil {
+		os.Exit(1)
+	}
+	_ = server.Run(context.Background(), handler)
+}
+
+func startVictim(t *testing.T, url string, env ...string) *exec.Cmd {
+	t.Helper()
+	victim := exec.Command(os.Args[0])
+	victim.Env = append(append(os.Environ(), victimURL+"="+url), env...)
+	if err := victim.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { victim.Process.Kill(); victim.Wait() })
+	return victim
 }
 
 func TestKilledWorkerIsTakenOver(t *testing.T) {
 	t.Parallel()
 	server := testenv.Redis(t)
 	q := newQueue(t, server.URL, queue.Config{})
-	victim := exec.Command(os.Args[0])
-	victim.Env = append(os.Environ(), victimURL+"="+server.URL)
-	if err := victim.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { victim.Process.Kill(); victim.Wait() })
+	victim := startVictim(t, server.URL)
 	run := start(t, q, "acme.com")[0]
 	before := waitFor(t, q, run.ID, scoring.RunRunning, 15*time.Second)
 	if err := victim.Process.Kill(); err != nil {
@@ -118,7 +139,7 @@ func TestWorkSurvivesKilledRedis(t *testing.T) {
 	q := newQueue(t, server.URL, queue.Config{})
 	log := &runLog{}
 	running, finish := make(chan struct{}, 100), make(chan struct{})
-	work(t, q, queue.ServerConfig{Log: log, Concurrency: 4}, func(_ context.Context, run scoring.Run) (time.Time, error) {
+	work(t, q, queue.ServerConfig{Log: log, Concurrency: 5}, func(_ context.Context, run scoring.Run) (time.Time, error) {
 		running <- struct{}{}
 		<-finish
 		return run.StartedAt, nil
@@ -149,8 +170,8 @@ func TestWorkSurvivesKilledRedis(t *testing.T) {
 		defer log.mu.Unlock()
 		return len(log.runs) == len(runs)
 	})
-	if n, err := q.Open(t.Context()); n != 0 || err != nil {
-		t.Errorf("Open() = %d, %v; want none", n, err)
+	if n := open(t, q); n != 0 {
+		t.Errorf("%d runs are open, want none", n)
 	}
 }
 
@@ -207,4 +228,133 @@ func TestAttemptThatLostItsRun(t *testing.T) {
 	}
 	f("its failure does not count", fmt.Errorf("stalled"), 2)
 	f("its success counts, once", nil, 2)
+}
+
+// killRuns is how many runs TestWorkersKilledAtRandom does.
+//
+//	go test ./internal/queue -run KilledAtRandom -kill-runs 100000 -v
+var killRuns = flag.Int("kill-runs", 4000, "runs of TestWorkersKilledAtRandom")
+
+// manyAttempts is more than a run can lose to killed workers in a test.
+const manyAttempts = 1000
+
+// Lists in which a logbook keeps what happens.
+const bookRecords, bookEnds = "test:records", "test:ends"
+
+// logbook is a store of records and a run log in Redis.
+type logbook struct{ client goredis.UniversalClient }
+
+// work makes records of runs: it takes a moment, writes them, and takes another.
+func (b *logbook) work(ctx context.Context, runs []scoring.Run, _ func(int) bool) []scoring.Outcome {
+	pause := func() {
+		select {
+		case <-time.After(time.Duration(rand.IntN(50)) * time.Millisecond):
+		case <-ctx.Done():
+		}
+	}
+	pause()
+	outcomes := make([]scoring.Outcome, len(runs))
+	_, err := b.client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
+		for _, run := range runs {
+			pipe.RPush(ctx, bookRecords, fmt.Sprint(run.ID, " ", run.Domain, " ", run.StartedAt.UnixMilli()))
+		}
+		return nil
+	})
+	for i, run := range runs {
+		outcomes[i] = scoring.Outcome{ScoredAt: run.StartedAt, Err: err}
+	}
+	pause()
+	return outcomes
+}
+
+// WriteRuns notes the ends of runs.
+func (b *logbook) WriteRuns(ctx context.Context, runs []scoring.Run) error {
+	_, err := b.client.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
+		for _, run := range runs {
+			pipe.RPush(ctx, bookEnds, fmt.Sprint(run.ID, " ", run.State, " ", run.FinishedAt.UnixMilli(), " ", run.ScoredAt.UnixMilli()))
+		}
+		return nil
+	})
+	return err
+}
+
+// TestWorkersKilledAtRandom kills workers again and again until all runs have ended.
+// Each run then has ended once, with a record of the start of its first attempt: the
+// record may have been written several times, but always the same one.
+func TestWorkersKilledAtRandom(t *testing.T) {
+	t.Parallel()
+	server := testenv.Redis(t)
+	client := connect(t, server.URL)
+	q := newQueue(t, server.URL, queue.Config{})
+	domains := make([]string, *killRuns)
+	for i := range domains {
+		domains[i] = fmt.Sprintf("company%d.com", i)
+	}
+	ids := make(map[string]string) // by run
+	for i, lane := range scoring.Lanes {
+		part := domains[i*len(domains)/len(scoring.Lanes) : (i+1)*len(domains)/len(scoring.Lanes)]
+		started, err := q.Start(t.Context(), lane, part...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for j, id := range started {
+			ids[id] = part[j]
+		}
+	}
+	victims := make([]*exec.Cmd, 3)
+	for i := range victims {
+		victims[i] = startVictim(t, server.URL, victimBusy+"=1")
+	}
+	kills := 0
+	for open(t, q) > 0 {
+		i := rand.IntN(len(victims))
+		// Nothing is waited for: at some moment in the next while, whatever it then does.
+		time.Sleep(time.Duration(100+rand.IntN(400)) * time.Millisecond)
+		if err := victims[i].Process.Kill(); err != nil {
+			t.Fatal(err)
+		}
+		victims[i].Wait()
+		victims[i] = startVictim(t, server.URL, victimBusy+"=1")
+		kills++
+	}
+	eventually(t, time.Minute, "all runs are logged", func() bool {
+		return client.SCard(context.WithoutCancel(t.Context()), redis.RunLog()).Val() == 0
+	})
+	entries := func(list string) map[string][]string {
+		found := make(map[string][]string)
+		for _, entry := range client.LRange(t.Context(), list, 0, -1).Val() {
+			id, rest, _ := strings.Cut(entry, " ")
+			if !slices.Contains(found[id], rest) {
+				found[id] = append(found[id], rest)
+			}
+		}
+		return found
+	}
+	records, ends, again := entries(bookRecords), entries(bookEnds), 0
+	runs, err := q.GetMany(t.Context(), slices.Collect(maps.Keys(ids))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range runs {
+		record := fmt.Sprint(ids[run.ID], " ", run.StartedAt.UnixMilli())
+		end := fmt.Sprint("succeeded ", run.FinishedAt.UnixMilli(), " ", run.StartedAt.UnixMilli())
+		if run.State != scoring.RunSucceeded || !slices.Equal(records[run.ID], []string{record}) || !slices.Equal(ends[run.ID], []string{end}) {
+			t.Fatalf("run %+v has records %q and ends %q, want one of each", run, records[run.ID], ends[run.ID])
+		}
+		if run.Attempts > 1 {
+			again++
+		}
+	}
+	if len(runs) != *killRuns || len(ends) != *killRuns {
+		t.Errorf("%d runs of %d, %d ends", len(runs), *killRuns, len(ends))
+	}
+	for _, list := range []string{redis.Leases(), redis.Retries(), redis.Lane("api"), redis.Turns("api")} {
+		if client.Exists(t.Context(), list).Val() != 0 {
+			t.Errorf("%s is left behind", list)
+		}
+	}
+	t.Logf("%d workers were killed over %d runs, of which %d took several attempts", kills, len(runs), again)
+	if kills > 3 && again == 0 {
+		t.Error("no kill interrupted a run: the test shows nothing")
+	}
 }

@@ -1,20 +1,25 @@
--- finish ends a run. The first end counts. A success counts from any attempt,
--- since its record is written and all attempts write the same one; a failure
--- counts only from the attempt that holds the run.
+-- finish ends runs. The first end counts. A success counts from any attempt, since
+-- its record is written and all attempts write the same one; a failure counts only
+-- from the attempt that holds the run.
 -- KEYS: see run.lua
--- ARGV[1] run id, ARGV[2] holder, ARGV[3] final state, ARGV[4] now in ms,
--- ARGV[5] scored_at in ms or '', ARGV[6] error, ARGV[7] ttl in ms,
--- ARGV[8..] the run as field, value, ... for the case that Redis has lost it
--- returns 1 if this call ended the run, else 0
-local id, key = ARGV[1], RUN .. ARGV[1]
-local state, holder = unpack(redis.call('HMGET', key, 'state', 'holder'))
-if not state then
-  redis.call('HSET', key, unpack(ARGV, 8))
-  redis.call('PEXPIRE', key, ARGV[7])
-elseif not is_open(state) then
-  return 0
-elseif holder ~= ARGV[2] and ARGV[3] ~= 'succeeded' then
-  return 0
+-- ARGV[1] now in ms, ARGV[2] ttl in ms, ARGV[3..] for each run: id, holder, final state,
+-- scored_at in ms or '', error or '', and for the case that Redis has lost it: domain,
+-- lane, created_at, attempts, started_at
+-- returns how many of the runs this call ended
+local ended = 0
+for i = 3, #ARGV, 10 do
+  local id, holder, state, scored_at, message, domain, lane, created, attempts, started = unpack(ARGV, i, i + 9)
+  local key = RUN .. id
+  local current, current_holder = unpack(redis.call('HMGET', key, 'state', 'holder'))
+  if not current then
+    redis.call('HSET', key, 'domain', domain, 'lane', lane, 'owner', '', 'state', 'running',
+      'created_at', created, 'attempts', attempts, 'started_at', started)
+    redis.call('PEXPIRE', key, ARGV[2])
+    current, current_holder = 'running', holder
+  end
+  if is_open(current) and (current_holder == holder or state == 'succeeded') then
+    close_run(id, state, ARGV[1], scored_at, message)
+    ended = ended + 1
+  end
 end
-close_run(id, ARGV[3], ARGV[4], ARGV[5], ARGV[6])
-return 1
+return ended

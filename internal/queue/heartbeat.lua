@@ -1,8 +1,8 @@
 -- heartbeat extends the leases of the attempts of one worker.
 -- KEYS: see run.lua
 -- ARGV[1] lease in ms, then for each attempt: run id, holder
--- returns the holders that must stop: their run has ended, or is another's.
---   A run that Redis has lost is carried on with; its end is written anew.
+-- returns the places, counted from 0, of the attempts that must stop: their run has
+--   ended, or is another's. A run that Redis has lost goes on; its end is written anew.
 local stop = {}
 local lease_end = clock() + ARGV[1]
 for i = 2, #ARGV, 2 do
@@ -11,7 +11,7 @@ for i = 2, #ARGV, 2 do
   if current == holder then
     redis.call('ZADD', LEASES, lease_end, id)
   elseif state then
-    stop[#stop + 1] = holder
+    stop[#stop + 1] = i / 2 - 1
   end
 end
 return stop

@@ -12,11 +12,13 @@ const (
 	logInterval    = time.Second
 	logTimeout     = 30 * time.Second
 	longestLogWait = 30 * time.Second
+	// logPage is how many runs one insert into the run log holds at most.
+	logPage = 5000
 )
 
-// writeLog copies the runs that have ended, in this process or in any other,
-// into the run log. They wait in Redis, so that neither a run nor a crash has to
-// wait for the log. It ends with ctx, after a last round.
+// writeLog copies the runs that have ended, in this process or in any other, to the
+// run log. Their ids are kept in Redis until then, so no run waits for the log and no
+// crash loses an entry. It ends with ctx, after a last round.
 func (s *Server) writeLog(ctx context.Context) {
 	wait := logInterval
 	for ctx.Err() == nil {
@@ -28,7 +30,7 @@ func (s *Server) writeLog(ctx context.Context) {
 		roundCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 		if ctx.Err() != nil {
 			cancel()
-			roundCtx, cancel = context.WithTimeout(context.WithoutCancel(ctx), releasePatience)
+			roundCtx, cancel = context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		}
 		err := s.writeLogRound(roundCtx)
 		cancel()
@@ -41,11 +43,11 @@ func (s *Server) writeLog(ctx context.Context) {
 	}
 }
 
-// writeLogRound writes the ended runs that wait. Those that come meanwhile are for
+// writeLogRound writes the ended runs there are. Those that end meanwhile are left to
 // the next round.
 func (s *Server) writeLogRound(ctx context.Context) error {
 	for {
-		ids, err := s.queue.redis.SRandMemberN(ctx, redis.RunLog(), pageSize).Result()
+		ids, err := s.queue.redis.SRandMemberN(ctx, redis.RunLog(), logPage).Result()
 		if err != nil || len(ids) == 0 {
 			return err
 		}
@@ -64,7 +66,7 @@ func (s *Server) writeLogRound(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := s.queue.redis.SRem(ctx, redis.RunLog(), ids).Err(); err != nil || len(ids) < pageSize {
+		if err := s.queue.redis.SRem(ctx, redis.RunLog(), ids).Err(); err != nil || len(ids) < logPage {
 			return err
 		}
 	}

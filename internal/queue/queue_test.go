@@ -82,8 +82,26 @@ func (l *runLog) get(id string) (scoring.Run, bool) {
 	return run, ok
 }
 
-// work starts a worker and returns the function that shuts it down.
-func work(t *testing.T, q *queue.Queue, cfg queue.ServerConfig, handler queue.Handler) (stop func() error) {
+// each makes a handler of what is done with one run.
+func each(do func(context.Context, scoring.Run) (time.Time, error)) queue.Handler {
+	return func(ctx context.Context, runs []scoring.Run, _ func(int) bool) []scoring.Outcome {
+		outcomes := make([]scoring.Outcome, len(runs))
+		for i, run := range runs {
+			outcomes[i].ScoredAt, outcomes[i].Err = do(ctx, run)
+		}
+		return outcomes
+	}
+}
+
+// work starts a worker that does one run at a time, and returns the function that
+// shuts it down.
+func work(t *testing.T, q *queue.Queue, cfg queue.ServerConfig, do func(context.Context, scoring.Run) (time.Time, error)) (stop func() error) {
+	t.Helper()
+	return workGroups(t, q, cfg, each(do))
+}
+
+// workGroups is work for a handler of groups.
+func workGroups(t *testing.T, q *queue.Queue, cfg queue.ServerConfig, handler queue.Handler) (stop func() error) {
 	t.Helper()
 	if cfg.Log == nil {
 		cfg.Log = &runLog{}
@@ -123,13 +141,28 @@ func waitFor(t *testing.T, q *queue.Queue, id string, state scoring.RunState, wi
 	return run
 }
 
+// start starts runs in the bulk lane.
 func start(t *testing.T, q *queue.Queue, domains ...string) []scoring.Run {
 	t.Helper()
-	runs, err := q.Start(t.Context(), domains...)
+	ids, err := q.Start(t.Context(), scoring.LaneBulk, domains...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs, err := q.GetMany(t.Context(), ids...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return runs
+}
+
+// open is how many runs have not ended.
+func open(t *testing.T, q *queue.Queue) int {
+	t.Helper()
+	status, err := q.Status(context.WithoutCancel(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return status.Open()
 }
 
 func succeed(_ context.Context, run scoring.Run) (time.Time, error) { return run.StartedAt, nil }
@@ -140,7 +173,7 @@ func TestRunGoesThroughItsStates(t *testing.T) {
 	client := connect(t, server.URL)
 	q := newQueue(t, server.URL, queue.Config{TTL: time.Hour})
 	run := start(t, q, "acme.com")[0]
-	if run.State != scoring.RunQueued || run.Domain != "acme.com" || run.Origin != queue.OriginOperator || run.CreatedAt.IsZero() {
+	if run.State != scoring.RunQueued || run.Domain != "acme.com" || run.Lane != scoring.LaneBulk || run.CreatedAt.IsZero() {
 		t.Errorf("started run = %+v", run)
 	}
 	log := &runLog{}
@@ -160,7 +193,7 @@ func TestRunGoesThroughItsStates(t *testing.T) {
 	if logged, _ := log.get(run.ID); logged != ended {
 		t.Errorf("logged run = %+v, want %+v", logged, ended)
 	}
-	for _, key := range []string{redis.InFlight("acme.com"), redis.OpenRuns(), redis.Leases()} {
+	for _, key := range []string{redis.InFlight("acme.com"), redis.Lane("bulk"), redis.Turns("bulk"), redis.Leases()} {
 		if client.Exists(t.Context(), key).Val() != 0 {
 			t.Errorf("%s is left behind", key)
 		}
@@ -180,19 +213,19 @@ func TestStartJoinsRunUnderWay(t *testing.T) {
 	if runs[0].ID != runs[2].ID || runs[0].ID == runs[1].ID || runs[1].Domain != "b.com" {
 		t.Errorf("Start(a, b, a) = %+v", runs)
 	}
-	if n, err := q.Open(t.Context()); n != 2 || err != nil {
-		t.Errorf("Open() = %d, %v; want 2", n, err)
+	if n := open(t, q); n != 2 {
+		t.Errorf("%d runs are open, want 2", n)
 	}
 	var wg sync.WaitGroup
 	ids := make([]string, 50)
 	for i := range ids {
 		wg.Go(func() {
-			runs, err := q.Start(t.Context(), "c.com")
+			started, err := q.Start(t.Context(), scoring.LaneBulk, "c.com")
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			ids[i] = runs[0].ID
+			ids[i] = started[0]
 		})
 	}
 	wg.Wait()
@@ -200,37 +233,6 @@ func TestStartJoinsRunUnderWay(t *testing.T) {
 		if id != ids[0] {
 			t.Fatalf("concurrent starts of one domain gave runs %s and %s", ids[0], id)
 		}
-	}
-}
-
-func TestEnqueueTwiceRunsOnce(t *testing.T) {
-	t.Parallel()
-	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
-	run := start(t, q, "acme.com")[0]
-	calls := make(chan struct{}, 10)
-	hold := make(chan struct{})
-	work(t, q, queue.ServerConfig{}, func(_ context.Context, run scoring.Run) (time.Time, error) {
-		calls <- struct{}{}
-		<-hold
-		return run.StartedAt, nil
-	})
-	enqueue := func() {
-		for range 3 {
-			if err := q.Enqueue(t.Context(), run.ID); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	enqueue()
-	<-calls
-	enqueue()
-	close(hold)
-	waitFor(t, q, run.ID, scoring.RunSucceeded, 5*time.Second)
-	enqueue()
-	other := start(t, q, "later.com")[0]
-	waitFor(t, q, other.ID, scoring.RunSucceeded, 5*time.Second)
-	if len(calls) != 1 { // the other run's
-		t.Errorf("handler was called %d times for the run enqueued again, want 0", len(calls)-1)
 	}
 }
 
@@ -278,11 +280,10 @@ func TestAbortQueuedRun(t *testing.T) {
 	if err := q.Abort(t.Context(), run.ID); err != nil {
 		t.Fatal(err)
 	}
-	if n := client.LLen(t.Context(), "asynq:{"+queue.Name+"}:pending").Val(); n != 0 {
-		t.Errorf("%d tasks of the aborted run are left in the queue", n)
-	}
-	if client.Exists(t.Context(), redis.InFlight("acme.com")).Val() != 0 {
-		t.Error("aborted run is still in flight for its domain")
+	for _, key := range []string{redis.InFlight("acme.com"), redis.Lane("bulk"), redis.Turns("bulk")} {
+		if client.Exists(t.Context(), key).Val() != 0 {
+			t.Errorf("the aborted run is still in %s", key)
+		}
 	}
 	err := q.Abort(t.Context(), run.ID)
 	if !errors.Is(err, queue.ErrFinal) {
@@ -445,54 +446,6 @@ func TestShutdownLetsRunsEnd(t *testing.T) {
 	}
 }
 
-func TestSweeperEnqueuesRunWithoutTask(t *testing.T) {
-	t.Parallel()
-	server := testenv.Redis(t)
-	client := connect(t, server.URL)
-	// Opened a minute ago by a process that died before it enqueued.
-	q := newQueue(t, server.URL, queue.Config{Now: func() time.Time { return time.Now().Add(-time.Minute) }})
-	run := start(t, q, "acme.com")[0]
-	if err := client.Del(t.Context(), "asynq:{"+queue.Name+"}:pending", "asynq:{"+queue.Name+"}:t:"+run.ID).Err(); err != nil {
-		t.Fatal(err)
-	}
-	work(t, newQueue(t, server.URL, queue.Config{}), queue.ServerConfig{Sweep: 100 * time.Millisecond}, succeed)
-	waitFor(t, q, run.ID, scoring.RunSucceeded, 10*time.Second)
-}
-
-func TestSweeperReplacesTaskLostBeforeItBegan(t *testing.T) {
-	t.Parallel()
-	server := testenv.Redis(t)
-	client := connect(t, server.URL)
-	q := newQueue(t, server.URL, queue.Config{})
-	run := start(t, q, "acme.com")[0]
-	// A worker took the task a while ago and died on the spot.
-	base := "asynq:{" + queue.Name + "}:"
-	client.RPopLPush(t.Context(), base+"pending", base+"active")
-	client.HSet(t.Context(), base+"t:"+run.ID, "state", "active")
-	client.ZAdd(t.Context(), base+"lease", goredis.Z{Score: float64(time.Now().Add(-time.Second).Unix()), Member: run.ID})
-	work(t, q, queue.ServerConfig{Sweep: 100 * time.Millisecond}, succeed)
-	if run = waitFor(t, q, run.ID, scoring.RunSucceeded, 10*time.Second); run.Attempts != 1 {
-		t.Errorf("run took %d attempts, want 1", run.Attempts)
-	}
-}
-
-func TestSweeperFailsRunsWithArchivedTasks(t *testing.T) {
-	t.Parallel()
-	server := testenv.Redis(t)
-	client := connect(t, server.URL)
-	q := newQueue(t, server.URL, queue.Config{})
-	run := start(t, q, "acme.com")[0]
-	base := "asynq:{" + queue.Name + "}:"
-	client.LRem(t.Context(), base+"pending", 0, run.ID)
-	client.HSet(t.Context(), base+"t:"+run.ID, "state", "archived")
-	client.ZAdd(t.Context(), base+"archived", goredis.Z{Score: float64(time.Now().Unix()), Member: run.ID})
-	work(t, q, queue.ServerConfig{Sweep: 100 * time.Millisecond}, succeed)
-	waitFor(t, q, run.ID, scoring.RunFailed, 10*time.Second)
-	eventually(t, 5*time.Second, "the archived task is gone", func() bool {
-		return client.ZCard(t.Context(), base+"archived").Val() == 0
-	})
-}
-
 func TestReopenKeepsLostID(t *testing.T) {
 	t.Parallel()
 	server := testenv.Redis(t)
@@ -500,9 +453,9 @@ func TestReopenKeepsLostID(t *testing.T) {
 	q := newQueue(t, server.URL, queue.Config{})
 	lost := start(t, q, "acme.com")[0]
 	client.FlushAll(t.Context())
-	run, err := q.Reopen(t.Context(), lost.ID, "acme.com")
-	if err != nil || run.ID != lost.ID || run.State != scoring.RunQueued {
-		t.Fatalf("Reopen = %+v, %v; want run %s queued", run, err, lost.ID)
+	id, err := q.Reopen(t.Context(), lost.ID, "acme.com", "account")
+	if err != nil || id != lost.ID {
+		t.Fatalf("Reopen = %s, %v; want run %s", id, err, lost.ID)
 	}
 	work(t, q, queue.ServerConfig{}, succeed)
 	waitFor(t, q, lost.ID, scoring.RunSucceeded, 5*time.Second)
@@ -548,19 +501,13 @@ func TestLogOutageLosesNoRun(t *testing.T) {
 func TestBulk(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
-	domains := make([]string, 880)
+	domains := make([]string, 2*880)
 	for i := range domains {
 		domains[i] = fmt.Sprintf("company%d.com", i)
 	}
-	began := time.Now()
 	runs := start(t, q, domains...)
-	opened := time.Since(began)
-	work(t, q, queue.ServerConfig{Concurrency: 16}, succeed)
-	eventually(t, 60*time.Second, "no run is open", func() bool {
-		n, err := q.Open(t.Context())
-		return err == nil && n == 0
-	})
-	t.Logf("%d runs: started in %s, done after %s", len(runs), opened.Round(time.Millisecond), time.Since(began).Round(time.Millisecond))
+	work(t, q, queue.ServerConfig{Concurrency: 1000, Group: 250}, succeed)
+	eventually(t, 60*time.Second, "no run is open", func() bool { return open(t, q) == 0 })
 	ids := make([]string, len(runs))
 	for i, run := range runs {
 		ids[i] = run.ID

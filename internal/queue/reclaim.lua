@@ -1,22 +1,23 @@
--- reclaim takes runs away from workers whose lease is over. A run that has had
--- all its attempts fails; the others get a new task, which the caller enqueues.
+-- reclaim takes runs away from workers whose lease is over. They go to the front of
+-- their lane; a run that has had all its attempts fails.
 -- KEYS: see run.lua
--- ARGV[1] now in ms, ARGV[2] most attempts of a run, ARGV[3] most runs to reclaim
--- returns run id, task id, ...; the task id is '' for a run that failed
+-- ARGV[1] now in ms, ARGV[2] most attempts of a run, ARGV[3] most runs to reclaim, ARGV[4] lease in ms
+-- returns for each run: id, its state now
 local reclaimed = {}
-for _, id in ipairs(redis.call('ZRANGEBYSCORE', LEASES, '-inf', clock(), 'LIMIT', 0, ARGV[3])) do
+for _, id in ipairs(over(LEASES, ARGV[4], ARGV[3])) do
   local state, attempts = unpack(redis.call('HMGET', RUN .. id, 'state', 'attempts'))
   if state ~= 'running' then
-    redis.call('ZREM', LEASES, id)
+    redis.call('ZREM', LEASES, id) -- it has expired
   else
-    local task = ''
     if tonumber(attempts) >= tonumber(ARGV[2]) then
       close_run(id, 'failed', ARGV[1], '', 'worker lost in attempt ' .. attempts)
+      state = 'failed'
     else
-      task = new_task(id)
+      requeue_run(id)
+      state = 'queued'
     end
     reclaimed[#reclaimed + 1] = id
-    reclaimed[#reclaimed + 1] = task
+    reclaimed[#reclaimed + 1] = state
   end
 end
 return reclaimed

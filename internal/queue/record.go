@@ -8,52 +8,54 @@ import (
 	"companyscore/scoring"
 )
 
-// decode reads a run from the fields of its hash.
-func decode(fields map[string]string) (scoring.Run, error) {
-	run := scoring.Run{
-		ID: fields["id"], Domain: fields["domain"], Origin: fields["origin"],
-		State: scoring.RunState(fields["state"]), Error: fields["error"],
+// runFields are the fields of a run's hash that decode reads, in its order.
+var runFields = []string{
+	"domain", "state", "lane", "error", "attempts", "created_at", "started_at", "finished_at", "scored_at",
+}
+
+// decode reads a run from the values of runFields, nil for those that are absent.
+// It returns the zero Run when the run does not exist.
+func decode(id string, values []any) (scoring.Run, error) {
+	text := make([]string, len(runFields))
+	for i, value := range values {
+		text[i], _ = value.(string)
 	}
-	attempts, err := strconv.Atoi(fields["attempts"])
-	if err != nil || run.ID == "" {
-		return scoring.Run{}, fmt.Errorf("read run %q: its hash is damaged", run.ID)
+	if text[0] == "" {
+		return scoring.Run{}, nil
 	}
-	run.Attempts = attempts
-	for name, at := range map[string]*time.Time{
-		"created_at": &run.CreatedAt, "started_at": &run.StartedAt,
-		"finished_at": &run.FinishedAt, "scored_at": &run.ScoredAt,
-	} {
-		if *at, err = parseMillis(fields[name]); err != nil {
-			return scoring.Run{}, fmt.Errorf("read %s of run %s: %w", name, run.ID, err)
+	run := scoring.Run{ID: id, Domain: text[0], State: scoring.RunState(text[1]), Lane: scoring.Lane(text[2]), Error: text[3]}
+	var err error
+	if run.Attempts, err = strconv.Atoi(text[4]); err != nil {
+		return scoring.Run{}, fmt.Errorf("read attempts of run %s: %w", id, err)
+	}
+	for i, at := range []*time.Time{&run.CreatedAt, &run.StartedAt, &run.FinishedAt, &run.ScoredAt} {
+		if *at, err = parseMillis(text[5+i]); err != nil {
+			return scoring.Run{}, fmt.Errorf("read %s of run %s: %w", runFields[5+i], id, err)
 		}
 	}
 	return run, nil
 }
 
-// encode writes what is known of a run while it is under way.
-func encode(run scoring.Run) []any {
-	fields := []any{
-		"id", run.ID, "domain", run.Domain, "origin", run.Origin, "state", string(run.State),
-		"created_at", run.CreatedAt.UnixMilli(), "attempts", run.Attempts,
-	}
-	if !run.StartedAt.IsZero() {
-		fields = append(fields, "started_at", run.StartedAt.UnixMilli())
-	}
-	return fields
-}
+// claimedFields is how many values claim.lua returns of each run.
+const claimedFields = 6
 
-// decodeReply reads a run from a script's reply of field, value, ...; ok is
-// false when the reply is empty.
-func decodeReply(reply []string) (run scoring.Run, ok bool, err error) {
-	if len(reply) == 0 {
-		return scoring.Run{}, false, nil
+// decodeClaimed reads the runs that claim.lua has begun.
+func decodeClaimed(reply []string) ([]scoring.Run, error) {
+	runs := make([]scoring.Run, 0, len(reply)/claimedFields)
+	for ; len(reply) >= claimedFields; reply = reply[claimedFields:] {
+		run := scoring.Run{ID: reply[0], Domain: reply[1], Lane: scoring.Lane(reply[2]), State: scoring.RunRunning}
+		var errs [3]error
+		run.CreatedAt, errs[0] = parseMillis(reply[3])
+		run.Attempts, errs[1] = strconv.Atoi(reply[4])
+		run.StartedAt, errs[2] = parseMillis(reply[5])
+		for _, err := range errs {
+			if err != nil {
+				return nil, fmt.Errorf("read claimed run %s: %w", run.ID, err)
+			}
+		}
+		runs = append(runs, run)
 	}
-	fields := make(map[string]string, len(reply)/2)
-	for i := 0; i+1 < len(reply); i += 2 {
-		fields[reply[i]] = reply[i+1]
-	}
-	run, err = decode(fields)
-	return run, err == nil, err
+	return runs, nil
 }
 
 func parseMillis(text string) (time.Time, error) {
@@ -65,4 +67,12 @@ func parseMillis(text string) (time.Time, error) {
 		return time.Time{}, err
 	}
 	return time.UnixMilli(ms).UTC(), nil
+}
+
+// millis writes a time as the scripts do.
+func millis(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(t.UnixMilli(), 10)
 }

@@ -1,12 +1,16 @@
--- release puts a run back for its task to begin again.
+-- release puts runs back to be claimed again.
 -- KEYS: see run.lua
--- ARGV[1] run id, ARGV[2] holder, ARGV[3] error or '', ARGV[4] 1 if the attempt counts, else 0
--- returns 1 if the holder had the run, else 0
-local key = RUN .. ARGV[1]
-if redis.call('HGET', key, 'holder') ~= ARGV[2] then return 0 end
-redis.call('HSET', key, 'state', 'queued')
-redis.call('HDEL', key, 'holder')
-redis.call('ZREM', LEASES, ARGV[1])
-if ARGV[3] ~= '' then redis.call('HSET', key, 'error', ARGV[3]) end
-if ARGV[4] == '0' then redis.call('HINCRBY', key, 'attempts', -1) end
-return 1
+-- ARGV for each run: id, holder, error or '', pause in ms; without a pause the attempt does not count
+-- returns how many of the runs their holders had
+local released = 0
+for i = 1, #ARGV, 4 do
+  local id, holder, message, pause = unpack(ARGV, i, i + 3)
+  local key = RUN .. id
+  if redis.call('HGET', key, 'holder') == holder then
+    if message ~= '' then redis.call('HSET', key, 'error', message) end
+    if pause == '' then redis.call('HINCRBY', key, 'attempts', -1) end
+    requeue_run(id, tonumber(pause))
+    released = released + 1
+  end
+end
+return released

@@ -11,17 +11,15 @@ import (
 //go:embed *.lua
 var luaFiles embed.FS
 
-// The scripts of this package; each file's header says what it takes and returns.
+// The scripts of this package; each file's header lists its arguments and returns.
 var (
 	startScript     = Script(lua("start.lua"))
-	beginScript     = Script(lua("begin.lua"))
+	claimScript     = Script(lua("claim.lua"))
 	heartbeatScript = Script(lua("heartbeat.lua"))
 	finishScript    = Script(lua("finish.lua"))
 	releaseScript   = Script(lua("release.lua"))
-	abortScript     = Script(lua("abort.lua"))
 	reclaimScript   = Script(lua("reclaim.lua"))
-	retaskScript    = Script(lua("retask.lua"))
-	scanScript      = Script(lua("scan.lua"))
+	abortScript     = Script(lua("abort.lua"))
 )
 
 // Script makes a script of the cold path: the text may use the functions of
@@ -30,10 +28,13 @@ func Script(text string) *goredis.Script {
 	return goredis.NewScript(lua("run.lua") + text)
 }
 
-// ScriptKeys returns the keys with which a script of the cold path begins, and
-// then more, which the script finds behind them.
+// ScriptKeys returns the keys with which a script of the cold path begins, followed
+// by more.
 func ScriptKeys(more ...string) []string {
-	keys := []string{redis.OpenRuns(), redis.Leases(), redis.RunLog(), redis.Run(""), redis.InFlight("")}
+	keys := []string{
+		redis.Leases(), redis.Retries(), redis.RunLog(),
+		redis.Run(""), redis.InFlight(""), redis.Lane(""), redis.Turns(""),
+	}
 	return append(keys, more...)
 }
 

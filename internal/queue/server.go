@@ -4,45 +4,82 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/hibiken/asynq"
 
+	"companyscore/internal/redis"
 	"companyscore/scoring"
 )
 
-// Handler works on one run. It makes the record and returns the record's
-// ScoredAt, or the zero time when it made none. It must return soon after ctx
-// ends, which happens at the run's deadline, when the run is aborted, when
-// another worker has taken it over, and when the worker shuts down. It may be
-// called again for a run it was called for before; run.StartedAt is then the same.
-type Handler func(ctx context.Context, run scoring.Run) (scoredAt time.Time, err error)
+// Handler works on a group of runs and returns what became of each, in their order.
+// It must return soon after ctx ends, which happens at the runs' deadline, at
+// shutdown, and when all runs of the group are lost. A run is lost when it was aborted
+// or taken over by another worker; no record should then be written for it. lost may be
+// called from several goroutines. A handler may be given a run again; its StartedAt is
+// then the same.
+type Handler func(ctx context.Context, runs []scoring.Run, lost func(i int) bool) []scoring.Outcome
 
-// RunLog keeps what became of each run.
+// RunLog stores ended runs.
 type RunLog interface {
-	// WriteRuns keeps the runs, all of which have ended. It may be given a run
+	// WriteRuns stores the runs, all of which have ended. It may be given a run
 	// again, and then with the same content.
 	WriteRuns(ctx context.Context, runs []scoring.Run) error
 }
 
-// ServerConfig says how a worker takes runs.
+// Weights are the shares of the lanes in what workers begin while all lanes have
+// waiting runs. A lane of weight 0 is served while all others are empty.
+type Weights map[scoring.Lane]int
+
+// DefaultWeights returns the weights that hold when no file changes them.
+func DefaultWeights() Weights {
+	return Weights{scoring.LaneAPI: 8, scoring.LaneRefresh: 1, scoring.LaneBulk: 2}
+}
+
+// Validate returns an error unless there is a weight of at least 0 for every lane and
+// one above 0.
+func (w Weights) Validate() error {
+	total := 0
+	for lane, weight := range w {
+		switch {
+		case !slices.Contains(scoring.Lanes, lane):
+			return fmt.Errorf("weight of lane %q: use one of %q", lane, scoring.Lanes)
+		case weight < 0:
+			return fmt.Errorf("weight of lane %s must not be negative, but is %d", lane, weight)
+		}
+		total += weight
+	}
+	if total == 0 {
+		return errors.New("the weight of at least one lane must be above 0")
+	}
+	return nil
+}
+
+// ServerConfig configures a worker.
 type ServerConfig struct {
-	// Log is told of every run that ends. It is required.
+	// Log receives every run that ends. It is required.
 	Log RunLog
-	// Concurrency is how many runs are worked on at once. Zero means 16.
+	// Weights of the lanes. Nil means DefaultWeights.
+	Weights Weights
+	// Concurrency is how many runs are in flight at most. A quarter is kept for the api
+	// lane. Zero means 16.
 	Concurrency int
-	// Lease is how long a worker that says nothing keeps its runs. Zero means
-	// 10 s. Takeover of a dead worker's runs takes this and Sweep together.
+	// Group is how many runs the handler gets at once at most. They are of one lane.
+	// Zero means 1. It is at most a quarter of Concurrency.
+	Group int
+	// Lease is how long a worker keeps its runs without a heartbeat. Zero means 10 s.
+	// Takeover of a dead worker's runs takes this and Sweep together. Both must be the
+	// same in all workers: what is held for longer counts as over.
 	Lease time.Duration
-	// Sweep is the time between looks for runs that nobody works on. Zero means 2 s.
+	// Sweep is the time between looks for runs whose lease is over. Zero means 2 s.
 	Sweep time.Duration
 	// Grace is how long runs may go on at shutdown before they are put back. Zero means 5 s.
 	Grace time.Duration
-	// RetryDelay is the wait after the first failed attempt; it doubles with
-	// each. Zero means 1 s. asynq counts whole seconds.
+	// RetryDelay is the wait after the first failed attempt; it doubles with each.
+	// Zero means 1 s.
 	RetryDelay time.Duration
 }
 
@@ -50,12 +87,24 @@ func (c ServerConfig) withDefaults() (ServerConfig, error) {
 	if c.Log == nil {
 		return c, errors.New("configure worker: a run log is required")
 	}
-	if c.Concurrency < 0 || c.Lease < 0 || c.Sweep < 0 || c.Grace < 0 || c.RetryDelay < 0 {
+	if c.Concurrency < 0 || c.Group < 0 || c.Lease < 0 || c.Sweep < 0 || c.Grace < 0 || c.RetryDelay < 0 {
 		return c, errors.New("configure worker: no number may be negative")
 	}
+	if c.Weights == nil {
+		c.Weights = DefaultWeights()
+	}
+	if err := c.Weights.Validate(); err != nil {
+		return c, fmt.Errorf("configure worker: %w", err)
+	}
+	whole := make(Weights)
+	for _, lane := range scoring.Lanes {
+		whole[lane] = c.Weights[lane]
+	}
+	c.Weights = whole
 	if c.Concurrency == 0 {
 		c.Concurrency = 16
 	}
+	c.Group = max(min(c.Group, c.Concurrency/4), 1)
 	for _, d := range []struct {
 		value    *time.Duration
 		standard time.Duration
@@ -68,21 +117,28 @@ func (c ServerConfig) withDefaults() (ServerConfig, error) {
 }
 
 const (
-	// pollInterval is how often an empty queue is asked for tasks.
-	pollInterval = 100 * time.Millisecond
-	// releasePatience is how long a worker that shuts down tries to put its runs back.
-	releasePatience = 3 * time.Second
+	// pollInterval is the time between two claims while no run waits.
+	pollInterval = 20 * time.Millisecond
+	// groupInterval is the time to the next claim after one that found several runs, but
+	// fewer than there was room for: those that come meanwhile share a group.
+	groupInterval = 300 * time.Millisecond
+	// loneInterval is the same after a claim that found one.
+	loneInterval = 100 * time.Millisecond
+	// claimMax is how many runs one script begins.
+	claimMax = 1000
+	// releaseTimeout bounds the writes of a worker that shuts down.
+	releaseTimeout = 3 * time.Second
 )
 
-// Server takes runs from the queue and has a handler work on them.
+// Server claims runs and has a handler work on them.
 type Server struct {
 	cfg   ServerConfig
 	queue *Queue
+	freed chan struct{} // receives when a group has ended
 
 	mu       sync.Mutex
-	attempts map[string]*attempt // by holder
-	closing  bool
-	working  sync.WaitGroup // one for each entry of attempts
+	groups   map[*group]struct{}
+	inFlight map[scoring.Lane]int // runs of all groups
 }
 
 // NewServer returns a worker for the queue.
@@ -91,10 +147,10 @@ func NewServer(q *Queue, cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{cfg: cfg, queue: q, attempts: make(map[string]*attempt)}, nil
+	return &Server{cfg: cfg, queue: q, freed: make(chan struct{}, 1), groups: make(map[*group]struct{}), inFlight: make(map[scoring.Lane]int)}, nil
 }
 
-// Run works on runs until ctx ends. Runs under way may then go on for the grace
+// Run works on runs until ctx ends. Runs in flight may then go on for the grace
 // time; what is not done by then is put back for another worker. Run survives
 // outages of Redis. It may be called once.
 func (s *Server) Run(ctx context.Context, handler Handler) error {
@@ -102,40 +158,18 @@ func (s *Server) Run(ctx context.Context, handler Handler) error {
 	defer stopWork(errShutdown)
 	writes, stopWrites := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWrites()
-
-	server := asynq.NewServerFromRedisClient(s.queue.redis, asynq.Config{
-		Concurrency:              s.cfg.Concurrency,
-		Queues:                   map[string]int{Name: 1},
-		TaskCheckInterval:        pollInterval,
-		DelayedTaskCheckInterval: time.Second,
-		ShutdownTimeout:          time.Millisecond, // by then nothing is under way
-		IsFailure:                func(error) bool { return false },
-		RetryDelayFunc: func(_ int, err error, _ *asynq.Task) time.Duration {
-			var again *retry
-			if errors.As(err, &again) {
-				return again.after
-			}
-			return time.Second
-		},
-		Logger:   asynqLogger{s.queue.cfg.Logger},
-		LogLevel: asynq.WarnLevel,
-	})
-	err := server.Start(asynq.HandlerFunc(func(taskCtx context.Context, task *asynq.Task) error {
-		taskID, _ := asynq.GetTaskID(taskCtx)
-		return s.process(work, writes, handler, string(task.Payload()), taskID)
-	}))
-	if err != nil {
-		return fmt.Errorf("start worker: %w", err)
-	}
 	var background sync.WaitGroup
 	background.Go(func() { every(writes, s.cfg.Lease/4, s.heartbeat) })
-	background.Go(func() { every(writes, s.cfg.Sweep, newSweeper(s).sweep) })
+	background.Go(func() { every(writes, s.cfg.Sweep, s.sweep) })
 	background.Go(func() { s.writeLog(writes) })
 
-	<-ctx.Done()
-	server.Stop()
+	s.claimUntil(ctx.Done(), writes, func(g *group) {
+		var groupCtx context.Context
+		groupCtx, g.cancel = context.WithCancelCause(work)
+		s.enlist(g)
+		go s.process(groupCtx, writes, handler, g) // ends with the group; drain waits for it
+	})
 	unfinished := s.drain(stopWork)
-	server.Shutdown()
 	stopWrites()
 	background.Wait()
 	if unfinished > 0 {
@@ -144,84 +178,212 @@ func (s *Server) Run(ctx context.Context, handler Handler) error {
 	return nil
 }
 
-// drain lets attempts end by themselves for the grace time, then stops them, and
-// returns how many did not obey.
-func (s *Server) drain(stopWork context.CancelCauseFunc) int {
-	s.mu.Lock()
-	s.closing = true
-	s.mu.Unlock()
-	ended := make(chan struct{})
-	go func() { s.working.Wait(); close(ended) }() // ends with the last attempt, or with the process
-	select {
-	case <-ended:
-		return 0
-	case <-time.After(s.cfg.Grace):
+// claimUntil claims runs while there is room for them and passes them on in groups,
+// until done is closed.
+func (s *Server) claimUntil(done <-chan struct{}, ctx context.Context, begin func(*group)) {
+	for {
+		most, weights := s.room()
+		var runs []scoring.Run
+		var err error
+		holder := uuid.NewString()
+		if most > 0 {
+			runs, err = s.claim(ctx, holder, most, weights)
+		}
+		wait := pollInterval
+		switch {
+		case err != nil:
+			s.queue.cfg.Logger.Warn("no runs can be claimed", "error", err)
+			wait = time.Second
+		case len(runs) > 0 && len(runs) == most:
+			wait = 0
+		case len(runs) == 1:
+			wait = loneInterval
+		case len(runs) > 0:
+			wait = groupInterval
+		}
+		for _, lane := range scoring.Lanes {
+			own := slices.DeleteFunc(slices.Clone(runs), func(r scoring.Run) bool { return r.Lane != lane })
+			for part := range slices.Chunk(own, s.cfg.Group) {
+				begin(&group{holder: holder, lane: lane, runs: part, leased: time.Now(), isLost: make([]bool, len(part)), left: len(part)})
+			}
+		}
+		var freed <-chan struct{}
+		if len(weights) < len(s.cfg.Weights) { // lanes wait for room
+			freed = s.freed
+		}
+		select {
+		case <-done:
+			return
+		case <-time.After(wait):
+		case <-freed:
+		}
 	}
-	stopWork(errShutdown)
-	select {
-	case <-ended:
-		return 0
-	case <-time.After(handlerPatience + releasePatience):
-	}
+}
+
+// room returns how many runs may be claimed now, and the weights of the lanes they may
+// come from. Three quarters of the room are for all lanes, in whole groups. The rest is
+// for the api lane alone, so that a customer's call does not wait for bulk to end.
+func (s *Server) room() (most int, weights Weights) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return len(s.attempts)
-}
-
-// attempt is one begun try at a run.
-type attempt struct {
-	holder string
-	runID  string
-	cancel context.CancelCauseFunc
-}
-
-// enlist announces an attempt; it refuses when the server is shutting down.
-func (s *Server) enlist(runID string, cancel context.CancelCauseFunc) (*attempt, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.closing {
-		return nil, false
+	kept := s.cfg.Concurrency / 4
+	shared := s.cfg.Concurrency - kept + min(s.inFlight[scoring.LaneAPI], kept)
+	for _, n := range s.inFlight {
+		shared -= n
 	}
-	a := &attempt{holder: uuid.NewString(), runID: runID, cancel: cancel}
-	s.attempts[a.holder] = a
-	s.working.Add(1)
-	return a, true
+	if shared >= s.cfg.Group {
+		return min(shared, claimMax), s.cfg.Weights
+	}
+	if s.cfg.Weights[scoring.LaneAPI] == 0 {
+		return 0, nil
+	}
+	return min(max(kept-s.inFlight[scoring.LaneAPI], 0), claimMax), Weights{scoring.LaneAPI: 1}
 }
 
-func (s *Server) delist(a *attempt) {
-	s.mu.Lock()
-	delete(s.attempts, a.holder)
-	s.mu.Unlock()
-	s.working.Done()
-}
-
-// heartbeat extends the leases of all attempts and stops those that have lost
-// their run.
-func (s *Server) heartbeat(ctx context.Context) {
-	s.mu.Lock()
-	args := make([]any, 1, 1+2*len(s.attempts))
-	args[0] = s.cfg.Lease.Milliseconds()
-	for _, a := range s.attempts {
-		args = append(args, a.runID, a.holder)
-	}
-	s.mu.Unlock()
-	if len(args) == 1 {
-		return
-	}
+// claim begins up to most runs of the lanes that have a weight.
+func (s *Server) claim(ctx context.Context, holder string, most int, weights Weights) ([]scoring.Run, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	stop, err := heartbeatScript.Run(ctx, s.queue.redis, ScriptKeys(), args...).StringSlice()
-	if err != nil {
-		if ctx.Err() == nil {
-			s.queue.cfg.Logger.Warn("leases of runs could not be extended", "error", err)
+	lists := []string{redis.Retries()}
+	for lane := range weights {
+		lists = append(lists, redis.Lane(string(lane)))
+	}
+	// A worker asks this fifty times a second, for a tenth of what the script costs.
+	if n, err := s.queue.redis.Exists(ctx, lists...).Result(); n == 0 {
+		return nil, err
+	}
+	longestPause := s.cfg.RetryDelay << s.queue.cfg.Attempts
+	args := []any{holder, s.queue.cfg.Now().UnixMilli(), s.cfg.Lease.Milliseconds(), most, rand.Uint32(), longestPause.Milliseconds()}
+	for _, lane := range scoring.Lanes {
+		if weight, ok := weights[lane]; ok {
+			args = append(args, string(lane), weight)
 		}
-		return
+	}
+	reply, err := claimScript.Run(ctx, s.queue.redis, ScriptKeys(), args...).StringSlice()
+	if err != nil {
+		return nil, err
+	}
+	return decodeClaimed(reply)
+}
+
+// drain lets groups end by themselves for the grace time, then stops them, and
+// returns how many runs did not stop.
+func (s *Server) drain(stopWork context.CancelCauseFunc) int {
+	grace := time.After(s.cfg.Grace)
+	var last <-chan time.Time
+	for s.unfinished() > 0 {
+		select {
+		case <-s.freed:
+		case <-grace:
+			stopWork(errShutdown)
+			last = time.After(handlerTimeout + releaseTimeout)
+		case <-last:
+			return s.unfinished()
+		}
+	}
+	return 0
+}
+
+// unfinished is how many runs are in flight.
+func (s *Server) unfinished() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	total := 0
+	for _, n := range s.inFlight {
+		total += n
+	}
+	return total
+}
+
+func (s *Server) enlist(g *group) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.groups[g] = struct{}{}
+	s.inFlight[g.lane] += len(g.runs)
+}
+
+func (s *Server) delist(g *group) {
+	s.mu.Lock()
+	delete(s.groups, g)
+	s.inFlight[g.lane] -= len(g.runs)
+	s.mu.Unlock()
+	select {
+	case s.freed <- struct{}{}:
+	default:
+	}
+}
+
+// heartbeat extends the leases of the runs in flight and marks those that are lost.
+// Leases that were taken or extended a moment ago are left alone.
+func (s *Server) heartbeat(ctx context.Context) {
+	type member struct {
+		group *group
+		i     int
+	}
+	var members []member
+	s.mu.Lock()
+	for g := range s.groups {
+		if time.Since(g.leased) < s.cfg.Lease/4 {
+			continue
+		}
+		for i := range g.runs {
+			members = append(members, member{g, i})
+		}
+	}
+	s.mu.Unlock()
+	began := time.Now()
+	for page := range slices.Chunk(members, pageSize) {
+		args := []any{s.cfg.Lease.Milliseconds()}
+		for _, m := range page {
+			args = append(args, m.group.runs[m.i].ID, m.group.holder)
+		}
+		callCtx, cancel := context.WithTimeout(ctx, callTimeout)
+		stop, err := heartbeatScript.Run(callCtx, s.queue.redis, ScriptKeys(), args...).Int64Slice()
+		cancel()
+		if err != nil {
+			if ctx.Err() == nil {
+				s.queue.cfg.Logger.Warn("leases of runs could not be extended", "error", err)
+			}
+			return
+		}
+		for _, place := range stop {
+			page[place].group.lose(page[place].i)
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, holder := range stop {
-		if a := s.attempts[holder]; a != nil {
-			a.cancel(errNotOurs)
+	for _, m := range members {
+		m.group.leased = began
+	}
+}
+
+// sweep puts back the runs of dead workers. It is safe from several workers at once.
+func (s *Server) sweep(ctx context.Context) {
+	// Our own leases first, so that an outage that outlasted them costs us nothing.
+	s.heartbeat(ctx)
+	if err := s.reclaim(ctx); err != nil && ctx.Err() == nil {
+		s.queue.cfg.Logger.Warn("runs of dead workers could not be put back", "error", err)
+	}
+}
+
+func (s *Server) reclaim(ctx context.Context) error {
+	for {
+		callCtx, cancel := context.WithTimeout(ctx, callTimeout)
+		reply, err := reclaimScript.Run(callCtx, s.queue.redis, ScriptKeys(),
+			s.queue.cfg.Now().UnixMilli(), s.queue.cfg.Attempts, pageSize, s.cfg.Lease.Milliseconds()).StringSlice()
+		cancel()
+		if err != nil {
+			return err
+		}
+		for i := 0; i+1 < len(reply); i += 2 {
+			if scoring.RunState(reply[i+1]) == scoring.RunFailed {
+				s.queue.cfg.Logger.Error("run failed: its workers died", "run", reply[i])
+			} else {
+				s.queue.cfg.Logger.Warn("run taken over from a worker that died", "run", reply[i])
+			}
+		}
+		if len(reply) < 2*pageSize {
+			return nil
 		}
 	}
 }
@@ -239,13 +401,3 @@ func every(ctx context.Context, interval time.Duration, f func(context.Context))
 		}
 	}
 }
-
-// asynqLogger passes on what asynq has to say. Its own account of starting and
-// stopping is not worth an operator's time.
-type asynqLogger struct{ logger *slog.Logger }
-
-func (l asynqLogger) Debug(args ...any) { l.logger.Debug("asynq: " + fmt.Sprint(args...)) }
-func (l asynqLogger) Info(args ...any)  { l.logger.Debug("asynq: " + fmt.Sprint(args...)) }
-func (l asynqLogger) Warn(args ...any)  { l.logger.Warn("asynq: " + fmt.Sprint(args...)) }
-func (l asynqLogger) Error(args ...any) { l.logger.Error("asynq: " + fmt.Sprint(args...)) }
-func (l asynqLogger) Fatal(args ...any) { l.logger.Error("asynq: " + fmt.Sprint(args...)) }

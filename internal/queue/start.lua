@@ -1,5 +1,10 @@
--- start opens a run for a domain, or joins the one under way.
+-- start opens a run for each of some domains, or joins the open one.
 -- KEYS: see run.lua
--- ARGV[1] domain, ARGV[2] id for a new run, ARGV[3] origin, ARGV[4] now in ms, ARGV[5] ttl in ms
--- returns the run as field, value, ...
-return redis.call('HGETALL', RUN .. open_run(ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]))
+-- ARGV[1] lane, ARGV[2] owner, ARGV[3] now in ms, ARGV[4] ttl in ms,
+-- ARGV[5..] for each domain: the domain, id for a new run
+-- returns the ids of the runs
+local ids = {}
+for i = 5, #ARGV, 2 do
+  ids[#ids + 1] = open_run(ARGV[i], ARGV[i + 1], ARGV[1], ARGV[2], ARGV[3], ARGV[4])
+end
+return ids

@@ -14,7 +14,7 @@ import (
 // Kind says what changed.
 type Kind string
 
-// The kinds of events, with what the event's name is.
+// The kinds of events, with what the event's name is. Names hold no spaces.
 const (
 	KeyChanged     Kind = "key"     // hex of the SHA-256 of an API key
 	AccountChanged Kind = "account" // id of an account
@@ -28,17 +28,11 @@ type Event struct {
 	Name string
 }
 
-// Announce sends events to all subscribers.
-func Announce(ctx context.Context, rdb goredis.UniversalClient, events ...Event) error {
+// Announce sends an event for each name to all subscribers, in one message.
+func Announce(ctx context.Context, rdb goredis.UniversalClient, kind Kind, names ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, busTimeout)
 	defer cancel()
-	_, err := rdb.Pipelined(ctx, func(pipe goredis.Pipeliner) error {
-		for _, e := range events {
-			pipe.Publish(ctx, Events, string(e.Kind)+" "+e.Name)
-		}
-		return nil
-	})
-	if err != nil {
+	if err := rdb.Publish(ctx, Events, string(kind)+" "+strings.Join(names, " ")).Err(); err != nil {
 		return fmt.Errorf("announce: %w", err)
 	}
 	return nil
@@ -109,7 +103,8 @@ func listen(ctx context.Context, rdb goredis.UniversalClient, l Listener) {
 		case *goredis.Subscription:
 			l.Missed()
 		case *goredis.Message:
-			if kind, name, ok := strings.Cut(m.Payload, " "); ok {
+			kind, names, _ := strings.Cut(m.Payload, " ")
+			for name := range strings.FieldsSeq(names) {
 				l.Heard(Event{Kind(kind), name})
 			}
 		}

@@ -14,21 +14,26 @@ func Job(id string) string { return prefix + "{cold}:job:" + id }
 // Run holds one run and its state: HASH, lives as long as its jobs.
 func Run(id string) string { return prefix + "{cold}:run:" + id }
 
-// InFlight names the run that is under way for a domain: STRING.
+// InFlight names the open run of a domain: STRING.
 func InFlight(domain string) string { return prefix + "{cold}:inflight:" + domain }
 
-// OpenRuns lists the runs that are not final: ZSET of run ids by creation in unix ms.
-func OpenRuns() string { return prefix + "{cold}:open" }
+// Lane lists the runs that wait in a lane: ZSET of run ids by turn.
+func Lane(lane string) string { return prefix + "{cold}:lane:" + lane }
+
+// Turns counts the waiting runs of a lane: HASH of counts by owner and, as clock, the
+// turn claimed last.
+func Turns(lane string) string { return prefix + "{cold}:turns:" + lane }
 
 // Leases lists the runs that a worker is working on: ZSET of run ids by the unix
 // ms, on the clock of Redis, at which the worker counts as dead unless it says more.
 func Leases() string { return prefix + "{cold}:leases" }
 
+// Retries lists the runs whose last attempt failed: ZSET of run ids by the start of
+// the next in unix ms on the clock of Redis.
+func Retries() string { return prefix + "{cold}:retries" }
+
 // RunLog lists the ended runs that are not yet in the run log: SET of run ids.
 func RunLog() string { return prefix + "{cold}:runlog" }
-
-// SweepLock is held by the worker that sweeps: STRING that expires.
-func SweepLock() string { return prefix + "{cold}:sweep" }
 
 // ColdLedger holds the cold calls that are not yet in the ledger: HASH of JSON by job id.
 func ColdLedger() string { return prefix + "{cold}:ledger" }
@@ -69,13 +74,13 @@ func BatchFence(job string) string { return prefix + "batch:fence:" + job }
 // BatchStatus holds how each batch job did last: HASH of JSON by job.
 func BatchStatus() string { return prefix + "batch:status" }
 
-// Universe holds the published statistics of all companies: HASH of blob, fence,
-// epoch, and the count that the blob is of.
+// Universe holds the published snapshot of the statistics of all companies: HASH of
+// counts and movers, the fence of each, and the epoch.
 func Universe() string { return prefix + "universe" }
 
 // SourceQuota counts the requests to a provider of data that all workers make
-// together: STRING, the instant in us on the clock of Redis at which the turns
-// given out are used up.
+// together: STRING of two instants in us on the clock of Redis, when the turns given
+// out are used up and when that was written.
 func SourceQuota(quota string) string { return prefix + "source:" + quota }
 
 // Events is the pub/sub channel on which servers tell each other what changed.

@@ -1,15 +1,19 @@
 package redis
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -17,8 +21,14 @@ import (
 	"companyscore/internal/process"
 )
 
-// unixPathMaxBytes is what the smallest sockaddr_un among our platforms holds.
-const unixPathMaxBytes = 100
+const (
+	// unixPathMaxBytes is what the smallest sockaddr_un among our platforms holds.
+	unixPathMaxBytes = 100
+	// leftoverMax bounds the wait for the end of an earlier owner's server.
+	leftoverMax = 35 * time.Second
+	// askMax bounds one call to that server, which may be stopped and never answer.
+	askMax = time.Second
+)
 
 // Local is a private redis-server. It listens on a unix socket only, keeps an
 // append-only file, and is started again when it dies.
@@ -48,25 +58,27 @@ func StartLocal(ctx context.Context, dir string, logger *slog.Logger) (*Local, e
 		return nil, fmt.Errorf("start redis-server: %w", err)
 	}
 	url := "unix://" + socket
-	if err := endLeftover(ctx, socket); err != nil {
-		return nil, err
+	if err := endLeftover(ctx, socket, logger); err != nil {
+		return nil, fmt.Errorf("start redis-server: %w", err)
 	}
+	log := filepath.Join(dir, "redis.log")
 	child, err := process.Start(ctx, process.Config{
 		Name: "redis-server",
 		Command: func() *exec.Cmd {
 			return exec.Command(bin, "--port", "0", "--unixsocket", socket, "--unixsocketperm", "700",
 				"--dir", dir, "--appendonly", "yes", "--appendfsync", "always", "--save", "",
-				"--maxmemory-policy", "noeviction", "--loglevel", "warning", "--logfile", filepath.Join(dir, "redis.log"))
+				"--maxmemory-policy", "noeviction", "--loglevel", "warning", "--logfile", log)
 		},
 		Ready: func(ctx context.Context) error {
 			client := dialOnce(socket)
 			defer client.Close()
 			return client.Ping(ctx).Err()
 		},
-		Logger: logger,
+		OrphanSignal: syscall.SIGKILL, // loses nothing it has acknowledged
+		Logger:       logger,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("%w (its log is %s)", err, filepath.Join(dir, "redis.log"))
+		return nil, fmt.Errorf("%w (%s ends with: %s)", err, log, lastLine(log))
 	}
 	return &Local{URL: url, process: child}, nil
 }
@@ -91,25 +103,57 @@ func socketPath(dir string) (string, error) {
 	return filepath.Join(short, "redis.sock"), nil
 }
 
-// endLeftover shuts down a server that still answers on our socket.
-func endLeftover(ctx context.Context, socket string) error {
-	client := dialOnce(socket)
-	defer client.Close()
-	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
-	defer cancel()
-	if client.Ping(ctx).Err() != nil {
+// endLeftover shuts down a server that still listens on our socket and waits for
+// its end. Two servers would write to one append-only file.
+func endLeftover(ctx context.Context, socket string, logger *slog.Logger) error {
+	if !listening(socket) {
 		return nil
 	}
-	// A server that obeys closes the connection instead of answering.
-	_ = client.Shutdown(ctx).Err()
-	for client.Ping(ctx).Err() == nil {
+	logger.Info("waiting for the redis-server of an earlier process to end", "socket", socket, "max", leftoverMax)
+	client := dialOnce(socket)
+	defer client.Close()
+	waiting, cancel := context.WithTimeout(ctx, leftoverMax)
+	defer cancel()
+	for {
+		asking, cancel := context.WithTimeout(waiting, askMax)
+		// A server that obeys closes the connection instead of answering.
+		_ = client.Shutdown(asking).Err()
+		cancel()
+		if !listening(socket) {
+			return nil
+		}
 		select {
-		case <-ctx.Done():
-			return errors.New("another redis-server uses this data directory and does not end when asked")
+		case <-waiting.Done():
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return fmt.Errorf("another redis-server listens on %s and did not end within %s: end it", socket, leftoverMax)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
-	return nil
+}
+
+// listening reports whether a process has a socket open, whether it answers or not.
+func listening(socket string) bool {
+	conn, err := net.DialTimeout("unix", socket, askMax)
+	if err != nil {
+		return !errors.Is(err, os.ErrNotExist) && !errors.Is(err, syscall.ECONNREFUSED)
+	}
+	conn.Close()
+	return true
+}
+
+// lastLine returns the last line of a file, or nothing. It reads at most 2 KiB.
+func lastLine(path string) string {
+	f, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	_, _ = f.Seek(-2<<10, io.SeekEnd) // a shorter file is read from its beginning
+	text, _ := io.ReadAll(f)
+	text = bytes.TrimSpace(text)
+	return string(text[bytes.LastIndexByte(text, '\n')+1:])
 }
 
 // dialOnce is a client that reports a server that is not there at once.

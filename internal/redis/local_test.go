@@ -1,11 +1,13 @@
 package redis_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -77,6 +79,62 @@ func TestLocalTakesOverFromLeftoverServer(t *testing.T) {
 	defer os.RemoveAll(filepath.Dir(strings.TrimPrefix(first.URL, "unix://")))
 	if got := client.Get(t.Context(), "k").Val(); got != "v" {
 		t.Errorf("value after takeover = %q, want v", got)
+	}
+}
+
+func TestLocalDoesNotStartBesideAFrozenServer(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "companyscore-redis-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	quiet := slog.New(slog.DiscardHandler)
+	frozen, err := redis.StartLocal(t.Context(), dir, quiet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	defer cancel()
+	defer frozen.Stop(stop)
+	if err := syscall.Kill(frozen.PID(), syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	defer syscall.Kill(frozen.PID(), syscall.SIGCONT)
+	var log bytes.Buffer
+	soon, cancel := context.WithTimeout(t.Context(), 4*time.Second)
+	defer cancel()
+	second, err := redis.StartLocal(soon, dir, slog.New(slog.NewTextHandler(&log, nil)))
+	if err == nil {
+		second.Stop(stop)
+		t.Fatal("a second redis-server was started on the same append-only file")
+	}
+	if !strings.Contains(log.String(), "waiting for the redis-server of an earlier process") {
+		t.Errorf("the log does not name what is waited for: %s", &log)
+	}
+}
+
+func TestLocalNamesADamagedFile(t *testing.T) {
+	t.Parallel()
+	dir, err := os.MkdirTemp("", "companyscore-redis-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	if err := os.MkdirAll(filepath.Join(dir, "appendonlydir"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"appendonly.aof.manifest":   "file appendonly.aof.1.incr.aof seq 1 type i\n",
+		"appendonly.aof.1.incr.aof": "*3\r\n$3\r\nSET\r\n" + strings.Repeat("\x00", 4096),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, "appendonlydir", name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err = redis.StartLocal(t.Context(), dir, slog.New(slog.DiscardHandler))
+	if err == nil || !strings.Contains(err.Error(), "Bad file format") || !strings.Contains(err.Error(), "redis.log") {
+		t.Errorf("StartLocal on a damaged append-only file = %v", err)
 	}
 }
 

@@ -135,6 +135,17 @@ func (s *ClickHouseServer) url(user, password, database string) string {
 	return u.String()
 }
 
+// PID returns the process id of the server, 0 after Kill.
+func (s *ClickHouseServer) PID() int {
+	if s.cmd == nil {
+		return 0
+	}
+	return s.cmd.Process.Pid
+}
+
+// Dir returns the server's directory: data/ is its data directory, server.log what it logs.
+func (s *ClickHouseServer) Dir() string { return s.config.Path }
+
 // Kill ends the server with SIGKILL, as a crash would. Killing a dead server does nothing.
 func (s *ClickHouseServer) Kill() {
 	if s.cmd == nil {

@@ -51,3 +51,19 @@ func (s *RedisServer) Kill(t testing.TB) {
 		}
 	}
 }
+
+// Freeze stops the server as an overloaded machine would: connections stay open, and
+// what is sent is read after the returned function is called. The server must be thawed
+// before the test ends.
+func (s *RedisServer) Freeze(t testing.TB) (thaw func()) {
+	t.Helper()
+	pid := s.local.PID()
+	signal := func(sig syscall.Signal) {
+		t.Helper()
+		if err := syscall.Kill(pid, sig); pid == 0 || err != nil {
+			t.Fatalf("signal redis-server %d: %v", pid, err)
+		}
+	}
+	signal(syscall.SIGSTOP)
+	return func() { t.Helper(); signal(syscall.SIGCONT) }
+}

@@ -12,16 +12,18 @@ import (
 	"companyscore/scoring"
 )
 
-// FactStore holds imported facts. Get returns scoring.ErrNotFound for a company
-// nobody imported.
+// FactStore holds imported facts.
 type FactStore interface {
+	// Get returns the facts of a company, or scoring.ErrNotFound when nobody imported any.
 	Get(ctx context.Context, domain string) (scoring.CompanyFacts, error)
+	// GetMany returns the facts of companies by domain. Companies without are left out.
+	GetMany(ctx context.Context, domains []string) (map[string]scoring.CompanyFacts, error)
 }
 
 // Facts is the source of what operators imported.
 type Facts struct{ Store FactStore }
 
-var _ Source = Facts{}
+var _ GroupSource = Facts{}
 
 // Name is the key of the source.
 func (Facts) Name() string { return scoring.FactsSource }
@@ -40,6 +42,26 @@ func (f Facts) Fetch(ctx context.Context, req Request) (Result, error) {
 		return Result{}, fmt.Errorf("read facts: %w: %w", ErrUnavailable, err)
 	}
 	return FromFacts(facts, req.Now), nil
+}
+
+// FetchGroup returns the imported facts of companies as observations. Its errors wrap
+// ErrUnavailable.
+func (f Facts) FetchGroup(ctx context.Context, reqs []Request) ([]Result, error) {
+	domains := make([]string, len(reqs))
+	for i, req := range reqs {
+		domains[i] = req.Domain
+	}
+	found, err := f.Store.GetMany(ctx, domains)
+	if err != nil {
+		return nil, fmt.Errorf("read facts: %w: %w", ErrUnavailable, err)
+	}
+	results := make([]Result, len(reqs))
+	for i, req := range reqs {
+		if facts, ok := found[req.Domain]; ok {
+			results[i] = FromFacts(facts, req.Now)
+		}
+	}
+	return results, nil
 }
 
 // moneyAgeMax is the age beyond which a headcount or an amount says nothing

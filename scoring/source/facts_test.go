@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"companyscore/scoring"
 	"companyscore/scoring/source"
 )
@@ -64,6 +66,39 @@ type store struct {
 }
 
 func (s store) Get(context.Context, string) (scoring.CompanyFacts, error) { return s.facts, s.err }
+
+func (s store) GetMany(_ context.Context, domains []string) (map[string]scoring.CompanyFacts, error) {
+	found := make(map[string]scoring.CompanyFacts)
+	for _, domain := range domains {
+		if domain != "unknown.com" {
+			found[domain] = s.facts
+		}
+	}
+	return found, s.err
+}
+
+func TestFactsOfAGroupAreThoseOfEach(t *testing.T) {
+	t.Parallel()
+	five := 5.0
+	facts := source.Facts{Store: store{facts: scoring.CompanyFacts{CompanyName: "Example", Country: "US", Employees: &five, FoundedYear: 2001}}}
+	reqs := []source.Request{{Domain: "a.com", Now: now}, {Domain: "unknown.com", Now: now}, {Domain: "b.com", Now: now.AddDate(3, 0, 0)}}
+	results, err := facts.FetchGroup(t.Context(), reqs)
+	if err != nil || len(results) != len(reqs) {
+		t.Fatalf("FetchGroup = %d results, %v; want %d", len(results), err, len(reqs))
+	}
+	for i, req := range reqs {
+		want, err := facts.Fetch(t.Context(), req)
+		if req.Domain == "unknown.com" {
+			want = source.Result{}
+		}
+		if diff := cmp.Diff(want, results[i], cmp.AllowUnexported(source.Result{})); diff != "" || err != nil {
+			t.Errorf("facts of %s in a group differ (%v):\n%s", req.Domain, err, diff)
+		}
+	}
+	if _, err := (source.Facts{Store: store{err: errors.New("boom")}}).FetchGroup(t.Context(), reqs); !errors.Is(err, source.ErrUnavailable) {
+		t.Errorf("store broken: %v does not wrap ErrUnavailable", err)
+	}
+}
 
 func TestFactsFetch(t *testing.T) {
 	t.Parallel()

@@ -34,6 +34,14 @@ type Source interface {
 	Fetch(ctx context.Context, req Request) (Result, error)
 }
 
+// GroupSource is a source that answers for many companies at once.
+type GroupSource interface {
+	Source
+	// FetchGroup is Fetch for several requests, in their order. An error is about all
+	// of them.
+	FetchGroup(ctx context.Context, reqs []Request) ([]Result, error)
+}
+
 // Plan says when a source runs.
 type Plan struct {
 	// After names the sources that must have ended before this one begins. Those

@@ -165,6 +165,17 @@ func (w *Worker) fetch(ctx context.Context, st step, req source.Request) (source
 	}
 }
 
+// score makes the record of a run and returns it with the input that it was made of.
+func (f *findings) score(run scoring.Run, reference *scoring.Reference) (scoring.Record, scoring.Input, error) {
+	in := scoring.Input{Domain: run.Domain, RunID: run.ID, Now: run.StartedAt, Reference: reference}
+	f.fill(&in)
+	rec, err := scoring.Score(in)
+	if err != nil {
+		return scoring.Record{}, in, fmt.Errorf("score %s: %w", run.Domain, err)
+	}
+	return rec, in, nil
+}
+
 // fill puts what was found into the input of a scoring.
 func (f *findings) fill(in *scoring.Input) {
 	var parts []source.Part

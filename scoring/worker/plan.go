@@ -20,6 +20,9 @@ type plan struct {
 	silent []scoring.Observation
 	// live is set when a source other than the facts is asked.
 	live bool
+	// group is the only source that is asked, when it answers for many companies at
+	// once; else nil.
+	group source.GroupSource
 }
 
 // step is one source that is asked.
@@ -52,6 +55,9 @@ func newPlan(sources []source.Source) (*plan, error) {
 			}
 			return nil, fmt.Errorf("plan sources: %s wait for each other", strings.Join(names, ", "))
 		}
+	}
+	if len(p.steps) == 1 {
+		p.group, _ = p.steps[0].source.(source.GroupSource)
 	}
 	for _, signal := range scoring.Manifest() {
 		for _, name := range signal.Sources {

@@ -169,7 +169,7 @@ func TestSourcesEndInTimeForTheRun(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
 		h := &history{}
-		if _, err := newWorker(t, h, chain...).Run(ctx, run); err != nil {
+		if err := only(newWorker(t, h, chain...).Run(ctx, []scoring.Run{run}, noneLost)).Err; err != nil {
 			t.Fatal(err)
 		}
 		close(stop)

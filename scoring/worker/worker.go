@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime/debug"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -21,10 +23,14 @@ import (
 type History interface {
 	// Write returns only when the record is durable. Writing it again replaces it.
 	Write(ctx context.Context, rec scoring.Record) error
-	// Publish gives a written record to those who read scores from memory.
-	Publish(ctx context.Context, rec scoring.Record) error
+	// WriteGroup is Write for several records, with an error for each.
+	WriteGroup(ctx context.Context, recs []scoring.Record) []error
+	// Publish gives written records to those who read scores from memory.
+	Publish(ctx context.Context, recs ...scoring.Record) error
 	// Reference returns the record the momentum index compares with, nil if none.
 	Reference(ctx context.Context, domain string, now time.Time) (*scoring.Reference, error)
+	// References is Reference for each of several runs, with the runs' StartedAt as now.
+	References(ctx context.Context, runs []scoring.Run) ([]*scoring.Reference, error)
 }
 
 // Archive is where it is kept what runs learnt on their way.
@@ -61,15 +67,38 @@ func New(sources []source.Source, history History, archive Archive, registry pro
 	return &Worker{plan: p, history: history, archive: archive, metrics: newMetrics(registry), logger: logger}, nil
 }
 
-// Run makes the record of a run and returns its ScoredAt, which is the start of
-// the run's first attempt, so that a repeated attempt makes the same record. A
-// source that fails becomes a warning in the record. A store of our own that
-// fails is asked again until the run's deadline, and only then is an error: a
-// score is never made from less than what we know. A domain that nobody has
-// registered is an error that wraps scoring.ErrUnregistered.
-func (w *Worker) Run(ctx context.Context, run scoring.Run) (scoredAt time.Time, err error) {
+// Run makes the records of runs and returns what became of each, in their order. It
+// is a queue.Handler. The ScoredAt of a record is the start of the run's first attempt,
+// so that a repeated attempt makes the same record. A source that fails becomes a
+// warning in the record. A store of our own that fails is asked again until ctx ends,
+// and only then is an error: a score is never made from less than what we know. A
+// domain that nobody has registered is an error that wraps scoring.ErrUnregistered.
+func (w *Worker) Run(ctx context.Context, runs []scoring.Run, lost func(i int) bool) []scoring.Outcome {
+	if w.plan.group != nil {
+		return w.runGroup(ctx, runs, lost)
+	}
+	outcomes := make([]scoring.Outcome, len(runs))
+	var group sync.WaitGroup
+	for i, run := range runs {
+		group.Go(func() { outcomes[i].ScoredAt, outcomes[i].Err = w.run(ctx, run) })
+	}
+	group.Wait()
+	return outcomes
+}
+
+// Grouped reports whether Run asks for all runs of a group at once, so that large
+// groups cost less than small ones.
+func (w *Worker) Grouped() bool { return w.plan.group != nil }
+
+// run makes the record of one run.
+func (w *Worker) run(ctx context.Context, run scoring.Run) (scoredAt time.Time, err error) {
 	began := time.Now()
-	defer func() { w.metrics.ran(time.Since(began), err) }()
+	defer func() {
+		if p := recover(); p != nil { // it must not end the other runs
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+		w.metrics.ran(time.Since(began), err)
+	}()
 	rec, trace, err := w.Score(ctx, run)
 	if err != nil {
 		return time.Time{}, err
@@ -84,11 +113,11 @@ func (w *Worker) Run(ctx context.Context, run scoring.Run) (scoredAt time.Time, 
 // Score makes the record of a run without storing it, with the trace of how it
 // came about.
 func (w *Worker) Score(ctx context.Context, run scoring.Run) (scoring.Record, scoring.Trace, error) {
-	in := scoring.Input{Domain: run.Domain, RunID: run.ID, Now: run.StartedAt}
+	var reference *scoring.Reference
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return untilAnswered(gctx, func() (err error) {
-			in.Reference, err = w.history.Reference(gctx, run.Domain, run.StartedAt)
+			reference, err = w.history.Reference(gctx, run.Domain, run.StartedAt)
 			return err
 		})
 	})
@@ -109,10 +138,9 @@ func (w *Worker) Score(ctx context.Context, run scoring.Run) (scoring.Record, sc
 	if err := group.Wait(); err != nil {
 		return scoring.Record{}, scoring.Trace{}, fmt.Errorf("score %s: %w", run.Domain, err)
 	}
-	found.fill(&in)
-	rec, err := scoring.Score(in)
+	rec, in, err := found.score(run, reference)
 	if err != nil {
-		return scoring.Record{}, scoring.Trace{}, fmt.Errorf("score %s: %w", run.Domain, err)
+		return scoring.Record{}, scoring.Trace{}, err
 	}
 	return rec, found.trace(rec, in), nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,6 +27,10 @@ type history struct {
 	records   []scoring.Record
 	past      []scoring.Past
 	traces    []scoring.Trace
+
+	refuses     string   // domain whose record WriteGroup refuses
+	referenceOf string   // domain of a group that has the reference
+	published   []string // domains
 }
 
 func (h *history) WriteTrace(_ context.Context, trace scoring.Trace) error {
@@ -39,7 +44,10 @@ func (h *history) Past(context.Context, string, time.Time) ([]scoring.Past, erro
 	return h.past, nil
 }
 
-var errAway = errors.New("store is away")
+var (
+	errAway    = errors.New("store is away")
+	errRefused = errors.New("the row is bad")
+)
 
 func (h *history) Write(_ context.Context, rec scoring.Record) error {
 	h.mu.Lock()
@@ -51,17 +59,46 @@ func (h *history) Write(_ context.Context, rec scoring.Record) error {
 	return nil
 }
 
-func (h *history) Publish(_ context.Context, rec scoring.Record) error {
+func (h *history) WriteGroup(ctx context.Context, recs []scoring.Record) []error {
+	errs := make([]error, len(recs))
+	for i, rec := range recs {
+		if rec.Domain == h.refuses {
+			errs[i] = errRefused
+			continue
+		}
+		errs[i] = h.Write(ctx, rec)
+	}
+	return errs
+}
+
+func (h *history) Publish(_ context.Context, recs ...scoring.Record) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fails > 0 {
 		h.fails--
 		return errAway
 	}
-	if len(h.records) == 0 || h.records[len(h.records)-1].Domain != rec.Domain {
-		return errors.New("published before it was written")
+	for _, rec := range recs {
+		if !slices.ContainsFunc(h.records, func(written scoring.Record) bool { return written.Domain == rec.Domain }) {
+			return errors.New("published before it was written")
+		}
+		h.published = append(h.published, rec.Domain)
 	}
 	return nil
+}
+
+func (h *history) References(ctx context.Context, runs []scoring.Run) ([]*scoring.Reference, error) {
+	references := make([]*scoring.Reference, len(runs))
+	for i, run := range runs {
+		reference, err := h.Reference(ctx, run.Domain, run.StartedAt)
+		if err != nil {
+			return nil, err
+		}
+		if run.Domain == h.referenceOf {
+			references[i] = reference
+		}
+	}
+	return references, nil
 }
 
 func (h *history) Reference(context.Context, string, time.Time) (*scoring.Reference, error) {
@@ -102,6 +139,17 @@ func fails(name string, err error) fake {
 
 var run = scoring.Run{ID: "r", Domain: "example.com", StartedAt: time.Date(2026, 5, 1, 12, 0, 0, 123_456_789, time.UTC)}
 
+// noneLost is for groups of which no run is aborted or taken over.
+func noneLost(int) bool { return false }
+
+// only returns the outcome of a group of one run.
+func only(outcomes []scoring.Outcome) scoring.Outcome {
+	if len(outcomes) != 1 {
+		panic(len(outcomes))
+	}
+	return outcomes[0]
+}
+
 func tryWorker(sources ...source.Source) (*worker.Worker, error) {
 	h := &history{}
 	return worker.New(sources, h, h, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
@@ -118,11 +166,11 @@ func newWorker(t *testing.T, h *history, sources ...source.Source) *worker.Worke
 
 func work(t *testing.T, h *history, sources ...source.Source) (scoring.Record, time.Time, error) {
 	t.Helper()
-	scoredAt, err := newWorker(t, h, sources...).Run(t.Context(), run)
+	out := only(newWorker(t, h, sources...).Run(t.Context(), []scoring.Run{run}, noneLost))
 	if len(h.records) == 0 {
-		return scoring.Record{}, scoredAt, err
+		return scoring.Record{}, out.ScoredAt, out.Err
 	}
-	return h.records[len(h.records)-1], scoredAt, err
+	return h.records[len(h.records)-1], out.ScoredAt, out.Err
 }
 
 func signal(rec scoring.Record, id string) scoring.SignalScore {
@@ -213,7 +261,7 @@ func TestNoRecordIsMadeWithoutOurStores(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
 		facts := fails("facts", errors.Join(source.ErrUnavailable, errAway))
-		_, err := newWorker(t, h, facts).Run(ctx, run)
+		err := only(newWorker(t, h, facts).Run(ctx, []scoring.Run{run}, noneLost)).Err
 		if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), errAway.Error()) || len(h.records) != 0 {
 			t.Errorf("Run = %v with %d records; want the deadline, its cause and none", err, len(h.records))
 		}

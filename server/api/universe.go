@@ -33,7 +33,7 @@ func NewCohort(rec scoring.Record, c universe.Comparison) Cohort {
 	}
 	for _, m := range c.Members {
 		body.Members = append(body.Members, Member{
-			Domain: m.Domain, CompanyName: m.CompanyName, Composite: m.Composite, Rating: m.Rating, Profile: rec.Profile,
+			Domain: m.Domain, CompanyName: m.Name, Composite: m.Composite, Rating: scoring.RatingOf(m.Composite), Profile: rec.Profile,
 		})
 	}
 	return body
@@ -61,7 +61,7 @@ func bins(counts []int64, width int) []Bin {
 }
 
 // NewMovers returns the movers of a window.
-func NewMovers(window universe.Window, m universe.Movers) Movers {
+func NewMovers(window universe.Window, m universe.MoverList) Movers {
 	return Movers{
 		Window: string(window), WindowStart: Time(m.Start), WindowEnd: Time(m.End),
 		Gainers: movers(m.Gainers), Decliners: movers(m.Decliners),
@@ -72,8 +72,8 @@ func movers(list []universe.Mover) []Mover {
 	body := make([]Mover, len(list))
 	for i, m := range list {
 		body[i] = Mover{
-			Domain: m.Domain, CompanyName: m.CompanyName, CompositeNow: m.Now, CompositeThen: m.Then, Delta: m.Delta(),
-			RatingNow: m.RatingNow, RatingThen: m.RatingThen,
+			Domain: m.Domain, CompanyName: m.Name, CompositeNow: m.Composite, CompositeThen: m.Then, Delta: m.Delta(),
+			RatingNow: scoring.RatingOf(m.Composite), RatingThen: scoring.RatingOf(m.Then),
 		}
 	}
 	return body

@@ -74,6 +74,8 @@ const (
 type Entry struct {
 	ScoredAt  time.Time
 	Composite float64
+	// Version is the pipeline version of the score.
+	Version []byte
 	// Head is the part of the body that depends on the record alone; empty for a
 	// company that was never scored.
 	Head []byte
@@ -113,12 +115,13 @@ func New(bytes int, rdb goredis.UniversalClient, store Store, logger *slog.Logge
 	}
 }
 
-// An entry in memory is its generation, deadline and time in unix milliseconds,
-// composite as IEEE 754, and the head.
+// An entry in memory is its generation, deadline and time in unix milliseconds, and
+// composite as IEEE 754; then, of a score, the length of the version in one byte, the
+// version and the head.
 const entryHeader = 32
 
 // Lookup returns what is in memory of a company. It appends the entry to buf,
-// which the head of the entry then points into, and allocates nothing if buf has
+// which version and head of the entry then point into, and allocates nothing if buf has
 // room. domain must be canonical.
 func (c *Cache) Lookup(buf, domain []byte, now time.Time) (e Entry, grown []byte, ok bool) {
 	start := len(buf)
@@ -128,11 +131,11 @@ func (c *Cache) Lookup(buf, domain []byte, now time.Time) (e Entry, grown []byte
 		!c.counts(int64(binary.LittleEndian.Uint64(b[8:])), len(b) > entryHeader, now.UnixMilli()) {
 		return Entry{}, buf, false
 	}
-	return Entry{
-		ScoredAt:  time.UnixMilli(int64(binary.LittleEndian.Uint64(b[16:]))),
-		Composite: math.Float64frombits(binary.LittleEndian.Uint64(b[24:])),
-		Head:      b[entryHeader:],
-	}, buf, true
+	e = Entry{ScoredAt: time.UnixMilli(int64(binary.LittleEndian.Uint64(b[16:]))), Composite: math.Float64frombits(binary.LittleEndian.Uint64(b[24:]))}
+	if b = b[entryHeader:]; len(b) > 0 {
+		e.Version, e.Head = b[1:1+b[0]], b[1+b[0]:]
+	}
+	return e, buf, true
 }
 
 // counts reports whether an entry whose first deadline is given still counts. All
@@ -291,17 +294,20 @@ func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, T
 }
 
 func entryOf(rec scoring.Record) Entry {
-	return Entry{ScoredAt: rec.ScoredAt, Composite: rec.Composite, Head: api.ScoreHead(rec)}
+	return Entry{ScoredAt: rec.ScoredAt, Composite: rec.Composite, Version: []byte(rec.PipelineVersion), Head: api.ScoreHead(rec)}
 }
 
 // keep puts an entry into memory, under the generation from before it was looked up.
 func (c *Cache) keep(domain string, e Entry, generation uint64, life time.Duration) Entry {
-	b := make([]byte, 0, entryHeader+len(e.Head))
+	b := make([]byte, 0, entryHeader+1+len(e.Version)+len(e.Head))
 	b = binary.LittleEndian.AppendUint64(b, generation)
 	b = binary.LittleEndian.AppendUint64(b, uint64(c.now().Add(life).UnixMilli()))
 	b = binary.LittleEndian.AppendUint64(b, uint64(e.ScoredAt.UnixMilli()))
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(e.Composite))
-	c.memory.Set([]byte(domain), append(b, e.Head...))
+	if e.Found() {
+		b = append(append(append(b, byte(len(e.Version))), e.Version...), e.Head...)
+	}
+	c.memory.Set([]byte(domain), b)
 	return e
 }
 

@@ -74,9 +74,9 @@ type Job struct {
 type Runs interface {
 	// Get returns a run, or scoring.ErrNotFound for one that is not there.
 	Get(ctx context.Context, id string) (scoring.Run, error)
-	// Reopen opens and enqueues a run under an id that was lost, or returns the
-	// run that is under way for the domain.
-	Reopen(ctx context.Context, id, domain string) (scoring.Run, error)
+	// Reopen opens a run of an account under an id that was lost and returns the id,
+	// or that of the open run of the domain.
+	Reopen(ctx context.Context, id, domain, accountID string) (runID string, err error)
 }
 
 // History knows the records that were made.
@@ -166,7 +166,7 @@ func (j *Jobs) settle(ctx context.Context, job Job, run scoring.Run) (Job, error
 }
 
 // replaceLost returns a run in place of one that Redis has lost: the one that
-// made a record since the job began, or else a run under way.
+// made a record since the job began, or else an open one.
 func (j *Jobs) replaceLost(ctx context.Context, job Job) (scoring.Run, error) {
 	if j.history != nil {
 		made, err := j.history.FreshSince(ctx, []string{job.Domain}, job.CreatedAt)
@@ -177,14 +177,18 @@ func (j *Jobs) replaceLost(ctx context.Context, job Job) (scoring.Run, error) {
 			return scoring.Run{ID: job.RunID, State: scoring.RunSucceeded, ScoredAt: scoredAt, FinishedAt: j.now()}, nil
 		}
 	}
-	run, err := j.runs.Reopen(ctx, job.RunID, job.Domain)
-	if err != nil || run.ID == job.RunID {
-		return run, err
+	id, err := j.runs.Reopen(ctx, job.RunID, job.Domain, job.AccountID)
+	if err != nil {
+		return scoring.Run{}, err
+	}
+	run := scoring.Run{ID: id, State: scoring.RunQueued}
+	if id == job.RunID {
+		return run, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := rebindScript.Run(ctx, j.rdb, []string{redis.Job(job.ID)}, job.RunID, run.ID).Err(); err != nil {
-		return scoring.Run{}, fmt.Errorf("have job wait for run %s: %w", run.ID, err)
+	if err := rebindScript.Run(ctx, j.rdb, []string{redis.Job(job.ID)}, job.RunID, id).Err(); err != nil {
+		return scoring.Run{}, fmt.Errorf("have job wait for run %s: %w", id, err)
 	}
 	return run, nil
 }

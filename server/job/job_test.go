@@ -78,11 +78,6 @@ func (w *world) admit(t *testing.T, domain string) job.Job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.NewRun {
-		if err := w.queue.Enqueue(t.Context(), a.RunID); err != nil {
-			t.Fatal(err)
-		}
-	}
 	j := w.get(t, a.JobID)
 	if j.AccountID != "account" || j.KeyID != "key" || j.Domain != domain || j.RunID != a.RunID ||
 		j.Status != job.Pending || !j.CreatedAt.Equal(a.CreatedAt) || !j.CompletedAt.IsZero() || !j.ScoredAt.IsZero() || j.FailureReason != "" {
@@ -109,9 +104,13 @@ func (w *world) settle(t *testing.T, j job.Job) job.Job {
 	return j
 }
 
-// work starts a worker.
-func (w *world) work(t *testing.T, handler queue.Handler) {
+// work starts a worker that does one run at a time.
+func (w *world) work(t *testing.T, do func(context.Context, scoring.Run) (time.Time, error)) {
 	t.Helper()
+	handler := func(ctx context.Context, runs []scoring.Run, _ func(int) bool) []scoring.Outcome {
+		scoredAt, err := do(ctx, runs[0])
+		return []scoring.Outcome{{ScoredAt: scoredAt, Err: err}}
+	}
 	server, err := queue.NewServer(w.queue, queue.ServerConfig{Log: emptyLedger{}, Lease: time.Second, Grace: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)

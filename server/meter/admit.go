@@ -10,14 +10,21 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	goredis "github.com/redis/go-redis/v9"
 
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/server/account"
 )
 
-// idempotencyWindow is how long an Idempotency-Key is remembered.
-const idempotencyWindow = 24 * time.Hour
+const (
+	// idempotencyWindow is how long an Idempotency-Key is remembered.
+	idempotencyWindow = 24 * time.Hour
+	// refundMemory is how long Redis rejects an admission that arrives after its refund.
+	refundMemory = time.Hour
+	// refundsMost bounds the calls of this process that wait for their refund.
+	refundsMost = 10_000
+)
 
 // Reason says why a cold call was rejected, in the words callers see.
 type Reason string
@@ -31,6 +38,11 @@ const (
 
 // ErrIdempotencyReused says that an Idempotency-Key came again with another body.
 var ErrIdempotencyReused = errors.New("idempotency key was used with another body")
+
+// ErrOutcomeUnknown is the error of a call whose answer from Redis was lost: it may
+// have been charged. The meter refunds it in the background, unless a call with the
+// same Idempotency-Key returns its job first.
+var ErrOutcomeUnknown = errors.New("it is not known whether the call was charged")
 
 // Rejected is the error of a call that was not admitted. It was not charged.
 type Rejected struct {
@@ -67,8 +79,6 @@ type Admission struct {
 	JobID, RunID, AccountID, KeyID, Domain string
 	// CreatedAt is in UTC and whole milliseconds.
 	CreatedAt time.Time
-	// NewRun says that this call opened the run, which must now be enqueued.
-	NewRun bool
 	// Replayed says that an earlier call with the same Idempotency-Key was
 	// charged, and that this one was not.
 	Replayed bool
@@ -80,9 +90,9 @@ type Admission struct {
 }
 
 // Admit charges a cold call, makes its job and, unless one is under way for the
-// domain, its run. The error is a *[Rejected] when a limit is reached, and
-// [ErrIdempotencyReused]; after any error nothing is charged. The caller enqueues
-// a new run, and takes the admission back with Refund if the start fails.
+// domain, its run, which then waits for a worker. The error is a *[Rejected] when a
+// limit is reached, [ErrIdempotencyReused], or [ErrOutcomeUnknown]; after any other
+// error nothing is charged.
 func (m *Meter) Admit(ctx context.Context, req AdmitRequest) (Admission, error) {
 	now := req.Now.UTC().Truncate(time.Millisecond)
 	a := Admission{
@@ -99,19 +109,15 @@ func (m *Meter) Admit(ctx context.Context, req AdmitRequest) (Admission, error) 
 		reply, err = m.runAdmit(ctx, req, a, newRun)
 	}
 	if err != nil {
-		// The script may have run although its answer was lost.
-		m.refundLater(ctx, a)
-		return Admission{}, fmt.Errorf("admit cold call: %w", err)
+		m.refundLater(a)
+		return Admission{}, fmt.Errorf("admit cold call: %w: %w", ErrOutcomeUnknown, err)
 	}
 	remaining := m.remaining(req.Account.Tier, reply.used)
 	switch reply.outcome {
 	case "admitted", "replayed":
 		a.JobID, a.RunID, a.CreatedAt, a.Remaining = reply.job, reply.run, reply.created, remaining
-		a.NewRun = a.RunID == newRun
 		a.Replayed = reply.outcome == "replayed"
-		if !a.Replayed {
-			m.markDirty(monthOf(a.AccountID, now), req.Account.Tier)
-		}
+		m.markDirty(monthOf(a.AccountID, a.CreatedAt), req.Account.Tier)
 		return a, nil
 	case "reused":
 		return Admission{}, ErrIdempotencyReused
@@ -120,66 +126,90 @@ func (m *Meter) Admit(ctx context.Context, req AdmitRequest) (Admission, error) 
 	case string(PerKeyCold1h), string(AccountCold24h):
 		return Admission{}, &Rejected{Reason(reply.outcome), wholeSeconds(reply.wait), remaining}
 	}
-	return Admission{}, fmt.Errorf("admit cold call: counts of account %s do not stay in Redis", a.AccountID)
+	return Admission{}, fmt.Errorf("admit cold call: script returned %q for account %s after its counts were filled in", reply.outcome, a.AccountID)
 }
 
 // Replay returns the admission of an earlier call with the same account and
 // Idempotency-Key, if there was one within a day. It is for answering a repeated
-// call before looking whether the score has become fresh; it charges nothing.
-// The error is [ErrIdempotencyReused] when the body was another.
+// call before looking whether the score has become fresh. It charges nothing, and
+// the job that it returns is never refunded. The error is [ErrIdempotencyReused]
+// when the body was another, and [ErrOutcomeUnknown] when Redis did not answer:
+// then the earlier call may stay charged until a later replay returns its job.
 func (m *Meter) Replay(ctx context.Context, req AdmitRequest) (a Admission, found bool, err error) {
 	if req.IdempotencyKey == "" {
 		return Admission{}, false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	fields, err := m.redis.HGetAll(ctx, idempotencyName(req.Account.ID, req.IdempotencyKey)).Result()
-	if err != nil {
-		return Admission{}, false, fmt.Errorf("look for an earlier call: %w", err)
+	a = Admission{
+		AccountID: req.Account.ID, KeyID: req.KeyID, Domain: req.Domain,
+		CreatedAt: req.Now, Replayed: true, idempotencyKey: req.IdempotencyKey, tier: req.Account.Tier,
 	}
-	at, err := strconv.ParseInt(fields["at"], 10, 64)
-	if err != nil || req.Now.Sub(time.UnixMilli(at)) >= idempotencyWindow {
+	reply, err := decodeAdmit(replayScript.Run(ctx, m.redis, chargeKeys(a),
+		req.Now.UnixMilli(), hex.EncodeToString(req.BodyHash[:]), idempotencyWindow.Milliseconds()))
+	switch {
+	case err != nil:
+		return Admission{}, false, fmt.Errorf("look for an earlier call: %w: %w", ErrOutcomeUnknown, err)
+	case reply.outcome == "reused":
+		return Admission{}, false, ErrIdempotencyReused
+	case reply.outcome != "replayed":
 		return Admission{}, false, nil
 	}
-	if fields["body"] != hex.EncodeToString(req.BodyHash[:]) {
-		return Admission{}, false, ErrIdempotencyReused
-	}
-	return Admission{
-		JobID: fields["job"], RunID: fields["run"], AccountID: req.Account.ID, KeyID: req.KeyID, Domain: req.Domain,
-		CreatedAt: time.UnixMilli(at).UTC(), Replayed: true, idempotencyKey: req.IdempotencyKey, tier: req.Account.Tier,
-	}, true, nil
+	a.JobID, a.RunID, a.CreatedAt = reply.job, reply.run, reply.created
+	// The server that was charged may have died before it copied the count.
+	m.markDirty(monthOf(a.AccountID, a.CreatedAt), a.tier)
+	return a, true, nil
 }
 
-// Refund takes back an admission whose start failed, as if it had never been:
-// the charge, the job, and the run unless others wait for it. Doing so twice is
-// doing it once, and a replayed admission has nothing to take back.
-func (m *Meter) Refund(ctx context.Context, a Admission) error {
-	if a.Replayed {
-		return nil
+// refundLater has a call refunded in the background.
+func (m *Meter) refundLater(a Admission) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.refunds) >= refundsMost {
+		m.logLostRefund(a)
+		return
 	}
+	m.refunds = append(m.refunds, a)
+}
+
+func (m *Meter) logLostRefund(a Admission) {
+	m.logger.Error("a call that was not answered may have been charged", "account", a.AccountID, "job", a.JobID)
+}
+
+// refundAll refunds the calls that wait for it. One that fails waits on, with those
+// after it.
+func (m *Meter) refundAll(ctx context.Context) error {
+	for {
+		m.mu.RLock()
+		waiting := m.refunds
+		m.mu.RUnlock()
+		if len(waiting) == 0 {
+			return nil
+		}
+		if err := m.refund(ctx, waiting[0]); err != nil {
+			return err
+		}
+		m.mu.Lock()
+		m.refunds = m.refunds[1:]
+		m.mu.Unlock()
+	}
+}
+
+// refund undoes what was charged for a call, as if it had never been: the charge,
+// the job, and the run unless others wait for it. A job that a replay has returned
+// stays. Refunding twice, or before the admission reaches Redis, has the same effect
+// as refunding once after it.
+func (m *Meter) refund(ctx context.Context, a Admission) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	n, err := refundScript.Run(ctx, m.redis, chargeKeys(a), a.JobID).Int()
-	if err != nil {
+	if err := refundScript.Run(ctx, m.redis, chargeKeys(a), a.JobID, refundMemory.Milliseconds()).Err(); err != nil {
 		return fmt.Errorf("refund job %s: %w", a.JobID, err)
 	}
-	if n == 1 {
-		m.markDirty(monthOf(a.AccountID, a.CreatedAt), a.tier)
-	}
+	m.markDirty(monthOf(a.AccountID, a.CreatedAt), a.tier)
 	return nil
 }
 
-// refundLater takes back, without keeping the caller waiting, what may have been
-// charged.
-func (m *Meter) refundLater(ctx context.Context, a Admission) {
-	m.refunds.Go(func() {
-		if err := m.Refund(context.WithoutCancel(ctx), a); err != nil {
-			m.logger.Error("a call that could not start may have been charged", "job", a.JobID, "error", err)
-		}
-	})
-}
-
-// admitReply is what admit.lua returns.
+// admitReply is what admit.lua and replay.lua return.
 type admitReply struct {
 	outcome string
 	wait    time.Duration
@@ -201,11 +231,15 @@ func (m *Meter) runAdmit(ctx context.Context, req AdmitRequest, a Admission, new
 		body = hex.EncodeToString(req.BodyHash[:])
 	}
 	perKey, perAccount := m.limits.Breakers.ColdPerKey, m.limits.Breakers.ColdPerAccount
-	reply, err := admitScript.Run(ctx, m.redis, chargeKeys(a),
+	return decodeAdmit(admitScript.Run(ctx, m.redis, chargeKeys(a),
 		a.CreatedAt.UnixMilli(), budget, monthOf(a.AccountID, a.CreatedAt).keep(a.CreatedAt).Milliseconds(),
 		perKey.Limit, perKey.Window.Milliseconds(), accountLimit, perAccount.Window.Milliseconds(),
 		a.JobID, newRun, m.limits.JobTTL.Milliseconds(), a.AccountID, a.KeyID, a.Domain,
-		body, idempotencyWindow.Milliseconds()).Slice()
+		body, idempotencyWindow.Milliseconds()))
+}
+
+func decodeAdmit(cmd *goredis.Cmd) (admitReply, error) {
+	reply, err := cmd.Slice()
 	if err != nil {
 		return admitReply{}, err
 	}
@@ -225,11 +259,11 @@ func (m *Meter) runAdmit(ctx context.Context, req AdmitRequest, a Admission, new
 	return r, nil
 }
 
-// chargeKeys are the keys of admit.lua and refund.lua, as charge.lua lists them.
+// chargeKeys are the keys of admit.lua, replay.lua and refund.lua, as charge.lua lists them.
 func chargeKeys(a Admission) []string {
 	return queue.ScriptKeys(
 		redis.ColdMonth(a.AccountID, redis.Period(a.CreatedAt)), redis.ColdKeyWindow(a.KeyID),
-		redis.ColdAccountWindow(a.AccountID), redis.Job(a.JobID),
+		redis.ColdAccountWindow(a.AccountID), redis.Job(""),
 		idempotencyName(a.AccountID, a.idempotencyKey), redis.ColdLedger())
 }
 

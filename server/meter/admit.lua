@@ -2,6 +2,7 @@
 -- key, then that of the account. If all allow it, it counts the call, opens or
 -- joins the run of the domain and writes the job, all at once. Admitting a job id
 -- twice is admitting it once, since a client may repeat a call whose answer it lost.
+-- Admitting one that was refunded does nothing.
 -- KEYS: see run.lua and charge.lua
 -- ARGV[1] now in ms
 -- ARGV[2] monthly budget, -1 for unmetered     ARGV[3] ms to keep the month's count
@@ -11,35 +12,36 @@
 -- ARGV[11] account  ARGV[12] key               ARGV[13] domain
 -- ARGV[14] hash of the body, '' without an Idempotency-Key   ARGV[15] ms for which it is remembered
 -- returns {'unknown'}                   the count is not there and must be filled in first
+--         {'refunded'}                  the job was refunded before this call arrived
 --         {'reused'}                    the Idempotency-Key was used with another body
 --         {'monthly_cap', 0, used}
 --         {'per_key_cold_1h', ms until there is room, used}
 --         {'account_cold_24h', ms until there is room, used}
 --         {'admitted' or 'replayed', 0, used, job id, run id, created}
-local now = tonumber(ARGV[1])
+local now, job = tonumber(ARGV[1]), JOBS .. ARGV[8]
+
+local done = redis.call('HMGET', job, 'run', 'created', 'refunded')
+if done[3] then return {'refunded'} end
 
 local used = tonumber(redis.call('GET', MONTH))
 if not used then return {'unknown'} end
 
-local done = redis.call('HMGET', JOB, 'run', 'created')
 if done[1] then return {'admitted', 0, used, ARGV[8], done[1], done[2]} end
 
 if ARGV[14] ~= '' then
-  local body, job, at = unpack(redis.call('HMGET', IDEMPOTENCY, 'body', 'job', 'at'))
-  if body and now - at < tonumber(ARGV[15]) then
-    if body ~= ARGV[14] then return {'reused'} end
-    local run, created = unpack(redis.call('HMGET', IDEMPOTENCY, 'run', 'at'))
-    return {'replayed', 0, used, job, run, created}
-  end
+  local earlier = replay(ARGV[14], now, tonumber(ARGV[15]), used)
+  if earlier then return earlier end
 end
 
 local budget = tonumber(ARGV[2])
 if budget >= 0 and used >= budget then return {'monthly_cap', 0, used} end
 
 -- wait_for_room returns the ms until a window has room, 0 when it has. A call
--- leaves a window exactly one span after it was made.
+-- leaves a window exactly one span after it was made. One that was made more than a
+-- span from now was made before the servers' clocks went back, and leaves at once.
 local function wait_for_room(window, limit, span)
   redis.call('ZREMRANGEBYSCORE', window, '-inf', now - span)
+  redis.call('ZREMRANGEBYSCORE', window, string.format('(%.0f', now + span), '+inf')
   local count = redis.call('ZCARD', window)
   if count < limit then return 0 end
   local leaving = redis.call('ZRANGE', window, count - limit, count - limit, 'WITHSCORES')
@@ -61,10 +63,10 @@ redis.call('PEXPIRE', KEY_WINDOW, key_span)
 used = redis.call('INCR', MONTH)
 redis.call('PEXPIRE', MONTH, ARGV[3])
 
-local run = open_run(ARGV[13], ARGV[9], 'api', now, ARGV[10])
-redis.call('HSET', JOB, 'account', ARGV[11], 'key', ARGV[12], 'domain', ARGV[13],
+local run = open_run(ARGV[13], ARGV[9], 'api', ARGV[11], now, ARGV[10])
+redis.call('HSET', job, 'account', ARGV[11], 'key', ARGV[12], 'domain', ARGV[13],
   'run', run, 'created', ARGV[1], 'status', 'pending')
-redis.call('PEXPIRE', JOB, ARGV[10])
+redis.call('PEXPIRE', job, ARGV[10])
 if ARGV[14] ~= '' then
   redis.call('DEL', IDEMPOTENCY)
   redis.call('HSET', IDEMPOTENCY, 'body', ARGV[14], 'job', ARGV[8], 'run', run, 'at', ARGV[1])

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -84,6 +85,30 @@ func TestKeyWindowSlides(t *testing.T) {
 	w.mustReject(t, at(3610), PerKeyCold1h, 11*time.Second) // 10.5 s
 }
 
+// The clock of a server was ahead and goes back: calls that it counted lie ahead.
+func TestWindowsAfterTheClockWentBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(6, 2, 1))
+	ahead := noon.Add(30 * time.Hour)
+	for range 2 {
+		w.mustAdmit(t, AdmitRequest{Now: ahead, IdempotencyKey: "ahead", BodyHash: [32]byte{1}})
+		w.mustAdmit(t, AdmitRequest{Now: ahead, KeyID: "other"})
+	}
+	// Within one window they count as calls of now, and no longer than that.
+	w.mustReject(t, AdmitRequest{Now: ahead.Add(-30 * time.Minute), KeyID: "other"}, PerKeyCold1h, 90*time.Minute)
+	w.mustReject(t, AdmitRequest{Now: ahead.Add(-time.Hour), KeyID: "other"}, PerKeyCold1h, 2*time.Hour)
+	// Further ahead they do not count, and the Idempotency-Key is free again.
+	for range 2 {
+		w.mustAdmit(t, AdmitRequest{KeyID: "other"})
+	}
+	w.mustReject(t, AdmitRequest{KeyID: "other"}, PerKeyCold1h, time.Hour)
+	a := w.mustAdmit(t, AdmitRequest{IdempotencyKey: "ahead"})
+	if a.Replayed || !a.CreatedAt.Equal(noon) {
+		t.Errorf("admission = %+v, want a new one", a)
+	}
+	w.mustReject(t, AdmitRequest{}, MonthlyCap, 19*24*time.Hour+12*time.Hour)
+}
+
 func TestAccountWindowSlidesOverTheMonthsEnd(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(4, 1000, 1)) // the window holds one month's budget
@@ -151,8 +176,8 @@ func TestCallsForOneDomainShareARun(t *testing.T) {
 	w := newWorld(t, with(1000, 1000, 2))
 	first := w.mustAdmit(t, AdmitRequest{})
 	second := w.mustAdmit(t, AdmitRequest{Account: account.Account{ID: "second", Tier: account.Starter}})
-	if !first.NewRun || second.NewRun || first.RunID != second.RunID || first.JobID == second.JobID {
-		t.Errorf("admissions = %+v and %+v; want two jobs of one run, opened by the first", first, second)
+	if first.RunID != second.RunID || first.JobID == second.JobID {
+		t.Errorf("admissions = %+v and %+v; want two jobs of one run", first, second)
 	}
 	for _, acct := range []account.Account{starter, {ID: "second", Tier: account.Starter}} {
 		if got := w.usage(t, acct, noon).ColdCalls; got != 1 {
@@ -160,7 +185,7 @@ func TestCallsForOneDomainShareARun(t *testing.T) {
 		}
 	}
 	must(t, w.client.HSet(t.Context(), redis.Run(first.RunID), "state", "succeeded").Err())
-	if third := w.mustAdmit(t, AdmitRequest{}); !third.NewRun || third.RunID == first.RunID {
+	if third := w.mustAdmit(t, AdmitRequest{}); third.RunID == first.RunID {
 		t.Errorf("admission after the run ended = %+v, want a new run", third)
 	}
 }
@@ -184,9 +209,13 @@ func TestRefundLeavesNothing(t *testing.T) {
 	before := dump(t, w)
 	a := w.mustAdmit(t, AdmitRequest{IdempotencyKey: "once", BodyHash: [32]byte{1}})
 	for range 2 {
-		must(t, w.Refund(t.Context(), a))
+		must(t, w.refund(t.Context(), a))
 	}
 	must(t, w.copyColdCalls(t.Context()))
+	refunded := redis.Job(a.JobID)
+	if ttl := w.client.PTTL(t.Context(), refunded).Val(); ttl <= 0 || ttl > refundMemory || w.client.Del(t.Context(), refunded).Val() != 1 {
+		t.Errorf("the refund is remembered for %s, want at most %s", ttl, refundMemory)
+	}
 	if after := dump(t, w); !slices.Equal(before, after) {
 		t.Errorf("after the refund Redis holds\n%q, want\n%q", after, before)
 	}
@@ -203,19 +232,19 @@ func TestRefundLeavesSharedRun(t *testing.T) {
 	w := newWorld(t, with(5, 5, 2))
 	first := w.mustAdmit(t, AdmitRequest{})
 	second := w.mustAdmit(t, AdmitRequest{})
-	must(t, w.Refund(t.Context(), first))
+	must(t, w.refund(t.Context(), first))
 	if w.client.HGet(t.Context(), redis.Run(second.RunID), "state").Val() != "queued" ||
 		w.client.Get(t.Context(), redis.InFlight("acme.com")).Val() != second.RunID ||
 		w.client.Exists(t.Context(), redis.Job(second.JobID)).Val() != 1 {
 		t.Error("refunding one job took the run away from the other")
 	}
-	must(t, w.Refund(t.Context(), second))
+	must(t, w.refund(t.Context(), second))
 	if w.client.Exists(t.Context(), redis.Run(second.RunID), redis.InFlight("acme.com")).Val() != 0 {
 		t.Error("the run nobody waits for is still there")
 	}
 	running := w.mustAdmit(t, AdmitRequest{})
 	must(t, w.client.HSet(t.Context(), redis.Run(running.RunID), "state", "running").Err())
-	must(t, w.Refund(t.Context(), running))
+	must(t, w.refund(t.Context(), running))
 	if w.client.Exists(t.Context(), redis.Run(running.RunID)).Val() != 1 {
 		t.Error("a run that is worked on was taken away")
 	}
@@ -245,7 +274,7 @@ func TestIdempotencyKeyReplays(t *testing.T) {
 			t.Errorf("replay = %+v, want %+v", a, first)
 		}
 		if replayed {
-			must(t, w.Refund(t.Context(), a)) // takes nothing back
+			must(t, w.refund(t.Context(), a)) // takes nothing back
 		}
 	}
 	f(func(*AdmitRequest) {}, true, nil)
@@ -292,8 +321,144 @@ func TestAdmittingAJobTwiceChargesOnce(t *testing.T) {
 	}
 }
 
-// TestAdmissionAgreesWithModel plays random calls against the script and against
-// a model that looks at the whole history each time.
+// lose admits a call whose answer is lost: Redis is frozen until the caller has its
+// error. The script runs before lose returns.
+func (w *world) lose(t *testing.T, req AdmitRequest) {
+	t.Helper()
+	must(t, admitScript.Load(t.Context(), w.client).Err())
+	before := w.usage(t, starter, noon).ColdCalls
+	thaw := w.server.Freeze(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	_, err := w.Admit(ctx, req)
+	thaw()
+	if !errors.Is(err, ErrOutcomeUnknown) {
+		t.Fatalf("Admit while Redis is frozen = %v, want %v", err, ErrOutcomeUnknown)
+	}
+	for deadline := time.Now().Add(20 * time.Second); w.usage(t, starter, noon).ColdCalls == before; {
+		if time.Now().After(deadline) {
+			t.Fatal("the script did not run after the freeze")
+		}
+	}
+}
+
+// The caller repeats a call whose answer was lost. Whether the repeat or the refund
+// of the first try comes first, the job that the caller gets stays, charged once.
+func TestRepeatedCallAndItsRefund(t *testing.T) {
+	t.Parallel()
+	req := AdmitRequest{Account: starter, KeyID: "key", Domain: "acme.com", Now: noon, IdempotencyKey: "once"}
+	repeat := func(t *testing.T, w *world) Admission {
+		t.Helper()
+		a, found, err := w.Replay(t.Context(), req)
+		must(t, err)
+		if found {
+			return a
+		}
+		return w.mustAdmit(t, req)
+	}
+	refund := func(t *testing.T, w *world) Admission {
+		t.Helper()
+		if len(w.refunds) != 1 {
+			t.Fatalf("%d calls wait for their refund, want 1", len(w.refunds))
+		}
+		must(t, w.refundAll(t.Context()))
+		return Admission{}
+	}
+	again := func(t *testing.T, w *world) Admission { t.Helper(); return w.mustAdmit(t, req) }
+	type step = func(*testing.T, *world) Admission
+	for name, steps := range map[string][]step{
+		"replay, refund":                 {repeat, refund},
+		"refund, replay":                 {refund, repeat},
+		"replay by the admission script": {again, refund},
+		"two replays, refund":            {repeat, again, refund, repeat},
+		"refund between replays":         {refund, repeat, again, repeat},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, with(5, 5, 2))
+			w.lose(t, req)
+			lost := w.refunds[0]
+			var acknowledged string
+			for _, do := range steps {
+				a := do(t, w)
+				if acknowledged == "" {
+					acknowledged = a.JobID
+				}
+				if a.JobID != "" && a.JobID != acknowledged {
+					t.Errorf("one Idempotency-Key named the jobs %s and %s", acknowledged, a.JobID)
+				}
+			}
+			// Retries of both scripts of the first try arrive late.
+			must(t, w.refund(t.Context(), lost))
+			if _, err := w.runAdmit(t.Context(), req, lost, "late-run"); err != nil {
+				t.Fatal(err)
+			}
+			if w.client.HGet(t.Context(), redis.Job(acknowledged), "status").Val() != "pending" {
+				t.Errorf("job %s was acknowledged and is gone", acknowledged)
+			}
+			if got := w.usage(t, starter, noon).ColdCalls; got != 1 {
+				t.Errorf("charged %d calls, want 1", got)
+			}
+			must(t, w.copy(t.Context()))
+			if call, ok := w.ledger.call(acknowledged); !ok || call.Refunded {
+				t.Errorf("ledger has %+v, want the acknowledged call as charged", call)
+			}
+			if call, ok := w.ledger.call(lost.JobID); lost.JobID != acknowledged && (!ok || !call.Refunded) {
+				t.Errorf("ledger has %+v, want the lost call as refunded", call)
+			}
+			if row := w.ledger.row(starter.ID, "2026-05"); row.ColdCalls != 1 {
+				t.Errorf("ledger counts %d cold calls, want 1", row.ColdCalls)
+			}
+		})
+	}
+}
+
+// A network may deliver the refund of a call before its admission.
+func TestAdmissionAfterItsRefundChargesNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(5, 5, 2))
+	w.usage(t, starter, noon) // so that Redis has the counts
+	req := AdmitRequest{Account: starter, KeyID: "key", Domain: "acme.com", Now: noon}
+	a := Admission{JobID: "job", AccountID: starter.ID, KeyID: "key", Domain: "acme.com", CreatedAt: noon}
+	must(t, w.refund(t.Context(), a))
+	before := dump(t, w)
+	reply, err := w.runAdmit(t.Context(), req, a, "run")
+	if err != nil || reply.outcome != "refunded" {
+		t.Errorf("admission after its refund = %+v, %v; want refunded", reply, err)
+	}
+	if after := dump(t, w); !slices.Equal(before, after) {
+		t.Errorf("Redis holds\n%q, want\n%q", after, before)
+	}
+}
+
+// Refunds wait for Redis, as many as there is room for.
+func TestRefundsOutlastAnOutage(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, with(5, 5, 2))
+	calls := []Admission{w.mustAdmit(t, AdmitRequest{}), w.mustAdmit(t, AdmitRequest{Domain: "other.com"})}
+	for _, a := range calls {
+		w.refundLater(a)
+	}
+	cut, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.refundAll(cut); err == nil || len(w.refunds) != 2 {
+		t.Errorf("refundAll without Redis = %v, %d calls wait; want an error and 2", err, len(w.refunds))
+	}
+	must(t, w.refundAll(t.Context()))
+	if got := w.usage(t, starter, noon).ColdCalls; got != 0 || len(w.refunds) != 0 {
+		t.Errorf("after the outage %d calls are charged and %d wait, want none", got, len(w.refunds))
+	}
+	for range refundsMost + 1 {
+		w.refundLater(calls[0])
+	}
+	if len(w.refunds) != refundsMost {
+		t.Errorf("%d calls wait, want at most %d", len(w.refunds), refundsMost)
+	}
+}
+
+// TestAdmissionAgreesWithModel plays random calls against the scripts and against
+// a model that looks at the whole history each time. Some answers are lost, and the
+// scripts of those calls come again, late and in any order.
 func TestAdmissionAgreesWithModel(t *testing.T) {
 	t.Parallel()
 	const budget, perKey, multiple = 12, 2, 1
@@ -301,16 +466,17 @@ func TestAdmissionAgreesWithModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 
 	type call struct {
-		account, key string
-		at           time.Time
+		req          AdmitRequest
 		admission    Admission
+		acknowledged bool // a caller knows the job
+		refunded     bool
 	}
-	var kept []call
+	var kept, lost []*call
 	outcomes := make(map[Reason]int)
-	within := func(now time.Time, span time.Duration, same func(call) bool) []call {
-		var found []call
+	within := func(now time.Time, span time.Duration, same func(*call) bool) []*call {
+		var found []*call
 		for _, c := range kept {
-			if same(c) && c.at.After(now.Add(-span)) {
+			if same(c) && c.req.Now.After(now.Add(-span)) {
 				found = append(found, c)
 			}
 		}
@@ -329,38 +495,82 @@ func TestAdmissionAgreesWithModel(t *testing.T) {
 			longest = 8 * time.Hour
 		}
 		now = now.Add(time.Duration(random.Int64N(int64(longest)))).Truncate(time.Millisecond)
-		if len(kept) > 0 && random.IntN(12) == 0 {
-			i := random.IntN(len(kept))
-			must(t, w.Refund(t.Context(), kept[i].admission))
-			kept = slices.Delete(kept, i, i+1)
+		if n := random.IntN(6); n < 2 && len(lost) > 0 {
+			c := lost[len(lost)-1-random.IntN(min(5, len(lost)))]
+			if n == 0 {
+				must(t, w.refund(t.Context(), c.admission))
+				if !c.acknowledged {
+					c.refunded = true
+					kept = slices.DeleteFunc(kept, func(k *call) bool { return k == c })
+					outcomes["refunded"]++
+				} else {
+					outcomes["refund refused"]++
+				}
+				continue
+			}
+			reply, err := w.runAdmit(t.Context(), c.req, c.admission, "late-run")
+			if want := map[bool]string{true: "refunded", false: "admitted"}[c.refunded]; err != nil || reply.outcome != want {
+				t.Fatalf("step %d: late admission = %+v, %v; want %s", step, reply, err, want)
+			}
+			outcomes["late"]++
 			continue
 		}
 		acct := account.Account{ID: fmt.Sprint("account", random.IntN(2)), Tier: account.Starter}
 		key := fmt.Sprint(acct.ID, "key", random.IntN(3))
+		req := AdmitRequest{Account: acct, KeyID: key, Now: now, Domain: fmt.Sprintf("d%d.com", random.IntN(5))}
+		if random.IntN(2) == 0 {
+			req.IdempotencyKey = fmt.Sprint("once", random.IntN(4))
+			same := within(now, idempotencyWindow, func(c *call) bool {
+				return c.req.Account.ID == acct.ID && c.req.IdempotencyKey == req.IdempotencyKey
+			})
+			if len(same) > 1 {
+				t.Fatalf("step %d: one Idempotency-Key names %d jobs", step, len(same))
+			}
+			asked, a, found, err := "Admit", Admission{}, false, error(nil)
+			if random.IntN(2) == 0 {
+				asked = "Replay"
+				a, found, err = w.Replay(t.Context(), req)
+			} else if len(same) == 1 {
+				a, err = w.Admit(t.Context(), req)
+				found = a.Replayed
+			}
+			if err != nil || found != (len(same) == 1) || found && a.JobID != same[0].admission.JobID {
+				t.Fatalf("step %d: %s = %+v, %v, %v; want replayed %v", step, asked, a, found, err, len(same) == 1)
+			}
+			if found {
+				same[0].acknowledged = true
+				outcomes["replayed"]++
+				continue
+			}
+		}
 
 		var want Reason
 		var wait time.Duration
 		month := 0
 		for _, c := range kept {
-			if c.account == acct.ID && redis.Period(c.at) == redis.Period(now) {
+			if c.req.Account.ID == acct.ID && redis.Period(c.req.Now) == redis.Period(now) {
 				month++
 			}
 		}
-		ofKey := within(now, time.Hour, func(c call) bool { return c.key == key })
-		ofAccount := within(now, 24*time.Hour, func(c call) bool { return c.account == acct.ID })
+		ofKey := within(now, time.Hour, func(c *call) bool { return c.req.KeyID == key })
+		ofAccount := within(now, 24*time.Hour, func(c *call) bool { return c.req.Account.ID == acct.ID })
 		switch {
 		case month >= budget:
 			want, wait = MonthlyCap, time.Date(now.Year(), now.Month()+1, 1, 0, 0, 0, 0, time.UTC).Sub(now)
 		case len(ofKey) >= perKey:
-			want, wait = PerKeyCold1h, ofKey[len(ofKey)-perKey].at.Add(time.Hour).Sub(now)
+			want, wait = PerKeyCold1h, ofKey[len(ofKey)-perKey].req.Now.Add(time.Hour).Sub(now)
 		case len(ofAccount) >= budget*multiple:
-			want, wait = AccountCold24h, ofAccount[len(ofAccount)-budget*multiple].at.Add(24*time.Hour).Sub(now)
+			want, wait = AccountCold24h, ofAccount[len(ofAccount)-budget*multiple].req.Now.Add(24*time.Hour).Sub(now)
 		}
-		a, err := w.admit(t, AdmitRequest{Account: acct, KeyID: key, Now: now, Domain: fmt.Sprintf("d%d.com", random.IntN(5))})
+		a, err := w.Admit(t.Context(), req)
 		var rejected *Rejected
 		switch {
 		case want == "" && err == nil:
-			kept = append(kept, call{acct.ID, key, now, a})
+			c := &call{req: req, admission: a, acknowledged: random.IntN(2) == 0}
+			kept = append(kept, c)
+			if !c.acknowledged {
+				lost = append(lost, c)
+			}
 			outcomes["admitted"]++
 			if *a.Remaining != int64(budget-month-1) {
 				t.Fatalf("step %d: remaining %d, want %d", step, *a.Remaining, budget-month-1)
@@ -372,9 +582,19 @@ func TestAdmissionAgreesWithModel(t *testing.T) {
 		}
 	}
 	t.Log(outcomes)
-	for _, outcome := range []Reason{"admitted", MonthlyCap, PerKeyCold1h, AccountCold24h} {
+	for _, outcome := range []Reason{"admitted", MonthlyCap, PerKeyCold1h, AccountCold24h, "replayed", "refunded", "refund refused", "late"} {
 		if outcomes[outcome] < 20 {
 			t.Errorf("outcome %s came %d times: the test shows little", outcome, outcomes[outcome])
+		}
+	}
+	must(t, w.copyColdCalls(t.Context()))
+	for _, c := range append(lost, kept...) {
+		id := c.admission.JobID
+		if status := w.client.HGet(t.Context(), redis.Job(id), "status").Val(); (status == "pending") == c.refunded {
+			t.Errorf("job %s is %q, refunded %v", id, status, c.refunded)
+		}
+		if call, ok := w.ledger.call(id); !ok || call.Refunded != c.refunded {
+			t.Errorf("ledger has %+v of job %s, want refunded %v", call, id, c.refunded)
 		}
 	}
 }

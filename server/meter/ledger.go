@@ -24,7 +24,7 @@ type ColdCall struct {
 	JobID, RunID, AccountID, KeyID, Domain string
 	// At is when the call was admitted, in UTC and whole milliseconds.
 	At time.Time
-	// Refunded says that the start failed and that the call was taken back.
+	// Refunded says that the call was not answered and that its charge was undone.
 	Refunded bool
 }
 

@@ -14,6 +14,8 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"companyscore/internal/queue"
+	"companyscore/scoring"
 	"companyscore/server/account"
 )
 
@@ -34,6 +36,8 @@ type Limits struct {
 	JobTTL time.Duration
 	// RunDeadline bounds one attempt at a cold run.
 	RunDeadline time.Duration
+	// Lanes has a weight for every lane of waiting runs.
+	Lanes queue.Weights
 }
 
 // Breakers stop bursts of cold calls within sliding windows.
@@ -66,6 +70,7 @@ func DefaultLimits() Limits {
 		},
 		JobTTL:      30 * 24 * time.Hour,
 		RunDeadline: 90 * time.Second,
+		Lanes:       queue.DefaultWeights(),
 	}
 	l.Breakers.ColdPerKey.Limit, l.Breakers.ColdPerKey.Window = 200, time.Hour
 	l.Breakers.ColdPerAccount.BudgetMultiple, l.Breakers.ColdPerAccount.Window = 2, 24*time.Hour
@@ -94,6 +99,7 @@ func LoadLimits(path string) (Limits, error) {
 const (
 	largestCount    = 1_000_000_000_000
 	largestMultiple = 1000
+	largestWeight   = 1000
 	longestDuration = 10 * 365 * 24 * time.Hour
 )
 
@@ -144,7 +150,23 @@ func (r *limitsReader) limits(node *yaml.Node, l *Limits) {
 		},
 		"job_ttl":      r.duration(&l.JobTTL),
 		"run_deadline": r.duration(&l.RunDeadline),
+		"lanes":        func(node *yaml.Node, path string) { r.lanes(node, path, l.Lanes) },
 	})
+}
+
+func (r *limitsReader) lanes(node *yaml.Node, path string, weights queue.Weights) {
+	fields := make(map[string]field, len(scoring.Lanes))
+	for _, lane := range scoring.Lanes {
+		fields[string(lane)] = func(node *yaml.Node, path string) {
+			weight := int64(weights[lane])
+			r.count(&weight, 0, largestWeight)(node, path)
+			weights[lane] = int(weight)
+		}
+	}
+	r.mapping(node, path, fields)
+	if weights.Validate() != nil {
+		r.fault(node, path, "must have a weight above 0 for at least one lane")
+	}
 }
 
 func (r *limitsReader) tiers(node *yaml.Node, path string, tiers map[account.Tier]Tier) {

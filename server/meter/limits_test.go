@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"companyscore/scoring"
 	"companyscore/server/account"
 )
 
@@ -65,6 +66,7 @@ func TestFileChangesOnlyWhatItNames(t *testing.T) {
 		l.Breakers.ColdPerAccount.BudgetMultiple, l.Breakers.ColdPerAccount.Window = 5, time.Hour
 	})
 	f("job_ttl: 1h\nrun_deadline: 5s", func(l *Limits) { l.JobTTL, l.RunDeadline = time.Hour, 5*time.Second })
+	f("lanes: {bulk: 0, api: 5}", func(l *Limits) { l.Lanes[scoring.LaneBulk], l.Lanes[scoring.LaneAPI] = 0, 5 })
 	f("tiers: {starter: &s {cold_calls_included: 5, cached_calls_included: 5, freshness_window: 1h}, growth: *s}", func(l *Limits) {
 		tier := Tier{FreshnessWindow: time.Hour, CachedCallsIncluded: &five, ColdCallsIncluded: &five}
 		l.Tiers[account.Starter], l.Tiers[account.Growth] = tier, tier
@@ -125,6 +127,9 @@ jobs: 5
 	f("job_ttl: 1h\n---\njob_ttl: 1h", "must hold one document")
 	f("tiers: {starter: {cold_calls_included: 9999999999999}}", "must be a whole number of 0 to")
 	f("tiers: {starter", "yaml:")
+	f("lanes: {api: -1, refresh: 1.5, bulk: many}", "lanes.api must be a whole number of 0 to 1000", "lanes.refresh must be", "lanes.bulk must be")
+	f("lanes:\n  slow: 1", "line 2: lanes.slow is not known here: use one of api, bulk, refresh")
+	f("lanes: {api: 0, refresh: 0, bulk: 0}", "line 1: lanes must have a weight above 0 for at least one lane")
 	if _, err := LoadLimits(filepath.Join(t.TempDir(), "none.yaml")); err == nil || !strings.Contains(err.Error(), "none.yaml") {
 		t.Errorf("LoadLimits of no file = %v, want an error that names it", err)
 	}
@@ -132,6 +137,7 @@ jobs: 5
 
 func FuzzParseLimits(f *testing.F) {
 	f.Add("tiers: {starter: {cold_calls_included: null}}\nbreakers: {cold_per_key: {limit: 1, window: 1h}}\njob_ttl: 1h")
+	f.Add("lanes: {api: 0, bulk: 3}")
 	f.Add("a: &a [*a]")
 	f.Add("---\n---")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -144,6 +150,9 @@ func FuzzParseLimits(f *testing.F) {
 			if !ok || tier.FreshnessWindow <= 0 || (tier.ColdCallsIncluded != nil && *tier.ColdCallsIncluded < 0) {
 				t.Errorf("parseLimits(%q) gave tier %s limits %+v", text, name, tier)
 			}
+		}
+		if err := l.Lanes.Validate(); err != nil || len(l.Lanes) != len(scoring.Lanes) {
+			t.Errorf("parseLimits(%q) gave the lanes %v: %v", text, l.Lanes, err)
 		}
 		if l.JobTTL <= 0 || l.RunDeadline <= 0 || l.Breakers.ColdPerKey.Limit < 1 || l.Breakers.ColdPerAccount.BudgetMultiple < 1 {
 			t.Errorf("parseLimits(%q) = %+v", text, l)

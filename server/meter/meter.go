@@ -32,6 +32,8 @@ var (
 	chargeLua string
 	//go:embed admit.lua
 	admitLua string
+	//go:embed replay.lua
+	replayLua string
 	//go:embed refund.lua
 	refundLua string
 	//go:embed refill.lua
@@ -42,6 +44,7 @@ var (
 	copiedLua string
 
 	admitScript  = queue.Script(chargeLua + admitLua)
+	replayScript = queue.Script(chargeLua + replayLua)
 	refundScript = queue.Script(chargeLua + refundLua)
 	refillScript = goredis.NewScript(refillLua)
 	countScript  = goredis.NewScript(countLua)
@@ -51,6 +54,10 @@ var (
 const (
 	// flushInterval is how often cached calls are added to Redis.
 	flushInterval = 100 * time.Millisecond
+	// refundInterval is how often calls whose outcome is unknown are refunded, and
+	// refundWaitMost the longest wait between attempts while Redis is away.
+	refundInterval = 100 * time.Millisecond
+	refundWaitMost = time.Second
 	// copyInterval is how often changes are copied to the ledger.
 	copyInterval = 700 * time.Millisecond
 	// copyWaitMost is the longest wait between attempts while the ledger is away.
@@ -78,7 +85,6 @@ type Meter struct {
 	server string
 
 	refills singleflight.Group
-	refunds sync.WaitGroup
 
 	// batchMu is held for writing while a batch is on its way to Redis.
 	batchMu sync.RWMutex
@@ -89,6 +95,7 @@ type Meter struct {
 	mu      sync.RWMutex
 	tallies map[month]*tally // cached calls not yet in a batch
 	dirty   map[month]account.Tier
+	refunds []Admission // calls whose outcome is unknown, at most refundsMost
 
 	stop  context.CancelFunc
 	loops sync.WaitGroup
@@ -114,6 +121,7 @@ func New(rdb goredis.UniversalClient, ledger Ledger, limits Limits, logger *slog
 	ctx, stop := context.WithCancel(context.Background())
 	m.stop = stop
 	m.loops.Go(func() { m.repeat(ctx, "cached calls not counted yet", flushInterval, flushInterval, m.flush) })
+	m.loops.Go(func() { m.repeat(ctx, "calls not refunded yet", refundInterval, refundWaitMost, m.refundAll) })
 	m.loops.Go(func() { m.repeat(ctx, "usage ledger is behind", copyInterval, copyWaitMost, m.copy) })
 	return m
 }
@@ -136,9 +144,13 @@ func (m *Meter) Limits(tier account.Tier) Tier { return m.limits.Tiers[tier] }
 func (m *Meter) Close() {
 	m.stop()
 	m.loops.Wait()
-	m.refunds.Wait()
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
+	if err := m.refundAll(ctx); err != nil {
+		for _, a := range m.refunds {
+			m.logLostRefund(a)
+		}
+	}
 	// Twice, since a count that must first be filled in is added the second time.
 	if err := errors.Join(m.flush(ctx), m.flush(ctx), m.copy(ctx)); err != nil {
 		m.logger.Error("last counts not written", "error", err)

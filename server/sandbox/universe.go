@@ -69,7 +69,7 @@ var tables = sync.OnceValue(func() *universe.Tables { return tablesOf(everyone(t
 
 // tablesOf counts canned records, which always add up.
 func tablesOf(records []scoring.Record) *universe.Tables {
-	t, err := universe.New(universe.Count(records, time.Unix(0, 0)))
+	t, err := universe.New(universe.Snapshot{Counts: universe.Count(records, time.Unix(0, 0))})
 	if err != nil {
 		panic("sandbox: " + err.Error())
 	}
@@ -103,9 +103,7 @@ func Cohort(domain string, now time.Time) (api.Cohort, bool) {
 	for i, offset := range offsets {
 		peers[i] = invent(fmt.Sprintf("cohort-%02d.test", i+1), fmt.Sprintf("Cohort %02d", i+1), tenths(rec.Composite+offset), 0, rec.Profile, now)
 	}
-	key := universe.GroupKey{Sector: rec.Sector, GeoScope: rec.GeoScope, Profile: rec.Profile}
-	target := universe.Target{Domain: rec.Domain, Composite: rec.Composite, Buckets: rec.Buckets}
-	body := api.NewCohort(rec, tablesOf(peers).Compare(key, target, nil))
+	body := api.NewCohort(rec, tablesOf(peers).Compare(rec, nil))
 	body.Mode = api.Sandbox
 	return body, true
 }
@@ -113,12 +111,11 @@ func Cohort(domain string, now time.Time) (api.Cohort, bool) {
 // Movers lists the five companies that rose most and the five that fell most,
 // the same in every window.
 func Movers(window universe.Window, now time.Time) api.Movers {
-	m := universe.Movers{Start: midnight(now).Add(-window.Length()), End: midnight(now)}
+	m := universe.MoverList{Start: midnight(now).Add(-window.Length()), End: midnight(now)}
 	for _, rec := range everyone(now) {
 		if change := changes[rec.Domain]; change != 0 {
 			then := tenths(rec.Composite - change)
-			mover := universe.Mover{Domain: rec.Domain, CompanyName: rec.CompanyName,
-				Now: rec.Composite, Then: then, RatingNow: rec.Rating, RatingThen: scoring.RatingOf(then)}
+			mover := universe.Mover{Company: universe.Company{Domain: rec.Domain, Name: rec.CompanyName, Composite: rec.Composite}, Then: then}
 			if change > 0 {
 				m.Gainers = append(m.Gainers, mover)
 			} else {

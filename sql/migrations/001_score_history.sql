@@ -14,6 +14,9 @@
 -- closed year as one piece. There is no TTL.
 -- Granularity: 512 rows. With the default of 8192 a point read would unpack
 -- thousands of neighbours' signals to return one; docs/adr/0003 has the numbers.
+-- Blocks: a file is written in pieces as large as the largest block, and Linux may
+-- not take the processor from a program within one write. With pieces of a megabyte
+-- other programs waited for up to 10 ms; docs/adr/0009 has the numbers.
 -- Durability: the part is flushed to the disk before the insert is answered, so
 -- an acknowledged record survives a power cut and not only a killed process.
 -- Constraints: a value out of its range is refused here, whoever writes it.
@@ -62,5 +65,5 @@ CREATE TABLE IF NOT EXISTS score_history
 ENGINE = ReplacingMergeTree(written_at)
 PARTITION BY toYear(scored_at)
 ORDER BY (domain, scored_at, pipeline_version)
-SETTINGS index_granularity = 512, fsync_after_insert = 1, fsync_part_directory = 1
+SETTINGS index_granularity = 512, max_compress_block_size = 131072, fsync_after_insert = 1, fsync_part_directory = 1
 COMMENT 'Every score ever made, with every signal. Private: query v1_score_history and v1_signal.';

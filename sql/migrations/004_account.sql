@@ -1,5 +1,3 @@
--- Customers, their keys, and when each key was last used. All three are small.
-
 -- The newest row of an account counts, so a change of tier is a new row.
 CREATE TABLE IF NOT EXISTS account
 (
@@ -14,34 +12,3 @@ ENGINE = ReplacingMergeTree(updated_at)
 ORDER BY id
 SETTINGS fsync_after_insert = 1, fsync_part_directory = 1
 COMMENT 'Customers. Private; reads need FINAL.';
-
--- Sorted by hash because that is what a request brings. The engine's version is
--- revoked_at: the row that says "revoked" beats the row that created the key, in
--- whatever order the two arrive and however often either is written again.
-CREATE TABLE IF NOT EXISTS api_key
-(
-    id String COMMENT 'UUID of the key',
-    account_id String COMMENT 'Account the key belongs to',
-    name String COMMENT 'Name given by the holder; may be empty',
-    prefix String COMMENT 'Public beginning of the key, enough to recognise it',
-    mode Enum8('test' = 1, 'live' = 2) COMMENT 'Whether the key reaches live data or the sandbox',
-    hash String COMMENT 'SHA-256 of the whole key in hex; the key itself is stored nowhere',
-    created_at DateTime64(3, 'UTC') COMMENT 'When the key was issued',
-    revoked_at DateTime64(3, 'UTC') COMMENT 'When the key was revoked; 1970-01-01 while it is good',
-    CONSTRAINT hash_is_sha256 CHECK length(hash) = 64
-)
-ENGINE = ReplacingMergeTree(revoked_at)
-ORDER BY hash
-SETTINGS fsync_after_insert = 1, fsync_part_directory = 1
-COMMENT 'API keys, as hashes. Private; reads need FINAL.';
-
--- Apart from api_key, so that noting a use can never write back an old copy of a
--- key that was revoked meanwhile.
-CREATE TABLE IF NOT EXISTS api_key_use
-(
-    key_id String COMMENT 'Key that was used',
-    last_used_at SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'Last use noted; may lag by a minute'
-)
-ENGINE = AggregatingMergeTree
-ORDER BY key_id
-COMMENT 'Last use of each API key. Private; read max(last_used_at) by key_id.';

@@ -1,6 +1,6 @@
 -- name: run_list
 -- Newest runs of the log. params: limit UInt32.
-SELECT created_at, id, domain, state, origin, started_at, finished_at, scored_at, attempts, error
+SELECT created_at, id, domain, state, lane, started_at, finished_at, scored_at, attempts, error
 FROM run_log FINAL
 ORDER BY created_at DESC, id DESC
 LIMIT {limit:UInt32}

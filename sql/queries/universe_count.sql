@@ -1,23 +1,52 @@
 -- name: universe_count
--- Notes the standing of every company whose hash lies within a range, as of the records of one pipeline version inserted up
--- to a position and scored up to an instant. Everything in one pass: the newest record and those before each window.
--- params: generation UInt64, note UInt64, position UInt64, version String, first UInt64, last UInt64 (of the range, both in it), end_ms Int64,
--- start_7d_ms Int64, start_30d_ms Int64, start_90d_ms Int64.
-INSERT INTO universe_company (generation, position, company, latest, standing, before)
-SELECT {generation:UInt64}, {note:UInt64}, company, newest, newest_standing, week + bitShiftLeft(month, 16) + bitShiftLeft(quarter, 32)
+-- Counts the newest record of each company under a pipeline version: one row per cohort, and a last one with an empty sector.
+-- A cohort has the number of its companies at each composite, in hundredths (steps), and scale premium, in 12 bins of a point, in no
+-- order; its bucket scores summed in hundredths (team_structure, market_position, momentum_tailwinds, financial_health); and the companies
+-- of its leaderboard in no order. Only cohorts of peers have a leaderboard.
+-- The last row has the ids of the records written since an instant, recent_max at most.
+-- All parts of the query read the same rows: the setting says so where it is not the default.
+-- params: version String, since_ms Int64, leaders UInt16 (size of a leaderboard), recent_max UInt32.
+SELECT
+    sector, geo_scope, toString(profile) AS profile, c.steps AS steps, c.premiums AS premiums, c.companies AS companies, c.sums AS sums,
+    l.steps AS leader_steps, l.domains AS leader_domains, l.names AS leader_names, emptyArrayUInt64() AS recent
 FROM
 (
     SELECT
-        company, max(stamp) AS newest, argMax(standing, stamp) AS newest_standing,
-        maxIf(stamp, stamp < bitShiftLeft(toUInt128({start_7d_ms:Int64}), 64)) AS last_7d,
-        maxIf(stamp, stamp < bitShiftLeft(toUInt128({start_30d_ms:Int64}), 64)) AS last_30d,
-        maxIf(stamp, stamp < bitShiftLeft(toUInt128({start_90d_ms:Int64}), 64)) AS last_90d,
-        if(last_7d = 0, 65535, bitAnd(toUInt64(last_7d), 16383)) AS week,
-        if(last_30d = 0, 65535, bitAnd(toUInt64(last_30d), 16383)) AS month,
-        if(last_90d = 0, 65535, bitAnd(toUInt64(last_90d), 16383)) AS quarter
-    FROM universe_record
-    WHERE pipeline_version = {version:String} AND company >= {first:UInt64} AND company <= {last:UInt64}
-        AND _block_number <= {position:UInt64} AND stamp < bitShiftLeft(toUInt128({end_ms:Int64} + 1), 64)
-    GROUP BY company
+        sector, geo_scope, profile, groupArray(step) AS steps, groupArray(premium) AS premiums, groupArray(n) AS companies,
+        [sum(team), sum(market), sum(momentum), sum(financial)] AS sums
+    FROM
+    (
+        SELECT
+            sector, geo_scope, profile, toUInt16(round(composite * 100)) AS step, toUInt8(least(scale_premium, 11)) AS premium, count() AS n,
+            sum(toUInt32(round(team_structure * 100))) AS team, sum(toUInt32(round(market_position * 100))) AS market,
+            sum(toUInt32(round(momentum_tailwinds * 100))) AS momentum, sum(toUInt32(round(financial_health * 100))) AS financial
+        FROM score_latest FINAL
+        WHERE pipeline_version = {version:String}
+        GROUP BY sector, geo_scope, profile, step, premium
+    )
+    GROUP BY sector, geo_scope, profile
+) AS c
+LEFT JOIN
+(
+    SELECT sector, geo_scope, profile, groupArray(toUInt16(round(composite * 100))) AS steps, groupArray(domain) AS domains, groupArray(company_name) AS names
+    FROM
+    (
+        SELECT sector, geo_scope, profile, composite, domain, company_name
+        FROM score_latest FINAL
+        WHERE pipeline_version = {version:String} AND sector != 'unknown' AND geo_scope != 'unknown' AND profile != 'unclassified'
+        ORDER BY composite DESC, domain
+        LIMIT {leaders:UInt16} BY sector, geo_scope, profile
+    )
+    GROUP BY sector, geo_scope, profile
+) AS l USING (sector, geo_scope, profile)
+UNION ALL
+SELECT '', '', '', [], [], [], [], [], [], [], groupArray(id)
+FROM
+(
+    SELECT cityHash64(domain, scored_at) AS id
+    FROM score_latest
+    PREWHERE written_at >= fromUnixTimestamp64Milli({since_ms:Int64}, 'UTC')
+    WHERE pipeline_version = {version:String}
+    LIMIT {recent_max:UInt32}
 )
-SETTINGS max_threads = 1, min_insert_block_size_rows = 1048576, max_insert_block_size = 1048576, min_insert_block_size_bytes = 0
+SETTINGS enable_shared_storage_snapshot_in_query = 1

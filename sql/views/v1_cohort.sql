@@ -5,7 +5,7 @@ CREATE OR REPLACE VIEW v1_cohort
     `pipeline_version` LowCardinality(String) COMMENT 'Generation of the formulas; the current one in all rows',
     `sector` LowCardinality(String) COMMENT 'Sector of the companies',
     `geo_scope` LowCardinality(String) COMMENT 'How far their business reaches',
-    `profile` Enum8('unclassified' = 0, 'growth' = 1, 'established' = 2) COMMENT 'Business profile; companies without one have no peers and are in no cohort',
+    `profile` Enum8('unclassified' = 0, 'growth' = 1, 'established' = 2) COMMENT 'Business profile; companies without one, and those of unknown sector or geo scope, have no peers and are in no cohort',
     `companies` UInt64 COMMENT 'How many companies there are',
     `mean` Float64 COMMENT 'Mean of the composites',
     `stddev` Float64 COMMENT 'Standard deviation of the composites, of the whole population',
@@ -38,7 +38,7 @@ FROM
         sum(toInt64(round(team_structure * 10))) AS team, sum(toInt64(round(market_position * 10))) AS market,
         sum(toInt64(round(momentum_tailwinds * 10))) AS momentum, sum(toInt64(round(financial_health * 10))) AS financial
     FROM score_latest FINAL
-    WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version) AND profile != 'unclassified'
+    WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version) AND profile != 'unclassified' AND sector != 'unknown' AND geo_scope != 'unknown'
     GROUP BY sector, geo_scope, profile, tenths
 )
 GROUP BY sector, geo_scope, profile

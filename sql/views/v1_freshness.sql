@@ -15,7 +15,7 @@ CREATE OR REPLACE VIEW v1_freshness
 AS SELECT
     v.version AS pipeline_version, toBool(assumeNotNull(v.number = (SELECT max(number) FROM pipeline_version))) AS is_current,
     s.companies, s.newest AS newest_scored_at, s.oldest AS oldest_scored_at, s.h1 AS within_1h, s.h24 AS within_24h, s.d7 AS within_7d, s.d30 AS within_30d,
-    if(is_current, (SELECT maxOrNull(started_at) FROM batch_run WHERE outcome = 'ok' AND job != 'housekeeping'), NULL) AS statistics_at
+    if(is_current, (SELECT maxOrNull(started_at) FROM batch_run WHERE outcome = 'ok' AND job = 'count'), NULL) AS statistics_at
 FROM (SELECT number, argMax(version, since) AS version FROM pipeline_version GROUP BY number) AS v
 LEFT JOIN
 (

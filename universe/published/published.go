@@ -1,19 +1,20 @@
-// Package published carries the statistics of the universe from the batch jobs,
-// which count, to the servers, which answer from memory. It lies in Redis as one
-// blob under an epoch that no other has; followers look at the epoch every
-// second or two, and go on with what they have while Redis is away.
+// Package published carries the snapshot from the batch jobs, which count, to the
+// servers, which answer from memory. It is a hash in Redis with a part for each job and
+// an epoch, a number that grows with each publication. Followers read the epoch every
+// second, and keep what they have while Redis is away.
 package published
 
 import (
+	"bytes"
 	"context"
 	_ "embed"
+	"encoding/gob"
 	"errors"
 	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
 
-	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
 
 	"companyscore/internal/redis"
@@ -27,72 +28,95 @@ const (
 )
 
 // ErrOvertaken says that a later leader has published already.
-var ErrOvertaken = errors.New("a later leader has published the universe")
+var ErrOvertaken = errors.New("a later leader has published")
 
 //go:embed publish.lua
 var publishLua string
 
 var publishScript = goredis.NewScript(publishLua)
 
-// Publish replaces what is published. fence is the token of the leader, a
-// number that is larger for each later leader; the error is [ErrOvertaken] when a
-// later one has published.
-func Publish(ctx context.Context, rdb goredis.UniversalClient, t *universe.Tally, fence int64) error {
-	if _, err := universe.New(t.Snapshot()); err != nil {
-		return fmt.Errorf("publish: %w", err)
+// The parts of a snapshot, as fields of the hash.
+const (
+	countsField = "counts"
+	moversField = "movers"
+	epochField  = "epoch"
+)
+
+// Counts publishes the result of the count job. fence is the token of the leader, a
+// number that is larger for each later leader of the job; the error is [ErrOvertaken]
+// when a later one has published.
+func Counts(ctx context.Context, rdb goredis.UniversalClient, c universe.Counts, fence int64) error {
+	if _, err := universe.New(universe.Snapshot{Counts: c}); err != nil {
+		return fmt.Errorf("publish counts: %w", err)
 	}
-	blob := universe.Encode(t)
+	return publish(ctx, rdb, countsField, c, fence)
+}
+
+// Movers publishes the result of the movers job, as Counts does that of the count job.
+func Movers(ctx context.Context, rdb goredis.UniversalClient, m universe.Movers, fence int64) error {
+	return publish(ctx, rdb, moversField, m, fence)
+}
+
+func publish(ctx context.Context, rdb goredis.UniversalClient, field string, part any, fence int64) error {
+	var blob bytes.Buffer
+	if err := gob.NewEncoder(&blob).Encode(part); err != nil {
+		return fmt.Errorf("publish %s: %w", field, err)
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	done, err := publishScript.Run(ctx, rdb, []string{redis.Universe()}, blob, fence, uuid.NewString(), fmt.Sprintf("%d %d", t.Generation, t.Note)).Int()
+	epoch, err := publishScript.Run(ctx, rdb, []string{redis.Universe()}, field, blob.Bytes(), fence).Int64()
 	if err != nil {
-		return fmt.Errorf("publish: %w", err)
+		return fmt.Errorf("publish %s: %w", field, err)
 	}
-	if done == 0 {
+	if epoch == 0 {
 		return ErrOvertaken
 	}
 	return nil
 }
 
-// Read returns what is published, nil when nothing is.
-func Read(ctx context.Context, rdb goredis.UniversalClient) (*universe.Tally, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	blob, err := rdb.HGet(ctx, redis.Universe(), "blob").Bytes()
-	if errors.Is(err, goredis.Nil) {
-		return nil, nil
-	}
+// HasMovers reports whether movers are published.
+func HasMovers(ctx context.Context, rdb goredis.UniversalClient) (bool, error) {
+	found, err := rdb.HExists(ctx, redis.Universe(), moversField).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read the published universe: %w", err)
+		return false, fmt.Errorf("look for published movers: %w", err)
 	}
-	return universe.Decode(blob)
+	return found, nil
 }
 
-// Count returns which count is published: see [universe.Tally]. It is 0, 0 when
-// nothing is.
-func Count(ctx context.Context, rdb goredis.UniversalClient) (generation, note uint64, err error) {
+// Read returns the published snapshot and its epoch, which is 0 when nothing was
+// published. A part that was not published yet is zero.
+func Read(ctx context.Context, rdb goredis.UniversalClient) (s universe.Snapshot, epoch int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	text, err := rdb.HGet(ctx, redis.Universe(), "count").Result()
-	if errors.Is(err, goredis.Nil) {
-		return 0, 0, nil
+	var fields struct {
+		Counts []byte `redis:"counts"`
+		Movers []byte `redis:"movers"`
+		Epoch  int64  `redis:"epoch"`
 	}
-	if err == nil {
-		_, err = fmt.Sscanf(text, "%d %d", &generation, &note)
+	if err := rdb.HMGet(ctx, redis.Universe(), countsField, moversField, epochField).Scan(&fields); err != nil {
+		return s, 0, fmt.Errorf("read the published snapshot: %w", err)
 	}
-	if err != nil {
-		return 0, 0, fmt.Errorf("read the published count: %w", err)
+	for field, part := range map[string]struct {
+		blob []byte
+		into any
+	}{countsField: {fields.Counts, &s.Counts}, moversField: {fields.Movers, &s.Movers}} {
+		if len(part.blob) == 0 {
+			continue
+		}
+		if err := gob.NewDecoder(bytes.NewReader(part.blob)).Decode(part.into); err != nil {
+			return universe.Snapshot{}, 0, fmt.Errorf("read the published %s: %w", field, err)
+		}
 	}
-	return generation, note, nil
+	return s, fields.Epoch, nil
 }
 
-// Follower keeps the newest published tables in memory. It may be used concurrently.
+// Follower keeps the tables of the newest epoch in memory. It may be used concurrently.
 type Follower struct {
 	rdb    goredis.UniversalClient
 	logger *slog.Logger
 	tables atomic.Pointer[universe.Tables]
 	loaded chan struct{} // closed when there are tables
-	epoch  string
+	epoch  int64
 	stop   context.CancelFunc
 	done   chan struct{}
 }
@@ -147,25 +171,25 @@ func (f *Follower) follow(ctx context.Context) {
 	}
 }
 
-// look loads the published tables if they are others than those at hand.
+// look loads the published snapshot if its epoch is not the one in memory.
 func (f *Follower) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	epoch, err := f.rdb.HGet(ctx, redis.Universe(), "epoch").Result()
-	if errors.Is(err, goredis.Nil) {
-		return nil
-	}
-	if err != nil {
+	epoch, err := f.rdb.HGet(ctx, redis.Universe(), epochField).Int64()
+	if err != nil && !errors.Is(err, goredis.Nil) {
 		return fmt.Errorf("read the epoch: %w", err)
 	}
-	if epoch == f.epoch {
+	if epoch == 0 || epoch == f.epoch {
 		return nil
 	}
-	tally, err := Read(ctx, f.rdb)
-	if err != nil || tally == nil {
+	s, epoch, err := Read(ctx, f.rdb)
+	if err != nil || s.Counts.PipelineVersion == "" { // the movers may be there first
 		return err
 	}
-	tables, err := universe.New(tally.Snapshot())
+	if t := f.Tables(); t != nil && len(s.Movers.Lists) == 0 { // Redis was emptied, and the movers job did not run since
+		s.Movers = t.Movers()
+	}
+	tables, err := universe.New(s)
 	if err != nil {
 		return err
 	}

@@ -3,8 +3,12 @@ package published
 import (
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"companyscore/internal/redis"
 	"companyscore/internal/testenv"
@@ -14,19 +18,12 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// tally is one of so many companies.
-func tally(t *testing.T, companies int64) *universe.Tally {
-	t.Helper()
-	out := universe.NewTally(scoring.PipelineVersion, 1, universe.Limits{})
-	change := universe.Change{
-		Note: 1, Position: 1, Records: uint64(companies), At: time.Now(), Names: map[uint64]universe.GroupKey{1: {Sector: "software", Profile: scoring.ProfileGrowth}},
-		Steps: []universe.StepChange{{Cohort: 1, Step: 5000, Count: companies}},
-	}
-	change.Premium[0] = companies
-	if err := out.Add(change); err != nil {
-		t.Fatal(err)
-	}
-	return out
+// counts are of so many companies.
+func counts(companies int) universe.Counts {
+	rec := scoring.Record{Domain: "a.com", CompanyName: "A", Sector: "software", GeoScope: "global", Profile: scoring.ProfileGrowth, Composite: 50.1, ScalePremium: 3}
+	c := universe.Count(slices.Repeat([]scoring.Record{rec}, companies), time.UnixMilli(1_780_000_000_000).UTC())
+	c.Recent = []uint64{1, 1 << 63}
+	return c
 }
 
 // eventually waits until a follower counts so many companies.
@@ -60,7 +57,7 @@ func TestFollowersGetWhatIsPublishedAndKeepItThroughAnOutage(t *testing.T) {
 	if early.Tables() != nil {
 		t.Fatal("there are tables before any were published")
 	}
-	if err := Publish(t.Context(), client, tally(t, 3), 1); err != nil {
+	if err := Counts(t.Context(), client, counts(3), 1); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, early, 3)
@@ -73,7 +70,7 @@ func TestFollowersGetWhatIsPublishedAndKeepItThroughAnOutage(t *testing.T) {
 	if early.Tables() == nil {
 		t.Error("tables are gone with Redis")
 	}
-	for err := Publish(t.Context(), client, tally(t, 4), 1); err != nil; err = Publish(t.Context(), client, tally(t, 4), 1) {
+	for err := Counts(t.Context(), client, counts(4), 1); err != nil; err = Counts(t.Context(), client, counts(4), 1) {
 		if t.Context().Err() != nil {
 			t.Fatal(err)
 		}
@@ -83,10 +80,68 @@ func TestFollowersGetWhatIsPublishedAndKeepItThroughAnOutage(t *testing.T) {
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := Publish(t.Context(), client, tally(t, 5), 1); err != nil { // an emptied Redis forgets the fence too
+	if err := Counts(t.Context(), client, counts(5), 1); err != nil { // an emptied Redis forgets the fence too
 		t.Fatal(err)
 	}
 	eventually(t, early, 5)
+}
+
+func TestPartsArePublishedAlone(t *testing.T) {
+	t.Parallel()
+	client, err := redis.Open(t.Context(), testenv.Redis(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	want := universe.Snapshot{Movers: universe.Movers{PipelineVersion: "v1", Lists: map[universe.Window]universe.MoverList{universe.Week: {
+		Start: time.UnixMilli(1).UTC(), End: time.UnixMilli(2).UTC(), Gainers: []universe.Mover{{Company: universe.Company{Domain: "a.com", Name: "A", Composite: 50.1}, Then: 40}},
+	}}}}
+	last := int64(0)
+	read := func() {
+		t.Helper()
+		got, epoch, err := Read(t.Context(), client)
+		if err != nil || epoch <= last {
+			t.Fatalf("epoch %d after %d, %v", epoch, last, err)
+		}
+		last = epoch
+		if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
+			t.Fatal(diff)
+		}
+	}
+	if got, epoch, err := Read(t.Context(), client); err != nil || epoch != 0 || !cmp.Equal(got, universe.Snapshot{}) {
+		t.Fatalf("nothing published: %+v of epoch %d, %v", got, epoch, err)
+	}
+	if err := Movers(t.Context(), client, want.Movers, 9); err != nil {
+		t.Fatal(err)
+	}
+	read()
+	follower := Follow(t.Context(), client, slog.New(slog.DiscardHandler))
+	defer follower.Close()
+	if follower.Tables() != nil {
+		t.Error("there are tables without counts")
+	}
+	want.Counts = counts(2)
+	if err := Counts(t.Context(), client, want.Counts, 1); err != nil { // each part has a fence of its own
+		t.Fatal(err)
+	}
+	read()
+	eventually(t, follower, 2)
+	if diff := cmp.Diff(want.Movers, follower.Tables().Movers()); diff != "" {
+		t.Error(diff)
+	}
+	if err := client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	kept := want.Movers
+	want.Movers, want.Counts = universe.Movers{}, counts(3)
+	if err := Counts(t.Context(), client, want.Counts, 1); err != nil {
+		t.Fatal(err)
+	}
+	read() // an epoch that was not before
+	eventually(t, follower, 3)
+	if diff := cmp.Diff(kept, follower.Tables().Movers()); diff != "" {
+		t.Errorf("the follower lost the movers: %s", diff)
+	}
 }
 
 func TestLateLeaderPublishesNothing(t *testing.T) {
@@ -96,14 +151,23 @@ func TestLateLeaderPublishesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if err := Publish(t.Context(), client, tally(t, 2), 7); err != nil {
+	if err := Counts(t.Context(), client, counts(2), 7); err != nil {
 		t.Fatal(err)
 	}
-	if err := Publish(t.Context(), client, tally(t, 1), 6); !errors.Is(err, ErrOvertaken) {
+	if err := Counts(t.Context(), client, counts(1), 6); !errors.Is(err, ErrOvertaken) {
 		t.Fatalf("a leader of before: %v", err)
 	}
-	got, err := Read(t.Context(), client)
-	if err != nil || got == nil || got.Companies() != 2 {
+	got, _, err := Read(t.Context(), client)
+	if err != nil || got.Counts.PremiumHist[3] != 2 {
 		t.Errorf("published is %+v, %v", got, err)
+	}
+}
+
+func TestCountsThatDoNotAddUpAreNotPublished(t *testing.T) {
+	t.Parallel()
+	wrong := counts(2)
+	wrong.PremiumHist[0]++
+	if err := Counts(t.Context(), nil, wrong, 1); err == nil {
+		t.Error("they are published")
 	}
 }

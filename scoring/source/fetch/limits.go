@@ -17,13 +17,15 @@ import (
 )
 
 var (
+	//go:embed quota.lua
+	quotaLua string
 	//go:embed reserve.lua
 	reserveLua string
 	//go:embed pause.lua
 	pauseLua string
 
-	reserveScript = goredis.NewScript(reserveLua)
-	pauseScript   = goredis.NewScript(pauseLua)
+	reserveScript = goredis.NewScript(quotaLua + reserveLua)
+	pauseScript   = goredis.NewScript(quotaLua + pauseLua)
 )
 
 const (

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -228,6 +229,30 @@ func TestSharedBurst(t *testing.T) {
 	}
 	if wait, taken, err := l.sharedTurn(t.Context(), q, time.Second); err != nil || taken || wait <= time.Second {
 		t.Errorf("a turn beyond patience: %s, %v, %v", wait, taken, err)
+	}
+}
+
+// The clock of Redis goes back by an hour: what was written before lies an hour ahead.
+func TestSharedTurnsAfterTheClockWentBack(t *testing.T) {
+	t.Parallel()
+	r := openRedis(t)
+	l := newLimits(r, 1, slog.New(slog.DiscardHandler))
+	q := l.queue("gleif", "") // 30 a minute, 5 at once
+	for range 5 {
+		if _, _, err := l.sharedTurn(t.Context(), q, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var used, written int64
+	if _, err := fmt.Sscan(r.Get(t.Context(), redis.SourceQuota("gleif")).Val(), &used, &written); err != nil {
+		t.Fatal(err)
+	}
+	step := time.Hour.Microseconds()
+	if err := r.Set(t.Context(), redis.SourceQuota("gleif"), fmt.Sprint(used+step, " ", written+step), 2*time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if wait, taken, err := l.sharedTurn(t.Context(), q, time.Minute); err != nil || !taken || wait <= 0 || wait > 2*time.Second {
+		t.Errorf("the sixth turn waits %s (taken %v, %v), want up to 2 s as before the step", wait, taken, err)
 	}
 }
 

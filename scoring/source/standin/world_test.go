@@ -22,10 +22,8 @@ import (
 var seed = flag.Uint64("seed", 1, "seed of the invented companies and of what fails")
 
 // forgetful is a history that keeps nothing.
-type forgetful struct{}
+type forgetful struct{ worker.History }
 
-func (forgetful) Write(context.Context, scoring.Record) error   { return nil }
-func (forgetful) Publish(context.Context, scoring.Record) error { return nil }
 func (forgetful) Reference(context.Context, string, time.Time) (*scoring.Reference, error) {
 	return nil, nil
 }

@@ -1,0 +1,119 @@
+package batch
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"companyscore/internal/redis"
+	"companyscore/internal/testenv"
+	"companyscore/universe"
+	"companyscore/universe/published"
+)
+
+// TestJobsPublishTheirPartAndAFailedOneLeavesTheLast plays a day of a batch: what is
+// published after each run, and what is told of it.
+func TestJobsPublishTheirPartAndAFailedOneLeavesTheLast(t *testing.T) {
+	t.Parallel()
+	url := testenv.Redis(t).URL
+	s := &store{companies: 3}
+	r := runnerOf(t, url, s)
+	const count, movers = 0, 1
+	broken := errors.New("broken")
+	for _, step := range []struct {
+		name    string
+		change  func()
+		job     int
+		outcome Outcome
+		served  uint64 // companies
+		lists   int    // of movers
+	}{
+		{"movers first", func() {}, movers, OK, 0, len(universe.Windows)},
+		{"a count", func() {}, count, OK, 3, len(universe.Windows)},
+		{"two came in", func() { s.companies = 5 }, count, OK, 5, len(universe.Windows)},
+		{"the store is broken", func() { s.companies, s.broken = 6, broken }, count, Failed, 5, len(universe.Windows)},
+		{"the store is broken for movers", func() {}, movers, Failed, 5, len(universe.Windows)},
+		{"it works again", func() { s.broken = nil }, count, OK, 6, len(universe.Windows)},
+		{"a new process", func() { s.companies = 4; r = runnerOf(t, url, s) }, count, OK, 4, len(universe.Windows)},
+		{"Redis was emptied", func() {
+			if err := r.cfg.Redis.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}, count, OK, 4, 0},
+	} {
+		step.change()
+		run, err := r.run(t.Context(), r.jobs[step.job])
+		if failed := step.outcome == Failed; failed != (err != nil) || run.Outcome != step.outcome {
+			t.Fatalf("%s: %+v, %v; want %+v", step.name, run, err, step)
+		}
+		served, _, err := published.Read(t.Context(), r.cfg.Redis)
+		if err != nil || len(served.Movers.Lists) != step.lists {
+			t.Fatalf("%s: published is %+v, %v; want %d lists of movers", step.name, served, err, step.lists)
+		}
+		tables, err := universe.New(served)
+		if err != nil || uint64(tables.Distribution().Count) != step.served {
+			t.Fatalf("%s: published is %+v, %v; want %d companies", step.name, served, err, step.served)
+		}
+		all, err := ReadStatus(t.Context(), r.cfg.Redis)
+		status := all[r.jobs[step.job].name]
+		if err != nil || status.Outcome != step.outcome || status.Good.IsZero() || (status.Error == "") != (step.outcome == OK) {
+			t.Fatalf("%s: status is %+v, %v", step.name, status, err)
+		}
+		last := s.runs[len(s.runs)-1]
+		if last.ID != run.ID || last.Job != r.jobs[step.job].name || step.job == count && step.outcome == OK && last.Companies != step.served {
+			t.Fatalf("%s: the last run on record is %+v", step.name, last)
+		}
+	}
+}
+
+func TestOvertakenLeaderPublishesNothing(t *testing.T) {
+	t.Parallel()
+	r := runnerOf(t, testenv.Redis(t).URL, &store{companies: 3})
+	for i, job := range r.jobs[:housekeeping] {
+		if _, err := r.run(t.Context(), r.jobs[i]); err != nil {
+			t.Fatal(err)
+		}
+		if err := r.cfg.Redis.Set(t.Context(), redis.BatchFence(job.name), -5, 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.run(t.Context(), r.jobs[i]); !errors.Is(err, published.ErrOvertaken) {
+			t.Errorf("a leader of before at %s: %v", job.name, err)
+		}
+	}
+}
+
+func TestJobRestsTenTimesAsLongAsItTook(t *testing.T) {
+	t.Parallel()
+	s := &store{companies: 3}
+	r := runnerOf(t, testenv.Redis(t).URL, s)
+	before := time.Now()
+	r.attempt(r.jobs[0])
+	rests := r.rest["count"].Add(-10 * s.runs[0].Took)
+	if rests.Before(before) || rests.After(time.Now()) {
+		t.Errorf("a job that took %s rests until %s", s.runs[0].Took, r.rest["count"])
+	}
+	r.rest["count"] = time.Now().Add(time.Hour)
+	r.jobs[0].schedule = parsed("@every 1s")
+	r.scheduled(r.jobs[0])
+	if len(s.runs) != 1 {
+		t.Errorf("%d runs while the job rests", len(s.runs))
+	}
+}
+
+func TestLostMoversAreFoundAgainWithTheNextCount(t *testing.T) {
+	t.Parallel()
+	s := &store{companies: 3}
+	r := runnerOf(t, testenv.Redis(t).URL, s)
+	count := r.job(countJob)
+	count.schedule = parsed("@every 1s")
+	for _, want := range []int{2, 3} { // runs: with the first count there are no movers
+		clear(r.rest)
+		r.scheduled(count)
+		if len(s.runs) != want {
+			t.Fatalf("%d runs, want %d: %+v", len(s.runs), want, s.runs)
+		}
+	}
+	if found, err := published.HasMovers(t.Context(), r.cfg.Redis); err != nil || !found {
+		t.Errorf("movers are published: %v, %v", found, err)
+	}
+}

@@ -1,0 +1,146 @@
+package clickhouse_test
+
+import (
+	"encoding/base64"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"companyscore/internal/testenv"
+)
+
+// endless is a statement whose answer is larger than what any buffer between engine and client holds. Blocks are small, so that the
+// engine writes often.
+const endless = "SELECT number, randomPrintableASCII(1000) AS text FROM numbers(10000000) SETTINGS max_block_size = 50 FORMAT "
+
+// TestAbandonedStreamsLeaveTheEngineAlone leaves a thousand streaming answers of each kind at different moments. The engine must stay the
+// same process, which nothing would start again, go on answering, and keep nothing of them.
+func TestAbandonedStreamsLeaveTheEngineAlone(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS != "linux" {
+		t.Skip("counts open files in /proc")
+	}
+	server := testenv.StartClickHouse(t)
+	pid := server.PID()
+	for _, kind := range []struct{ name, user, proto, format, params, headers string }{
+		{"text by the service", server.URL(""), "HTTP/1.1", "JSONEachRow", "", ""},
+		{"compressed by the analyst", server.AnalystURL(""), "HTTP/1.1", "TSV", "enable_http_compression=1", "Accept-Encoding: zstd\r\n"},
+		{"native blocks by the service, HTTP/1.0", server.URL(""), "HTTP/1.0", "RowBinary", "compress=1", ""},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			u, err := url.Parse(kind.user)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request := fmt.Sprintf("POST /?%s %s\r\nHost: %s\r\nAuthorization: Basic %s\r\n%sContent-Length: %d\r\n\r\n%s", kind.params, kind.proto, u.Host,
+				base64.StdEncoding.EncodeToString([]byte(u.User.String())), kind.headers, len(endless+kind.format), endless+kind.format)
+			abandonMany := func(streams int) {
+				const clients = 4
+				next := make(chan int)
+				var wg sync.WaitGroup
+				for range clients {
+					wg.Go(func() {
+						for i := range next {
+							if err := abandon(u.Host, request, i); err != nil {
+								t.Errorf("stream %d: %v", i, err)
+							}
+						}
+					})
+				}
+				for i := range streams {
+					next <- i
+				}
+				close(next)
+				wg.Wait()
+			}
+			abandonMany(50) // the engine opens its connections and starts its threads
+			before := descriptors(t, pid)
+			abandonMany(1000)
+			if t.Failed() {
+				return
+			}
+			// A statement ends a moment after its client; the one that counts them is one. A pool opens connections as it needs them.
+			const connections = 50
+			var left string
+			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+				count := statementsRunning(t, server)
+				spooled, err := filepath.Glob(filepath.Join(server.Dir(), "data", "spool", "*"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				left = fmt.Sprintf("%d statements run, pipes %v, %d descriptors of %d before", count, spooled, descriptors(t, pid), before)
+				if count == 1 && len(spooled) == 0 && descriptors(t, pid) < before+connections {
+					left = ""
+					break
+				}
+			}
+			if left != "" {
+				t.Error(left)
+			}
+		})
+	}
+}
+
+// statementsRunning asks the engine how many statements it runs, this question included.
+func statementsRunning(t *testing.T, server *testenv.ClickHouseServer) int {
+	t.Helper()
+	res, err := http.Get(server.URL("") + "?query=" + url.QueryEscape("SELECT count() FROM system.processes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var n int
+	if _, err := fmt.Fscan(res.Body, &n); err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("the engine answers %d, %v", res.StatusCode, err)
+	}
+	return n
+}
+
+// abandon sends a request and leaves its answer, at a moment and in a way that i chooses.
+func abandon(address, request string, i int) error {
+	conn, err := net.DialTimeout("tcp", address, 30*time.Second)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	tcp := conn.(*net.TCPConn)
+	if err := tcp.SetReadBuffer(64 << 10); err != nil {
+		return err
+	}
+	if err := tcp.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+		return err
+	}
+	if _, err := io.WriteString(conn, request); err != nil {
+		return err
+	}
+	if i%2 == 0 { // with a reset, as a process does that dies with unread data
+		if err := tcp.SetLinger(0); err != nil {
+			return err
+		}
+	}
+	moments := []int64{0, 1, 1 << 10, 20 << 10, 60 << 10} // bytes read before; the answer begins when there are 64 KiB of it
+	if n := moments[i/2%len(moments)]; n > 0 {
+		if _, err := io.CopyN(io.Discard, conn, n); err != nil {
+			return fmt.Errorf("read the answer: %w", err)
+		}
+	}
+	return nil
+}
+
+// descriptors counts the open files of a process, which must be alive.
+func descriptors(t *testing.T, pid int) int {
+	t.Helper()
+	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	if err != nil || len(open) == 0 {
+		t.Fatalf("process %d is gone: %v", pid, err)
+	}
+	return len(open)
+}

@@ -1,0 +1,27 @@
+package redis
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+var (
+	//go:embed take.lua
+	takeLua    string
+	takeScript = goredis.NewScript(takeLua)
+)
+
+// TakeLock takes a lock for a time, and reports whether it did. It does not when
+// another holds the lock. The time must be the same for all who take the lock: a lock
+// that is held for longer is one from before the clock of Redis went back, and is free.
+func TakeLock(ctx context.Context, rdb goredis.UniversalClient, key, token string, length time.Duration) (bool, error) {
+	taken, err := takeScript.Run(ctx, rdb, []string{key}, token, length.Milliseconds()).Bool()
+	if err != nil {
+		return false, fmt.Errorf("take lock %s: %w", key, err)
+	}
+	return taken, nil
+}

@@ -1,0 +1,194 @@
+// Package document holds answers of the HTTP interface against its OpenAPI document.
+package document
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/getkin/kin-openapi/openapi3"
+	"github.com/getkin/kin-openapi/routers"
+	"github.com/getkin/kin-openapi/routers/gorillamux"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"companyscore/server/openapi"
+)
+
+// Document is the OpenAPI document, ready to find operations in and to check answers
+// with. It may be used concurrently.
+type Document struct {
+	*openapi3.T
+	routes   routers.Router
+	mu       sync.Mutex
+	compiler *jsonschema.Compiler
+	schemas  map[string]*jsonschema.Schema // by where they stand in the document
+}
+
+// Load returns the document of this version of the program. It reads it once.
+var Load = sync.OnceValues(func() (*Document, error) {
+	doc, err := openapi3.NewLoader().LoadFromData(openapi.Document)
+	if err != nil {
+		return nil, err
+	}
+	if err := doc.Validate(context.Background()); err != nil {
+		return nil, err
+	}
+	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(openapi.Document))
+	if err != nil {
+		return nil, err
+	}
+	d := &Document{T: doc, compiler: jsonschema.NewCompiler(), schemas: make(map[string]*jsonschema.Schema)}
+	d.compiler.DefaultDraft(jsonschema.Draft2020)
+	d.compiler.AssertFormat()
+	if err := d.compiler.AddResource("openapi.json", text); err != nil {
+		return nil, err
+	}
+	d.routes, err = gorillamux.NewRouter(doc)
+	return d, err
+})
+
+// Answer is an answer to a request, with its whole body.
+type Answer struct {
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Operation names the operation that a request calls, such as "GET /v1/jobs/{job_id}".
+// It is empty for an address that is not in the document.
+func (d *Document) Operation(req *http.Request) string {
+	route, _, err := d.routes.FindRoute(req)
+	if err != nil {
+		return ""
+	}
+	return route.Method + " " + route.Path
+}
+
+// Check returns the operation that a request calls, and an error unless the answer is
+// as the document says: status, headers, body, and for errors the code. Nothing is
+// checked of an address that is not in the document.
+func (d *Document) Check(req *http.Request, a Answer) (operation string, err error) {
+	route, _, err := d.routes.FindRoute(req)
+	if err != nil {
+		return "", nil
+	}
+	return route.Method + " " + route.Path, d.check(route, a)
+}
+
+func (d *Document) check(route *routers.Route, a Answer) error {
+	status := strconv.Itoa(a.Status)
+	response := route.Operation.Responses.Value(status)
+	if response == nil {
+		return errors.New("the status is not described")
+	}
+	place := Place(response.Ref, "/paths", route.Path, strings.ToLower(route.Method), "responses", status)
+	for name, header := range response.Value.Headers {
+		if err := d.CheckHeader(Place(header.Ref, place, "headers", name), header.Value, a.Header.Values(name)); err != nil {
+			return fmt.Errorf("header %s: %w", name, err)
+		}
+	}
+	media := response.Value.Content.Get("application/json")
+	switch {
+	case media == nil && len(a.Body) > 0:
+		return errors.New("it has a body")
+	case media == nil:
+		return nil
+	case a.Header.Get("Content-Type") != "application/json":
+		return fmt.Errorf("the body is %q", a.Header.Get("Content-Type"))
+	case a.Header.Get("Content-Encoding") != "":
+		return nil // the same body is seen as it is, too
+	}
+	body, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.Body))
+	if err != nil {
+		return err
+	}
+	if err := d.CheckValue(Place(media.Schema.Ref, place, "content", "application/json", "schema"), body); err != nil {
+		return err
+	}
+	if a.Status < 400 {
+		return nil
+	}
+	if codes := errorCodes(media); !slices.Contains(codes, errorCode(body)) {
+		return fmt.Errorf("the error is none of %q", codes)
+	}
+	return nil
+}
+
+// CheckValue holds a value against the schema that stands at a place.
+func (d *Document) CheckValue(place string, value any) error {
+	d.mu.Lock()
+	schema := d.schemas[place]
+	if schema == nil {
+		var err error
+		if schema, err = d.compiler.Compile("openapi.json#" + place); err != nil {
+			d.mu.Unlock()
+			return fmt.Errorf("%s: %w", place, err)
+		}
+		d.schemas[place] = schema
+	}
+	d.mu.Unlock()
+	return schema.Validate(value)
+}
+
+// CheckHeader holds the values of a header against what is said at a place.
+func (d *Document) CheckHeader(place string, header *openapi3.Header, values []string) error {
+	switch {
+	case len(values) > 1:
+		return fmt.Errorf("it is there %d times", len(values))
+	case len(values) == 0 && header.Required:
+		return errors.New("it is missing")
+	case len(values) == 0:
+		return nil
+	case header.Schema.Value.Type.Is("integer"):
+		if _, err := strconv.ParseUint(values[0], 10, 63); err != nil {
+			return err
+		}
+		return d.CheckValue(place+"/schema", json.Number(values[0]))
+	}
+	return d.CheckValue(place+"/schema", values[0])
+}
+
+// Place is where an entry of the document stands, a JSON pointer. The entry may be a
+// reference to another.
+func Place(ref, place string, keys ...string) string {
+	if ref != "" {
+		return strings.TrimPrefix(ref, "#")
+	}
+	for _, key := range keys {
+		place += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(key)
+	}
+	return place
+}
+
+// Examples are all bodies that the document shows for an answer.
+func Examples(media *openapi3.MediaType) (values []any) {
+	if media.Example != nil {
+		values = append(values, media.Example)
+	}
+	for _, name := range slices.Sorted(maps.Keys(media.Examples)) {
+		values = append(values, media.Examples[name].Value.Value)
+	}
+	return values
+}
+
+// errorCodes are the errors that the document shows for an answer.
+func errorCodes(media *openapi3.MediaType) (codes []string) {
+	for _, example := range Examples(media) {
+		codes = append(codes, errorCode(example))
+	}
+	return codes
+}
+
+func errorCode(body any) string {
+	fields, _ := body.(map[string]any)
+	code, _ := fields["error"].(string)
+	return code
+}

@@ -1,0 +1,18 @@
+-- What the scripts of a quota share; put before each of them.
+-- KEYS[1]  the quota: STRING of two instants in us, on the clock of this server: when the
+--          turns given out are used up (the theoretical arrival time of the generic cell
+--          rate algorithm), and when that was written
+local clock = redis.call('TIME')
+local now = clock[1] * 1000000 + clock[2]
+
+-- read_used returns when the turns given out are used up, at least now. What was
+-- written later than now was written before the clock went back, and goes back with it.
+local function read_used()
+  local used, written = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+)$')
+  if not used then return now end
+  return math.max(now, used - math.max(0, written - now))
+end
+
+local function write_used(used)
+  redis.call('SET', KEYS[1], string.format('%.0f %.0f', used, now), 'PX', math.ceil((used - now) / 1000) + 1000)
+end

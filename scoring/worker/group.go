@@ -1,0 +1,128 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"companyscore/internal/domainname"
+	"companyscore/scoring"
+	"companyscore/scoring/source"
+)
+
+// errLost is the outcome of a run that was aborted or taken over before its record
+// was written.
+var errLost = errors.New("the run was aborted or taken over")
+
+// runGroup makes the records of runs whose only source answers for many companies at
+// once: one question for what it knows, one for references, one insert, one publication.
+func (w *Worker) runGroup(ctx context.Context, runs []scoring.Run, lost func(i int) bool) []scoring.Outcome {
+	began := time.Now()
+	outcomes := make([]scoring.Outcome, len(runs))
+	results, references, err := w.askGroup(ctx, runs)
+	took := time.Since(began)
+	var records []scoring.Record
+	var places []int // in runs, parallel to records
+	for i, run := range runs {
+		switch {
+		case err != nil:
+			outcomes[i].Err = err
+		case lost(i):
+			outcomes[i].Err = errLost
+		default:
+			found := &findings{plan: w.plan, answers: []answer{{result: results[i], took: took}}}
+			rec, err := found.scoreInGroup(run, references[i])
+			if err != nil {
+				outcomes[i].Err = err
+				continue
+			}
+			records, places = append(records, rec), append(places, i)
+		}
+	}
+	for j, err := range w.storeGroup(ctx, records) {
+		if err != nil {
+			outcomes[places[j]].Err = err
+			continue
+		}
+		outcomes[places[j]].ScoredAt = records[j].ScoredAt
+	}
+	for _, out := range outcomes {
+		w.metrics.ran(time.Since(began), out.Err)
+	}
+	w.logger.Debug("scored", "runs", len(runs), "lane", runs[0].Lane, "records", len(records), "took", time.Since(began))
+	return outcomes
+}
+
+// scoreInGroup is score for one of many runs: a panic must not end the others.
+func (f *findings) scoreInGroup(run scoring.Run, reference *scoring.Reference) (rec scoring.Record, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("score %s: panic: %v\n%s", run.Domain, p, debug.Stack())
+		}
+	}()
+	rec, _, err = f.score(run, reference)
+	return rec, err
+}
+
+// askGroup returns what the source knows about each run, and its reference.
+func (w *Worker) askGroup(ctx context.Context, runs []scoring.Run) (results []source.Result, references []*scoring.Reference, err error) {
+	reqs := make([]source.Request, len(runs))
+	for i, run := range runs {
+		reqs[i] = source.Request{Domain: run.Domain, Registrable: domainname.Registrable(run.Domain), Now: run.StartedAt}
+	}
+	began := time.Now()
+	asking, actx := errgroup.WithContext(ctx)
+	asking.Go(func() error {
+		err := untilAnswered(actx, func() (err error) {
+			results, err = w.plan.group.FetchGroup(actx, reqs)
+			return err
+		})
+		if err == nil {
+			for range runs {
+				w.metrics.asked(w.plan.group.Name(), "answered", time.Since(began))
+			}
+		}
+		return err
+	})
+	asking.Go(func() error {
+		return untilAnswered(actx, func() (err error) {
+			references, err = w.history.References(actx, runs)
+			return err
+		})
+	})
+	if err := asking.Wait(); err != nil {
+		return nil, nil, fmt.Errorf("score %d companies: %w", len(runs), err)
+	}
+	return results, references, nil
+}
+
+// storeGroup keeps records, publishes those that were kept, and returns an error for
+// each.
+func (w *Worker) storeGroup(ctx context.Context, records []scoring.Record) []error {
+	if len(records) == 0 {
+		return nil
+	}
+	errs := w.history.WriteGroup(ctx, records)
+	var written []scoring.Record
+	for i, rec := range records {
+		if errs[i] != nil {
+			errs[i] = fmt.Errorf("store score of %s: %w", rec.Domain, errs[i])
+			continue
+		}
+		written = append(written, rec)
+	}
+	if len(written) == 0 {
+		return errs
+	}
+	err := untilAnswered(ctx, func() error { return w.history.Publish(ctx, written...) })
+	for i := range records {
+		if err != nil && errs[i] == nil {
+			errs[i] = fmt.Errorf("publish score of %s: %w", records[i].Domain, err)
+		}
+	}
+	return errs
+}

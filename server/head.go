@@ -1,0 +1,280 @@
+package server
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/bits"
+)
+
+// Proxies and servers disagree on malformed request heads, and requests can be smuggled
+// through that gap. fasthttp parses many of them. So a head is checked here first, by the
+// strict reading of RFC 9112, and fasthttp sees only heads with one meaning.
+
+// head is what a request head says about framing, and how much of the head is checked.
+// The zero value is a head of which nothing has arrived.
+type head struct {
+	checked int // bytes, always whole lines
+	lines   int
+	waited  bool // the request did not come whole at once
+
+	http10    bool
+	hosts     int
+	hasLength bool
+	length    int // of the body in bytes; at most lengthMax
+	chunked   bool
+	close     bool // Connection: close
+	keepAlive bool // Connection: keep-alive
+}
+
+// lengthDigitsMax bounds the digits of a Content-Length, so that it fits an int.
+const lengthDigitsMax = 18
+
+// The refusals of a head. Each ends the connection.
+var (
+	errLineEnd      = errRequestMalformed.with("Lines of the head must end with CR LF.")
+	errRequestLine  = errRequestMalformed.with("The request line must be a method, an address and HTTP/1.1, with one space between them.")
+	errVersion      = errRequestMalformed.with("This service speaks HTTP/1.1 and HTTP/1.0.")
+	errHeaderColon  = errRequestMalformed.with("A header line has no colon.")
+	errHeaderName   = errRequestMalformed.with("A header name is empty, holds a character that names cannot have, or continues the line before it.")
+	errHeaderValue  = errRequestMalformed.with("A header value holds a control character.")
+	errHost         = errRequestMalformed.with("A request needs exactly one Host header, with a valid value.")
+	errLength       = errRequestMalformed.with("Content-Length must be one whole number, sent once.")
+	errLengthCoding = errRequestMalformed.with("A request has a Content-Length or a Transfer-Encoding, not both.")
+	errCodingOnce   = errRequestMalformed.with("Transfer-Encoding must be sent once, and with HTTP/1.1 only.")
+)
+
+// scan checks the lines that buf holds whole. buf begins with the head and may grow from
+// one call to the next. It reports whether the head is complete, which leaves checked at
+// its length, and returns a problem if the head must be refused.
+func (h *head) scan(buf []byte) (complete bool, p *problem) {
+	for {
+		var n int
+		if rest := buf[h.checked:]; h.lines == 0 {
+			n, p = h.requestLine(rest)
+		} else {
+			n, p = h.field(rest)
+		}
+		if p != nil || n == 0 {
+			return false, p
+		}
+		h.checked += n
+		h.lines++
+		if n == len("\r\n") && h.lines > 1 {
+			return true, nil
+		}
+	}
+}
+
+// framing returns a problem if the header fields of a complete head contradict each other.
+func (h *head) framing() *problem {
+	switch {
+	case h.hosts != 1 && !(h.hosts == 0 && h.http10):
+		return errHost
+	case h.hasLength && h.chunked:
+		return errLengthCoding
+	case h.chunked && h.http10:
+		return errCodingOnce
+	}
+	return nil
+}
+
+// requestLine checks the request line at the start of buf and returns its length, 0 if it
+// is not complete.
+func (h *head) requestLine(buf []byte) (n int, p *problem) {
+	for _, class := range []uint8{tokenByte, targetByte} { // the method and the address
+		length := span(buf[n:], class)
+		if n += length; n == len(buf) {
+			return 0, nil
+		}
+		if length == 0 || buf[n] != ' ' {
+			return 0, errRequestLine
+		}
+		n++
+	}
+	const size = len("HTTP/1.1")
+	version := buf[n:]
+	if len(version) < size {
+		if bytes.IndexByte(version, '\n') >= 0 {
+			return 0, errVersion
+		}
+		return 0, nil
+	}
+	switch string(version[:size]) {
+	case "HTTP/1.1":
+	case "HTTP/1.0":
+		h.http10 = true
+	default:
+		return 0, errVersion
+	}
+	end, p := lineEnd(version[size:], errVersion)
+	if end == 0 {
+		return 0, p
+	}
+	return n + size + end, nil
+}
+
+// field checks the header line, or the empty line, at the start of buf, and notes what it
+// says about framing. It returns the length of the line, 0 if it is not complete.
+func (h *head) field(buf []byte) (n int, p *problem) {
+	colon := span(buf, tokenByte)
+	if colon == 0 || colon == len(buf) || buf[colon] != ':' {
+		end, p := lineEnd(buf[colon:], errHeaderName)
+		if end > 0 && colon > 0 {
+			p = errHeaderColon
+		}
+		return end, p
+	}
+	value := buf[colon+1:]
+	length := spanValue(value)
+	end, p := lineEnd(value[length:], errHeaderValue)
+	if end == 0 {
+		return 0, p
+	}
+	return colon + 1 + length + end, h.note(buf[:colon], trim(value[:length]))
+}
+
+// lineEnd returns the length of the line end at the start of buf, 0 if it is not complete.
+// If buf begins with something else it returns the problem other.
+func lineEnd(buf []byte, other *problem) (n int, p *problem) {
+	switch {
+	case len(buf) == 0:
+		return 0, nil
+	case buf[0] == '\n':
+		return 0, errLineEnd
+	case buf[0] != '\r':
+		return 0, other
+	case len(buf) == 1:
+		return 0, nil
+	case buf[1] != '\n':
+		return 0, other
+	}
+	return len("\r\n"), nil
+}
+
+// note notes what a header says about framing, or returns what is wrong with it.
+func (h *head) note(name, value []byte) *problem {
+	switch len(name) { // comparing every name with all of these costs more
+	case len("Host"):
+		if bytes.EqualFold(name, []byte("Host")) {
+			h.hosts++
+			if span(value, hostByte) < len(value) {
+				return errHost
+			}
+		}
+	case len("Connection"):
+		if bytes.EqualFold(name, []byte("Connection")) {
+			for option := range bytes.SplitSeq(value, []byte{','}) {
+				option = trim(option)
+				h.close = h.close || bytes.EqualFold(option, []byte("close"))
+				h.keepAlive = h.keepAlive || bytes.EqualFold(option, []byte("keep-alive"))
+			}
+		}
+	case len("Content-Length"):
+		if bytes.EqualFold(name, []byte("Content-Length")) {
+			return h.contentLength(value)
+		}
+	case len("Transfer-Encoding"):
+		if bytes.EqualFold(name, []byte("Transfer-Encoding")) {
+			switch {
+			case h.chunked:
+				return errCodingOnce
+			case !bytes.EqualFold(value, []byte("chunked")):
+				return &errCoding
+			}
+			h.chunked = true
+		}
+	}
+	return nil
+}
+
+func (h *head) contentLength(value []byte) *problem {
+	if h.hasLength || len(value) == 0 {
+		return errLength
+	}
+	h.hasLength = true
+	for _, b := range value {
+		if b < '0' || b > '9' {
+			return errLength
+		}
+	}
+	if len(value) > lengthDigitsMax {
+		return &errTooLarge
+	}
+	for _, b := range value {
+		h.length = h.length*10 + int(b-'0')
+	}
+	return nil
+}
+
+// trim removes the blanks that may stand around a header value.
+func trim(value []byte) []byte {
+	for len(value) > 0 && (value[0] == ' ' || value[0] == '\t') {
+		value = value[1:]
+	}
+	for n := len(value) - 1; n >= 0 && (value[n] == ' ' || value[n] == '\t'); n-- {
+		value = value[:n]
+	}
+	return value
+}
+
+// Classes of bytes, by where they may stand.
+const (
+	tokenByte  = 1 << iota // methods and header names, RFC 9110 section 5.6.2
+	valueByte              // header values, section 5.5
+	targetByte             // request targets; bytes above ASCII are escaped by few clients
+	hostByte               // values of Host, RFC 3986 section 3.2.2
+)
+
+var classes = func() (c [256]uint8) {
+	for b := range c {
+		if b >= ' ' && b != 0x7f || b == '\t' {
+			c[b] |= valueByte
+		}
+		if b > ' ' && b != 0x7f {
+			c[b] |= targetByte
+		}
+		letter, digit := 'a' <= b|0x20 && b|0x20 <= 'z', '0' <= b && b <= '9'
+		if letter || digit {
+			c[b] |= tokenByte | hostByte
+		}
+	}
+	for _, b := range []byte("!#$%&'*+-.^_`|~") {
+		c[b] |= tokenByte
+	}
+	for _, b := range []byte("!$%&'()*+,-.:;=[]_~") {
+		c[b] |= hostByte
+	}
+	return c
+}()
+
+// span returns how many bytes at the start of text are of a class.
+func span(text []byte, class uint8) int {
+	for i, b := range text {
+		if classes[b]&class == 0 {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// spanValue is span for valueByte, looking at eight bytes at a time.
+func spanValue(text []byte) (n int) {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for n < len(text) {
+		if len(text)-n >= 8 {
+			v := binary.LittleEndian.Uint64(text[n:])
+			del := v ^ 0x7f*ones
+			odd := ((v-' '*ones)&^v | (del-ones)&^del) & highs // the lowest bit set is of a control character
+			if odd == 0 {
+				n += 8
+				continue
+			}
+			n += bits.TrailingZeros64(odd) / 8
+		}
+		if classes[text[n]]&valueByte == 0 {
+			return n
+		}
+		n++
+	}
+	return n
+}

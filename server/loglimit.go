@@ -1,0 +1,84 @@
+package server
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// requestLinesMax is how many warnings and errors about requests are logged a second. An
+// outage fails every request, and one line for each would fill disks.
+const requestLinesMax = 10
+
+// limitedHandler passes on at most requestLinesMax records a second of warnings and
+// errors, and then one that counts what was left out.
+type limitedHandler struct {
+	slog.Handler
+	*lineLimit
+}
+
+// lineLimit is what the handlers made of one have in common.
+type lineLimit struct {
+	summary slog.Handler // gets the counts
+
+	mu      sync.Mutex
+	began   time.Time // of the present second
+	lines   int
+	leftOut int
+}
+
+func limitLines(to slog.Handler) *limitedHandler {
+	return &limitedHandler{to, &lineLimit{summary: to}}
+}
+
+// Handle implements slog.Handler.
+func (h *limitedHandler) Handle(ctx context.Context, r slog.Record) error {
+	if r.Level >= slog.LevelWarn && !h.admit(time.Now()) {
+		return nil
+	}
+	return h.Handler.Handle(ctx, r)
+}
+
+// WithAttrs implements slog.Handler.
+func (h *limitedHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return &limitedHandler{h.Handler.WithAttrs(attrs), h.lineLimit}
+}
+
+// WithGroup implements slog.Handler.
+func (h *limitedHandler) WithGroup(name string) slog.Handler {
+	return &limitedHandler{h.Handler.WithGroup(name), h.lineLimit}
+}
+
+// admit reports whether a record may be passed on now.
+func (l *lineLimit) admit(now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if now.Sub(l.began) >= time.Second && l.leftOut == 0 {
+		l.began, l.lines = now, 0
+	}
+	if l.lines < requestLinesMax {
+		l.lines++
+		return true
+	}
+	if l.leftOut++; l.leftOut == 1 {
+		time.AfterFunc(time.Second-now.Sub(l.began), l.flush)
+	}
+	return false
+}
+
+// flush logs how many records were left out, if any were.
+func (l *lineLimit) flush() {
+	l.mu.Lock()
+	n := l.leftOut
+	if n > 0 {
+		l.began, l.lines, l.leftOut = time.Now(), 0, 0
+	}
+	l.mu.Unlock()
+	if n == 0 {
+		return
+	}
+	r := slog.NewRecord(time.Now(), slog.LevelError, "lines about requests left out", 0)
+	r.Add("lines", n, "limit_per_second", requestLinesMax)
+	_ = l.summary.Handle(context.Background(), r) // a log that fails has nowhere to say so
+}

@@ -1,0 +1,244 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"companyscore/clickhouse"
+	"companyscore/internal/testenv"
+	"companyscore/scoring"
+	"companyscore/server/account"
+	"companyscore/server/api"
+	"companyscore/server/cache"
+	"companyscore/universe"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// countAt is the instant of the count in these tests.
+var countAt = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+
+// past is a store whose records were written at instants of the test's choice.
+type past struct {
+	*clickhouse.Scores
+	url *url.URL
+	db  *clickhouse.DB
+}
+
+func newPast(t *testing.T) *past {
+	t.Helper()
+	address := testenv.ClickHouse(t)
+	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: address})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	p := &past{Scores: clickhouse.NewScores(db, clickhouse.WriterConfig{}), db: db}
+	t.Cleanup(func() { _ = p.Close(context.WithoutCancel(t.Context())) })
+	if p.url, err = url.Parse(address); err != nil {
+		t.Fatal(err)
+	}
+	p.url.RawQuery = "database=" + strings.Trim(p.url.Path, "/")
+	p.url.Path = "/"
+	return p
+}
+
+// write stores records with one insert, as if each had been written at its WrittenAt.
+func (p *past) write(t *testing.T, records ...universe.Stored) {
+	t.Helper()
+	query := strings.Builder{}
+	query.WriteString("INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, sector, geo_scope, profile, rating, composite, " +
+		"team_structure, market_position, momentum_tailwinds, financial_health, confidence, written_at) VALUES ")
+	for _, r := range records {
+		fmt.Fprintf(&query, "('%s', fromUnixTimestamp64Milli(%d), '%s', '%s', '%s', '%s', '%s', '%s', %v, %v, %v, %v, %v, 'low', fromUnixTimestamp64Milli(%d)) ",
+			r.Domain, r.ScoredAt.UnixMilli(), r.PipelineVersion, r.CompanyName, r.Sector, r.GeoScope, r.Profile, r.Rating, r.Composite,
+			r.Buckets.TeamStructure, r.Buckets.MarketPosition, r.Buckets.MomentumTailwinds, r.Buckets.FinancialHealth, r.WrittenAt.UnixMilli())
+	}
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url.String(), strings.NewReader(query.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if text, _ := io.ReadAll(res.Body); res.StatusCode != http.StatusOK {
+		t.Fatalf("%s", text)
+	}
+}
+
+// count is the server's view of what was written until now.
+func (p *past) count(t *testing.T) *universe.Tables {
+	t.Helper()
+	counts, err := clickhouse.NewUniverse(p.db).Count(t.Context(), countAt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tables, err := universe.New(universe.Snapshot{Counts: counts})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tables
+}
+
+// cohortOf asks a server of its own for a cohort.
+func (p *past) cohortOf(t *testing.T, tables *universe.Tables, domain string) (body string) {
+	t.Helper()
+	s, err := New(Config{
+		Keys: &as{Mode: account.Live, Account: account.Account{Tier: account.Starter}}, Scores: p, Universe: counted{tables}, Meter: unlimited{},
+		Cache: cache.New(64<<20, nil, p, slog.New(slog.DiscardHandler)), Jobs: struct{ Jobs }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/company/"+domain+"/cohort", nil)
+	req.Header.Set("X-API-Key", "any")
+	res := do(t, s, req)
+	defer res.Body.Close()
+	text, err := io.ReadAll(res.Body)
+	if err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %d %s, %v", domain, res.StatusCode, text, err)
+	}
+	return string(text)
+}
+
+// TestCohortLeavesOutWhatWasCounted holds cohort answers against a slow look at all
+// companies: the target is as it is now, its peers are as they were counted, and the target
+// is not among them, whenever it was scored and written.
+func TestCohortLeavesOutWhatWasCounted(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	rng := rand.New(rand.NewPCG(1, 2))
+	const companies = 40
+	newest, counted := make(map[string]scoring.Record), make(map[string]scoring.Record)
+	scored := make(map[time.Time]bool)
+	some := func(n int, writtenBefore func() time.Duration) (records []universe.Stored) {
+		for range n {
+			at := countAt.Add(time.Minute - time.Duration(rng.IntN(100*24*60))*time.Minute)
+			for scored[at] {
+				at = at.Add(time.Millisecond)
+			}
+			scored[at] = true
+			tenth := func() float64 { return float64(rng.IntN(1001)) / 10 }
+			rec := scoring.Record{
+				Domain: fmt.Sprintf("c%d.com", rng.IntN(companies)), CompanyName: "A company", PipelineVersion: scoring.PipelineVersion, ScoredAt: at, Composite: tenth(),
+				Sector: []string{"software", "media"}[rng.IntN(2)], GeoScope: "global", Profile: scoring.ProfileGrowth,
+				Buckets: scoring.BucketScores{TeamStructure: tenth(), MarketPosition: tenth(), MomentumTailwinds: tenth(), FinancialHealth: tenth()},
+			}
+			rec.Rating = scoring.RatingOf(rec.Composite)
+			if rng.IntN(20) == 0 {
+				rec.PipelineVersion = "v0"
+			}
+			records = append(records, universe.Stored{Record: rec, WrittenAt: countAt.Add(-writtenBefore())})
+			if newest[rec.Domain].ScoredAt.Before(at) {
+				newest[rec.Domain] = rec
+			}
+		}
+		return records
+	}
+	before := append(some(90, func() time.Duration { return 2*time.Minute + time.Duration(rng.IntN(1e6))*time.Second }), // long before the count
+		some(30, func() time.Duration { return time.Duration(rng.IntN(60_000)) * time.Millisecond })...) // just before it
+	for _, r := range before {
+		if r.PipelineVersion == scoring.PipelineVersion && counted[r.Domain].ScoredAt.Before(r.ScoredAt) {
+			counted[r.Domain] = r.Record
+		}
+	}
+	p.write(t, before...)
+	tables := p.count(t)
+	p.write(t, some(30, func() time.Duration { return time.Duration(rng.IntN(50_000)) * time.Millisecond })...) // in flight at the count
+	p.write(t, some(30, func() time.Duration { return -time.Duration(rng.IntN(1000)) * time.Second })...)       // after it
+
+	for domain, target := range newest {
+		var got api.Cohort
+		if err := json.Unmarshal([]byte(p.cohortOf(t, tables, domain)), &got); err != nil {
+			t.Fatal(err)
+		}
+		var n, sum, team, below, above float64
+		for other, rec := range counted {
+			if other == domain || universe.KeyOf(rec) != universe.KeyOf(target) || target.PipelineVersion != scoring.PipelineVersion {
+				continue
+			}
+			n++
+			sum += rec.Composite
+			team += rec.Buckets.TeamStructure
+			if rec.Composite < target.Composite {
+				below++
+			}
+			if rec.Composite > target.Composite {
+				above++
+			}
+		}
+		if got.Target.Composite != target.Composite || got.Target.Context.Sector != target.Sector {
+			t.Errorf("target %s is %+v, want %+v", domain, got.Target, target)
+		}
+		c := got.Cohort
+		if float64(c.Count) != n || float64(len(got.Members)) != n {
+			t.Errorf("%s has %d peers and %d members, want %v", domain, c.Count, len(got.Members), n)
+		} else if n > 0 && (math.Abs(c.Mean-sum/n) > 1e-9 || float64(c.Rank) != above+1 || math.Abs(c.Percentile-100*below/n) > 1e-9 ||
+			math.Abs(got.BucketMeans[scoring.TeamStructure].Cohort-team/n) > 1e-9) {
+			t.Errorf("%s among %v peers: %+v, want mean %v, rank %v, %v below", domain, n, c, sum/n, above+1, below)
+		}
+		for _, m := range got.Members {
+			if m.Domain == domain || m.Composite != counted[m.Domain].Composite {
+				t.Errorf("%s has the member %+v, counted as %v", domain, m, counted[m.Domain].Composite)
+			}
+		}
+	}
+}
+
+// TestCohortOfNoPeers holds the bodies of companies that have no peers: of another pipeline
+// version, of an unknown sector, of an unknown reach, and without a profile.
+func TestCohortOfNoPeers(t *testing.T) {
+	t.Parallel()
+	p := newPast(t)
+	rec := scoring.Record{
+		PipelineVersion: scoring.PipelineVersion, CompanyName: "A company", ScoredAt: countAt.Add(-time.Hour), Composite: 50, Rating: scoring.Rating3,
+		Sector: "software", GeoScope: "global", Profile: scoring.ProfileGrowth,
+	}
+	spoilt := map[string]func(*scoring.Record){
+		"version": func(r *scoring.Record) { r.PipelineVersion = "v0" },
+		"sector":  func(r *scoring.Record) { r.Sector = scoring.Unknown },
+		"reach":   func(r *scoring.Record) { r.GeoScope = scoring.Unknown },
+		"profile": func(r *scoring.Record) { r.Profile = scoring.ProfileUnclassified },
+	}
+	for name, spoil := range spoilt {
+		for i := range 3 {
+			r := rec
+			r.Domain = fmt.Sprintf("%s-%d.com", name, i)
+			spoil(&r)
+			p.write(t, universe.Stored{Record: r, WrittenAt: r.ScoredAt})
+		}
+	}
+	tables := p.count(t)
+	if n := tables.Distribution().Count; n != 9 {
+		t.Errorf("%d companies are counted, want 9", n)
+	}
+	for name, spoil := range spoilt {
+		r := rec
+		spoil(&r)
+		const none = `{"target":0,"cohort":0,"delta":0}`
+		want := fmt.Sprintf(`{"target":{"domain":"%s-0.com","company_name":"A company","composite_score":50,"svc_rating":"SVC-3","business_profile":%q,"context":{"sector":%q,"geo_scope":%q}},`+
+			`"cohort":{"count":0,"mean":0,"p50":0,"p90":0,"stddev":0,"min":0,"max":0,"rank":0,"percentile":0},`+
+			`"bucket_means":{"financial_health":%[5]s,"market_position":%[5]s,"momentum_tailwinds":%[5]s,"team_structure":%[5]s},"members":[]}`, name, r.Profile, r.Sector, r.GeoScope, none)
+		if got := p.cohortOf(t, tables, name+"-0.com"); got != want {
+			t.Errorf("%s:\n%s, want\n%s", name, got, want)
+		}
+	}
+}
