@@ -91,6 +91,9 @@ bench-cold: deps ## RUNS=100000 of facts alone by run start, beside one POST a s
 	$(GO) test ./contract -count=1 -run '^$$' -bench '^BenchmarkColdRuns$$' -benchtime $${RUNS:-100000}x -timeout 20m
 	$(GO) test ./contract -count=1 -run '^$$' -bench '^BenchmarkLoneCall$$' -benchtime 50x
 
+bench-paired: deps build ## The hot read of this tree beside that of another commit, in turns (BEFORE=HEAD~1 ROUNDS=20)
+	@scripts/bench-paired.sh $${BEFORE:-HEAD~1} $${ROUNDS:-20}
+
 bench-peers: deps build ## The hot read beside bare Fiber, nginx, net/http, Redis and ClickHouse, in turns
 	@scripts/nginx.sh
 	@mkdir -p bench-results
@@ -107,4 +110,4 @@ bench-k6: deps build ## The hot read once more with k6, which it builds once (RA
 clean: ## Remove what was built; data and fetched libraries stay
 	rm -rf bin
 
-.PHONY: bench-analytics bench-universe bench-stores help run test deps build lint contract fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-cold bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean
+.PHONY: bench-analytics bench-universe bench-stores help run test deps build lint contract fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-cold bench-paired bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean
