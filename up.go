@@ -126,11 +126,7 @@ func (u *upRun) start(ctx context.Context) (err error) {
 	if u.stores, err = openStores(ctx, u.cfg.stores); err != nil {
 		return err
 	}
-	migrate := u.stores.db.Migrate
-	if u.clickhouse != nil { // nobody else knows its address and password yet
-		migrate = u.stores.db.MigrateAlone
-	}
-	applied, err := migrate(ctx)
+	applied, err := u.stores.db.Migrate(ctx)
 	if err != nil {
 		return err
 	}

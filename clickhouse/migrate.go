@@ -32,16 +32,6 @@ func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
 	return db.migrate(ctx, sql.Migrations(), sql.Views())
 }
 
-// MigrateAlone is Migrate without the lock, for a ClickHouse that no other
-// process can reach. A killed Migrate leaves the lock behind, for which the next
-// one waits.
-func (db *DB) MigrateAlone(ctx context.Context) (applied []string, err error) {
-	if err := db.createDatabase(ctx); err != nil {
-		return nil, fmt.Errorf("make database %s: %w", db.database, err)
-	}
-	return db.migrate(ctx, sql.Migrations(), sql.Views())
-}
-
 func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []string) (applied []string, err error) {
 	done, err := db.appliedMigrations(ctx)
 	if err != nil {
