@@ -11,6 +11,7 @@ import (
 	"companyscore/batch"
 	"companyscore/clickhouse"
 	"companyscore/internal/config"
+	"companyscore/server/meter"
 	"companyscore/universe"
 	"companyscore/universe/published"
 )
@@ -20,18 +21,24 @@ var _ batch.Store = (*clickhouse.Universe)(nil)
 func (c *cli) batch() *cobra.Command {
 	var where config.Stores
 	var schedules batch.Schedules
+	var ages batch.Ages
+	var from sourceConfig
+	var tiers string
 	var memory config.Memory
 	var once bool
 	var nice int
 	cmd := &cobra.Command{
 		Use:   "batch [JOB...]",
 		Short: "Run the jobs that keep stored data in order",
-		Long: `Run the jobs, each by its own schedule: count (rank, distribution and cohorts of all companies), movers
-and housekeeping (merges tables). With --once the named jobs, or all of them, run now, and the program ends.`,
+		Long: `Run the jobs, each by its own schedule: count (rank, distribution and cohorts of all companies), movers,
+refresh (starts runs for companies whose score has become old) and housekeeping (merges tables). Give it the --sources and
+--tiers of the workers: how fast it refreshes depends on what they ask. With --once the named jobs, or all of them, run now, and the program ends.`,
 		Args:      cobra.OnlyValidArgs,
 		ValidArgs: batch.Jobs(),
 		RunE: func(cmd *cobra.Command, names []string) (err error) {
-			if err := errors.Join(schedules.Validate(), memory.Validate(), checkNice(nice)); err != nil {
+			limits, err := meter.LoadLimits(tiers)
+			live, pace, sourcesErr := from.pace()
+			if err := errors.Join(err, sourcesErr, schedules.Validate(), ages.Validate(), memory.Validate(), checkNice(nice)); err != nil {
 				return &usageError{err}
 			}
 			if len(names) > 0 && !once {
@@ -46,7 +53,14 @@ and housekeeping (merges tables). With --once the named jobs, or all of them, ru
 				return err
 			}
 			defer func() { err = errors.Join(err, stores.close()) }()
-			runner, err := batch.New(batch.Config{Store: clickhouse.NewUniverse(stores.db), Redis: stores.redis, Logger: c.logger, Schedules: schedules})
+			q, err := stores.queue(limits, c.logger)
+			if err != nil {
+				return err
+			}
+			runner, err := batch.New(batch.Config{
+				Store: clickhouse.NewUniverse(stores.db), Redis: stores.redis, Logger: c.logger, Schedules: schedules,
+				Refresh: batch.Refresh{Targets: batch.Targets{Ages: ages, Live: live}, Pace: pace, Queue: q},
+			})
 			if err != nil {
 				return err
 			}
@@ -65,6 +79,9 @@ and housekeeping (merges tables). With --once the named jobs, or all of them, ru
 	}
 	where.Flags(cmd.Flags())
 	schedules.Flags(cmd.Flags())
+	ages.Flags(cmd.Flags())
+	from.choiceFlags(cmd, "data sources that workers ask")
+	addTiersFlag(cmd, &tiers)
 	memory.Flags(cmd.Flags(), 512) // what is counted is some ten megabytes, and a hundred while it is read
 	addNiceFlag(cmd, &nice)
 	cmd.Flags().BoolVar(&once, "once", false, "run the named jobs, or all, once and exit")

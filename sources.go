@@ -32,20 +32,28 @@ type sourceConfig struct {
 
 // flags adds the flags of c.
 func (c *sourceConfig) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&c.names, "sources", "all", "data sources to ask: all, facts, or names separated by commas")
+	c.choiceFlags(cmd, "data sources to ask")
 	cmd.Flags().StringVar(&c.contact, "contact", "", "e-mail address or URL at which you can be reached; servers of live sources are told it")
 	cmd.Flags().StringSliceVar(&c.resolvers, "resolvers", nil, "DNS servers to ask, IP:port separated by commas (default two public ones)")
 	cmd.Flags().StringSliceVar(&c.never, "never-ask", nil, "domains, addresses and address ranges no connection is made to, separated by commas")
-	cmd.Flags().StringVar(&c.at, "sources-at", "", "YAML file of a rehearsal: servers on loopback that are asked in the place of the internet")
 	cmd.Flags().StringVar(&c.ranks, "ranks", "", "directory for lists of traffic ranks (default in memory only; in the data directory for up)")
+}
+
+// choiceFlags adds the flags that say which servers are asked.
+func (c *sourceConfig) choiceFlags(cmd *cobra.Command, what string) {
+	cmd.Flags().StringVar(&c.names, "sources", "all", what+": all, facts, or names separated by commas")
+	cmd.Flags().StringVar(&c.at, "sources-at", "", "YAML file of a rehearsal: servers on loopback that are asked in the place of the internet")
 }
 
 // args are the flags with which another process gets the same sources.
 func (c *sourceConfig) args() []string {
-	return []string{
-		"--sources", c.names, "--contact", c.contact, "--resolvers", strings.Join(c.resolvers, ","), "--never-ask", strings.Join(c.never, ","),
-		"--sources-at", c.at, "--ranks", c.ranks,
-	}
+	return append(c.choiceArgs(),
+		"--contact", c.contact, "--resolvers", strings.Join(c.resolvers, ","), "--never-ask", strings.Join(c.never, ","), "--ranks", c.ranks)
+}
+
+// choiceArgs are those of choiceFlags.
+func (c *sourceConfig) choiceArgs() []string {
+	return []string{"--sources", c.names, "--sources-at", c.at}
 }
 
 // knownSources are the data sources there are, by name.
@@ -82,24 +90,48 @@ func (c *sourceConfig) check() error {
 
 // client returns the client that live sources ask through. Registry and redis may be nil.
 func (c *sourceConfig) client(shared goredis.UniversalClient, registry prometheus.Registerer, logger *slog.Logger) (*fetch.Client, error) {
-	cfg := fetch.Config{
+	rehearsal, err := c.rehearsal()
+	if err != nil {
+		return nil, err
+	}
+	return fetch.New(fetch.Config{
 		Contact: c.contact, Resolvers: c.resolvers, Never: c.never, Redis: shared, Registry: registry, Logger: logger,
-		Tokens: make(map[string]string),
-	}
+		Tokens: sourceTokens(), Rehearsal: rehearsal,
+	})
+}
+
+// sourceTokens are the tokens that were given for endpoints, by name of their variable.
+// They are secrets, and arguments can be seen by everyone.
+func sourceTokens() map[string]string {
+	tokens := make(map[string]string)
 	for _, e := range fetch.Endpoints {
-		// Tokens are secrets, and arguments can be seen by everyone.
 		if token := os.Getenv(e.Token); e.Token != "" && token != "" {
-			cfg.Tokens[e.Token] = token
+			tokens[e.Token] = token
 		}
 	}
-	if c.at != "" {
-		rehearsal, err := fetch.ReadRehearsal(c.at)
-		if err != nil {
-			return nil, err
-		}
-		cfg.Rehearsal = rehearsal
+	return tokens
+}
+
+// rehearsal is what was named to be asked in the place of the internet, nil for none.
+func (c *sourceConfig) rehearsal() (*fetch.Rehearsal, error) {
+	if c.at == "" {
+		return nil, nil
 	}
-	return fetch.New(cfg)
+	return fetch.ReadRehearsal(c.at)
+}
+
+// pace returns whether workers with these sources ask any but the facts, and how many
+// companies a second may then be refreshed; 0 for no limit.
+func (c *sourceConfig) pace() (live bool, perSecond float64, err error) {
+	names, err := c.chosen()
+	if err != nil || !isLive(names) {
+		return false, 0, err
+	}
+	rehearsal, err := c.rehearsal()
+	if err != nil {
+		return false, 0, err
+	}
+	return true, fetch.RefreshPace(names, sourceTokens(), rehearsal), nil
 }
 
 // open returns the sources that were chosen, with what they need of our stores.

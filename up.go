@@ -38,6 +38,7 @@ type upConfig struct {
 	tiers   string
 	// schedules are those of the batch jobs.
 	schedules batch.Schedules
+	ages      batch.Ages
 }
 
 func (c *cli) up() *cobra.Command {
@@ -51,7 +52,7 @@ With --clickhouse-url or --redis-url it uses that server instead of its own.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			limits, err := cfg.api.check(cfg.tiers)
-			if err := errors.Join(err, cfg.sources.check(), cfg.schedules.Validate()); err != nil {
+			if err := errors.Join(err, cfg.sources.check(), cfg.schedules.Validate(), cfg.ages.Validate()); err != nil {
 				return &usageError{err}
 			}
 			if cfg.sources.ranks == "" {
@@ -79,6 +80,7 @@ With --clickhouse-url or --redis-url it uses that server instead of its own.`,
 	cfg.sources.flags(cmd)
 	addTiersFlag(cmd, &cfg.tiers)
 	cfg.schedules.Flags(cmd.Flags())
+	cfg.ages.Flags(cmd.Flags())
 	return cmd
 }
 
@@ -140,7 +142,8 @@ func (u *upRun) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if u.batch, err = u.startRole(ctx, "batch", append([]string{"--nice", strconv.Itoa(beside)}, u.cfg.schedules.Args()...)); err != nil {
+	jobs := slices.Concat([]string{"--nice", strconv.Itoa(beside), "--tiers", u.cfg.tiers}, u.cfg.schedules.Args(), u.cfg.ages.Args(), u.cfg.sources.choiceArgs())
+	if u.batch, err = u.startRole(ctx, "batch", jobs); err != nil {
 		return err
 	}
 	if u.api, err = startAPI(ctx, u.stores, u.limits, u.cfg.api, u.logger); err != nil {

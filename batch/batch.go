@@ -32,6 +32,13 @@ type Store interface {
 	Compact(ctx context.Context) error
 	// Load returns what the engine has read so far and the memory in use.
 	Load(ctx context.Context) (Load, error)
+	// RefreshCoverage returns how far companies are younger than their target ages.
+	RefreshCoverage(ctx context.Context, at time.Time, t Targets) (Coverage, error)
+	// RefreshDue returns up to limit companies that are due for a refresh, the oldest in
+	// relation to its target age first.
+	RefreshDue(ctx context.Context, at time.Time, t Targets, limit int) ([]string, error)
+	// NoteRefreshed notes that runs were started for companies.
+	NoteRefreshed(ctx context.Context, domains []string, at time.Time) error
 	// WriteRuns stores the results of runs.
 	WriteRuns(ctx context.Context, runs []Run) error
 }
@@ -45,6 +52,7 @@ type Config struct {
 	Redis     goredis.UniversalClient
 	Logger    *slog.Logger
 	Schedules Schedules
+	Refresh   Refresh
 }
 
 // Validate returns an error that names every field that is not set or wrong.
@@ -59,7 +67,13 @@ func (c Config) Validate() error {
 	if c.Logger == nil {
 		faults = append(faults, errors.New("batch config: Logger is not set"))
 	}
-	return errors.Join(append(faults, c.Schedules.Validate())...)
+	if c.Refresh.Queue == nil {
+		faults = append(faults, errors.New("batch config: Refresh.Queue is not set"))
+	}
+	if !(c.Refresh.Pace >= 0) {
+		faults = append(faults, fmt.Errorf("batch config: Refresh.Pace %g must not be negative", c.Refresh.Pace))
+	}
+	return errors.Join(append(faults, c.Schedules.Validate(), c.Refresh.Ages.Validate())...)
 }
 
 // job is one thing to do by the clock. A lock of its name lets one process do it.
@@ -100,6 +114,7 @@ func New(cfg Config) (*Runner, error) {
 	r.jobs = []job{
 		{name: countJob, schedule: parsed(s.Count), deadline: 30 * time.Minute, do: r.count},
 		{name: moversJob, schedule: parsed(s.Movers), deadline: 30 * time.Minute, do: r.movers},
+		{name: refreshJob, schedule: parsed(s.Refresh), deadline: 10 * time.Minute, do: r.refresh},
 		{name: housekeepingJob, schedule: parsed(s.Housekeeping), deadline: time.Hour, do: r.keepHouse},
 	}
 	for _, j := range r.jobs {
@@ -306,8 +321,9 @@ func (r *Runner) keepHouse(ctx context.Context, _ int64) (Run, error) {
 const (
 	countJob        = "count"
 	moversJob       = "movers"
+	refreshJob      = "refresh"
 	housekeepingJob = "housekeeping"
 )
 
 // Jobs lists the names of all jobs, in the order in which Once runs them.
-func Jobs() []string { return []string{countJob, moversJob, housekeepingJob} }
+func Jobs() []string { return []string{countJob, moversJob, refreshJob, housekeepingJob} }

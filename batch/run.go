@@ -28,9 +28,10 @@ type Run struct {
 	Fence               int64
 	StartedAt           time.Time
 	Took                time.Duration
-	ReadRows, ReadBytes uint64 // by the engine meanwhile, for anybody
-	PeakMemoryBytes     uint64 // of the engine meanwhile
-	Companies           uint64 // that were counted; 0 for other jobs
+	ReadRows, ReadBytes uint64     // by the engine meanwhile, for anybody
+	PeakMemoryBytes     uint64     // of the engine meanwhile
+	Companies           uint64     // that were counted; 0 for other jobs
+	Refresh             *Refreshed // nil for other jobs than refresh
 	Outcome             Outcome
 	Error               string
 }
@@ -48,6 +49,9 @@ func (r *Run) describe() string {
 	if r.Companies > 0 {
 		counted = fmt.Sprintf(", %d companies", r.Companies)
 	}
+	if c := r.Refresh; c != nil {
+		counted += fmt.Sprintf(", %.1f %% younger than their target age, %d due, %d runs started", 100*c.Share(), c.Due, c.Started)
+	}
 	return fmt.Sprintf("%s%s, engine read %d rows and %d MiB, peak %d MiB", r.Outcome, counted, r.ReadRows, r.ReadBytes>>20, r.PeakMemoryBytes>>20)
 }
 
@@ -58,6 +62,8 @@ type Status struct {
 	// zero if there was none.
 	At, Good time.Time
 	Error    string
+	// Refresh is of the last good run of the refresh job, nil without one and for others.
+	Refresh *Refreshed `json:",omitempty"`
 }
 
 // note tells everyone what became of a run. What cannot be noted is logged: the
@@ -66,9 +72,9 @@ func (r *Runner) note(ctx context.Context, run Run) {
 	all, err := ReadStatus(ctx, r.cfg.Redis)
 	before := all[run.Job]
 	ended := run.StartedAt.Add(run.Took).UTC()
-	status := Status{Outcome: run.Outcome, At: ended, Good: before.Good, Error: run.Error}
+	status := Status{Outcome: run.Outcome, At: ended, Good: before.Good, Error: run.Error, Refresh: before.Refresh}
 	if run.Outcome != Failed {
-		status.Good = ended
+		status.Good, status.Refresh = ended, run.Refresh
 	}
 	if err == nil {
 		var text []byte

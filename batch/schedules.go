@@ -15,6 +15,8 @@ type Schedules struct {
 	Count string
 	// Movers is when the movers of all windows are found.
 	Movers string
+	// Refresh is when runs are started for companies that have become too old.
+	Refresh string
 	// Housekeeping is when tables are merged.
 	Housekeeping string
 }
@@ -24,18 +26,19 @@ func (s *Schedules) Flags(flags *pflag.FlagSet) {
 	const form = `: cron fields in UTC, "@every 10s" or "off"`
 	flags.StringVar(&s.Count, "schedule-count", "@every 10s", "when rank, distribution and cohorts are counted"+form)
 	flags.StringVar(&s.Movers, "schedule-movers", "@every 5m", "when the movers of all windows are found"+form)
+	flags.StringVar(&s.Refresh, "schedule-refresh", "@every 1m", "when runs are started for companies that have become too old"+form)
 	flags.StringVar(&s.Housekeeping, "schedule-housekeeping", "17 3 * * *", "when tables are merged"+form)
 }
 
 // Args are the flags that give another process the same schedules.
 func (s Schedules) Args() []string {
-	return []string{"--schedule-count", s.Count, "--schedule-movers", s.Movers, "--schedule-housekeeping", s.Housekeeping}
+	return []string{"--schedule-count", s.Count, "--schedule-movers", s.Movers, "--schedule-refresh", s.Refresh, "--schedule-housekeeping", s.Housekeeping}
 }
 
 // Validate returns an error that names every schedule that cannot be read.
 func (s Schedules) Validate() error {
 	var faults []error
-	for _, f := range []struct{ name, spec string }{{"count", s.Count}, {"movers", s.Movers}, {"housekeeping", s.Housekeeping}} {
+	for _, f := range []struct{ name, spec string }{{"count", s.Count}, {"movers", s.Movers}, {"refresh", s.Refresh}, {"housekeeping", s.Housekeeping}} {
 		if f.spec == "off" {
 			continue
 		}

@@ -42,6 +42,10 @@ type batchRunRow struct {
 	ReadBytes       uint64    `ch:"read_bytes"`
 	PeakMemoryBytes uint64    `ch:"peak_memory_bytes"`
 	Companies       uint64    `ch:"companies"`
+	Young           uint64    `ch:"young"`
+	Due             uint64    `ch:"due"`
+	Started         uint64    `ch:"started"`
+	OldestScoredAt  time.Time `ch:"oldest_scored_at"`
 	Outcome         string    `ch:"outcome"`
 	Error           string    `ch:"error"`
 }
@@ -53,7 +57,10 @@ func (u *Universe) WriteRuns(ctx context.Context, runs []batch.Run) error {
 		rows[i] = &batchRunRow{
 			StartedAt: r.StartedAt.UTC(), Job: r.Job, ID: r.ID, Fence: uint64(r.Fence), TookMs: uint64(r.Took.Milliseconds()),
 			ReadRows: r.ReadRows, ReadBytes: r.ReadBytes, PeakMemoryBytes: r.PeakMemoryBytes, Companies: r.Companies,
-			Outcome: string(r.Outcome), Error: r.Error,
+			OldestScoredAt: never(time.Time{}), Outcome: string(r.Outcome), Error: r.Error,
+		}
+		if c := r.Refresh; c != nil {
+			rows[i].Young, rows[i].Due, rows[i].Started, rows[i].OldestScoredAt = c.Young, c.Due, c.Started, never(c.Oldest)
 		}
 	}
 	if err := insert(ctx, u.db, batchRunInsert, rows); err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 var compactions = []string{
-	sql.Query("compact_score_latest"), sql.Query("compact_company_facts"),
+	sql.Query("compact_score_latest"), sql.Query("compact_company_facts"), sql.Query("compact_company_demand"),
 	sql.Query("compact_account"), sql.Query("compact_api_key"), sql.Query("compact_api_key_use"),
 }
 

@@ -95,9 +95,14 @@ func (db *DB) importFacts(ctx context.Context, path string, opt ImportOptions) (
 		return report, err
 	}
 	defer table.Close()
-	now := time.Now()
 	var batch []*factsRow
 	flush := func() error {
+		// A record that was made before this instant did not see these facts, so that a
+		// refresh makes a new one. One of the time until the insert is done may have.
+		now := time.Now()
+		for _, row := range batch {
+			row.ImportedAt = now
+		}
 		if err := insert(ctx, db, factsInsert, batch); err != nil {
 			return err
 		}
@@ -123,7 +128,6 @@ func (db *DB) importFacts(ctx context.Context, path string, opt ImportOptions) (
 			report.add(fault)
 			continue
 		}
-		row.ImportedAt = now
 		if batch = append(batch, row); len(batch) >= importBatch {
 			if err := flush(); err != nil {
 				return report, err

@@ -1,6 +1,8 @@
 -- finish ends runs. The first end counts. A success counts from any attempt, since
 -- its record is written and all attempts write the same one; a failure counts only
--- from the attempt that holds the run.
+-- from the attempt that holds the run, and so does a success without a record, which a
+-- refresh may have. When somebody else asked for the run meanwhile it has left the
+-- refresh lane, and is done once more for the record.
 -- KEYS: see run.lua
 -- ARGV[1] now in ms, ARGV[2] ttl in ms, ARGV[3..] for each run: id, holder, final state,
 -- scored_at in ms or '', error or '', and for the case that Redis has lost it: domain,
@@ -17,7 +19,11 @@ for i = 3, #ARGV, 10 do
     redis.call('PEXPIRE', key, ARGV[2])
     current, current_holder = 'running', holder
   end
-  if is_open(current) and (current_holder == holder or state == 'succeeded') then
+  local bare = state == 'succeeded' and scored_at == ''
+  if bare and current == 'running' and current_holder == holder and redis.call('HGET', key, 'lane') ~= 'refresh' then
+    redis.call('HINCRBY', key, 'attempts', -1)
+    requeue_run(id)
+  elseif is_open(current) and (current_holder == holder or state == 'succeeded' and not bare) then
     close_run(id, state, ARGV[1], scored_at, message)
     ended = ended + 1
   end

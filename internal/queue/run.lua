@@ -62,14 +62,15 @@ end
 
 -- open_run returns the id of the open run of the domain and counts one more
 -- waiter; without such a run it opens one with the given id. A customer's call
--- takes the run of an operator into the api lane. The run lives for ttl ms at least.
+-- takes the run of an operator into the api lane, and whoever asks for a run of the
+-- refresh job takes it out of that lane, since its runs may end without a record. The run lives for ttl ms at least.
 local function open_run(domain, id, lane, owner, now, ttl)
   local current = redis.call('GET', INFLIGHT .. domain)
   if current then
     local state, its_lane, its_owner = unpack(redis.call('HMGET', RUN .. current, 'state', 'lane', 'owner'))
     if is_open(state) then
       redis.call('HINCRBY', RUN .. current, 'waiters', 1)
-      if lane == 'api' and its_lane ~= 'api' then
+      if its_lane ~= lane and (lane == 'api' or its_lane == 'refresh') then
         redis.call('HSET', RUN .. current, 'lane', lane, 'owner', owner)
         if leave_lane(current, its_lane, its_owner) then enter_lane(current, lane, owner) end
       end

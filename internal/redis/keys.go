@@ -74,6 +74,9 @@ func BatchFence(job string) string { return prefix + "batch:fence:" + job }
 // BatchStatus holds how each batch job did last: HASH of JSON by job.
 func BatchStatus() string { return prefix + "batch:status" }
 
+// RefreshPaced is until when the refresh job has used up its pace: STRING, unix ms.
+func RefreshPaced() string { return prefix + "batch:refresh:paced" }
+
 // Universe holds the published snapshot of the statistics of all companies: HASH of
 // counts and movers, the fence of each, and the epoch.
 func Universe() string { return prefix + "universe" }

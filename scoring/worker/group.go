@@ -18,6 +18,45 @@ import (
 // was written.
 var errLost = errors.New("the run was aborted or taken over")
 
+// refreshGroup is runGroup for those of the runs that can learn something new. The others
+// end without a record.
+func (w *Worker) refreshGroup(ctx context.Context, runs []scoring.Run, lost func(i int) bool) []scoring.Outcome {
+	began := time.Now()
+	outcomes := make([]scoring.Outcome, len(runs))
+	domains := make([]string, len(runs))
+	for i, run := range runs {
+		domains[i] = run.Domain
+	}
+	var unchanged map[string]bool
+	err := untilAnswered(ctx, func() (err error) {
+		unchanged, err = w.history.Unchanged(ctx, domains)
+		return err
+	})
+	if err != nil {
+		for i := range outcomes {
+			outcomes[i].Err = fmt.Errorf("refresh %d companies: %w", len(runs), err)
+			w.metrics.ran(time.Since(began), err)
+		}
+		return outcomes
+	}
+	var rest []scoring.Run
+	var places []int // in runs, parallel to rest
+	for i, run := range runs {
+		if unchanged[run.Domain] {
+			w.metrics.nothingNew(time.Since(began))
+			continue
+		}
+		rest, places = append(rest, run), append(places, i)
+	}
+	if len(rest) == 0 {
+		return outcomes
+	}
+	for j, out := range w.runGroup(ctx, rest, func(j int) bool { return lost(places[j]) }) {
+		outcomes[places[j]] = out
+	}
+	return outcomes
+}
+
 // runGroup makes the records of runs whose only source answers for many companies at
 // once: one question for what it knows, one for references, one insert, one publication.
 func (w *Worker) runGroup(ctx context.Context, runs []scoring.Run, lost func(i int) bool) []scoring.Outcome {

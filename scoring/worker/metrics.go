@@ -18,7 +18,7 @@ type metrics struct {
 func newMetrics(registry prometheus.Registerer) *metrics {
 	m := &metrics{
 		runs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "companyscore_run_seconds", Help: "Time of one attempt at a cold run, by outcome: scored, stopped or failed.",
+			Name: "companyscore_run_seconds", Help: "Time of one attempt at a cold run, by outcome: scored, nothing_new, stopped or failed.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 45, 60, 90},
 		}, []string{"outcome"}),
 		sources: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -37,6 +37,11 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 func (m *metrics) asked(source, outcome string, took time.Duration) {
 	m.sources.WithLabelValues(source, outcome).Inc()
 	m.seconds.WithLabelValues(source).Observe(took.Seconds())
+}
+
+// nothingNew counts a refresh that made no record.
+func (m *metrics) nothingNew(took time.Duration) {
+	m.runs.WithLabelValues("nothing_new").Observe(took.Seconds())
 }
 
 func (m *metrics) ran(took time.Duration, err error) {

@@ -31,6 +31,9 @@ type History interface {
 	Reference(ctx context.Context, domain string, now time.Time) (*scoring.Reference, error)
 	// References is Reference for each of several runs, with the runs' StartedAt as now.
 	References(ctx context.Context, runs []scoring.Run) ([]*scoring.Reference, error)
+	// Unchanged returns those of some companies of which imported facts alone can say
+	// nothing that their newest record does not.
+	Unchanged(ctx context.Context, domains []string) (map[string]bool, error)
 }
 
 // Archive is where it is kept what runs learnt on their way.
@@ -72,9 +75,13 @@ func New(sources []source.Source, history History, archive Archive, registry pro
 // so that a repeated attempt makes the same record. A source that fails becomes a
 // warning in the record. A store of our own that fails is asked again until ctx ends,
 // and only then is an error: a score is never made from less than what we know. A
-// domain that nobody has registered is an error that wraps scoring.ErrUnregistered.
+// domain that nobody has registered is an error that wraps scoring.ErrUnregistered. A
+// run of the refresh lane that can learn nothing new ends well without a record.
 func (w *Worker) Run(ctx context.Context, runs []scoring.Run, lost func(i int) bool) []scoring.Outcome {
 	if w.plan.group != nil {
+		if runs[0].Lane == scoring.LaneRefresh { // those of a group are of one lane
+			return w.refreshGroup(ctx, runs, lost)
+		}
 		return w.runGroup(ctx, runs, lost)
 	}
 	outcomes := make([]scoring.Outcome, len(runs))

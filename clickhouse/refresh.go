@@ -1,0 +1,109 @@
+package clickhouse
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	ch "github.com/ClickHouse/clickhouse-go/v2"
+
+	"companyscore/batch"
+	"companyscore/scoring"
+	"companyscore/sql"
+)
+
+var (
+	demandInsert    = sql.Query("demand_insert")
+	refreshDue      = sql.Query("refresh_due")
+	refreshCoverage = sql.Query("refresh_coverage")
+	scoreUnchanged  = sql.Query("score_unchanged")
+)
+
+// demandRow is a row of company_demand.
+type demandRow struct {
+	Domain    string    `ch:"domain"`
+	AskedOn   time.Time `ch:"asked_on"`
+	StartedAt time.Time `ch:"started_at"`
+}
+
+// NoteAsked notes that companies were asked for on the day of an instant in UTC.
+// Noting it again is harmless.
+func (db *DB) NoteAsked(ctx context.Context, domains []string, at time.Time) error {
+	rows := make([]*demandRow, len(domains))
+	for i, domain := range domains {
+		rows[i] = &demandRow{Domain: domain, AskedOn: at.UTC().Truncate(24 * time.Hour), StartedAt: never(time.Time{})}
+	}
+	if err := insert(ctx, db, demandInsert, rows); err != nil {
+		return fmt.Errorf("note demand for %d companies: %w", len(domains), err)
+	}
+	return nil
+}
+
+// NoteRefreshed notes that the refresh job has started runs for companies at an instant.
+func (u *Universe) NoteRefreshed(ctx context.Context, domains []string, at time.Time) error {
+	rows := make([]*demandRow, len(domains))
+	for i, domain := range domains {
+		rows[i] = &demandRow{Domain: domain, AskedOn: never(time.Time{}), StartedAt: at.UTC()}
+	}
+	if err := insert(ctx, u.db, demandInsert, rows); err != nil {
+		return fmt.Errorf("note refreshes of %d companies: %w", len(domains), err)
+	}
+	return nil
+}
+
+// refreshArgs are the parameters that both queries of the refresh job have.
+func refreshArgs(at time.Time, t batch.Targets) []any {
+	return []any{
+		ch.Named("now_ms", millis(at)), ch.Named("asked_since_ms", millis(at.Add(-batch.AskedWithin))),
+		ch.Named("asked_ms", t.Ages.Asked.Milliseconds()), ch.Named("others_ms", t.Ages.Others.Milliseconds()),
+		ch.Named("live", t.Live), ch.Named("version", scoring.PipelineVersion),
+	}
+}
+
+// RefreshDue returns up to limit companies that are due for a refresh at an instant, the
+// oldest in relation to its target age first.
+func (u *Universe) RefreshDue(ctx context.Context, at time.Time, t batch.Targets, limit int) ([]string, error) {
+	var rows []struct {
+		Domain string `ch:"domain"`
+	}
+	if err := u.db.few(ctx, &rows, refreshDue, append(refreshArgs(at, t), ch.Named("limit", uint32(limit)))...); err != nil {
+		return nil, fmt.Errorf("find companies due for a refresh: %w", err)
+	}
+	domains := make([]string, len(rows))
+	for i, row := range rows {
+		domains[i] = row.Domain
+	}
+	return domains, nil
+}
+
+// RefreshCoverage returns how far companies are younger than their target ages at an
+// instant.
+func (u *Universe) RefreshCoverage(ctx context.Context, at time.Time, t batch.Targets) (batch.Coverage, error) {
+	var row struct {
+		Companies uint64    `ch:"companies"`
+		Young     uint64    `ch:"young"`
+		Due       uint64    `ch:"due"`
+		OldestAt  time.Time `ch:"oldest_at"`
+	}
+	if _, err := u.db.first(ctx, &row, refreshCoverage, refreshArgs(at, t)...); err != nil {
+		return batch.Coverage{}, fmt.Errorf("coverage of target ages: %w", err)
+	}
+	return batch.Coverage{Companies: row.Companies, Young: row.Young, Due: row.Due, Oldest: since(row.OldestAt)}, nil
+}
+
+// Unchanged returns those of some companies of which imported facts alone can say nothing
+// new: their newest record is of the current pipeline version and not older than their
+// facts. The text of all domains must fit into a request: a thousand do.
+func (s *Scores) Unchanged(ctx context.Context, domains []string) (map[string]bool, error) {
+	var rows []struct {
+		Domain string `ch:"domain"`
+	}
+	if err := s.db.few(ctx, &rows, scoreUnchanged, ch.Named("domains", domains), ch.Named("version", scoring.PipelineVersion)); err != nil {
+		return nil, fmt.Errorf("companies without news among %d: %w", len(domains), err)
+	}
+	unchanged := make(map[string]bool, len(rows))
+	for _, row := range rows {
+		unchanged[row.Domain] = true
+	}
+	return unchanged, nil
+}
