@@ -20,6 +20,7 @@ import (
 	"companyscore/internal/queue"
 	"companyscore/server"
 	"companyscore/server/cache"
+	"companyscore/server/demand"
 	"companyscore/universe/published"
 )
 
@@ -53,6 +54,7 @@ func (s *stores) checks(clock *server.Clock) map[string]server.Check {
 		"clickhouse": s.db.Ping,
 		"redis":      func(ctx context.Context) error { return s.redis.Ping(ctx).Err() },
 		"batch":      s.checkBatch,
+		"refresh":    s.checkRefresh,
 		"clock":      clock.Check,
 	}
 }
@@ -80,6 +82,24 @@ func (s *stores) checkBatch(ctx context.Context) error {
 		return &server.Ailing{Reason: strings.Join(ill, "; ")}
 	}
 	return nil
+}
+
+// checkRefresh says how far companies are younger than their target age.
+func (s *stores) checkRefresh(ctx context.Context) error {
+	all, err := batch.ReadStatus(ctx, s.redis)
+	if err != nil {
+		return &server.Ailing{Reason: err.Error()}
+	}
+	status := all["refresh"]
+	if status.Refresh == nil {
+		return &server.Ailing{Reason: "the refresh job has not run yet"}
+	}
+	c := status.Refresh
+	if c.Young == c.Companies {
+		return nil
+	}
+	return &server.Ailing{Reason: fmt.Sprintf("%.1f %% of %d companies were younger than their target age at %s, %d were due, the oldest record was of %s",
+		100*c.Share(), c.Companies, status.Good.Format(time.RFC3339), c.Due, c.Oldest.Format(time.RFC3339))}
 }
 
 // startAdmin answers operators on an address until the returned server is shut
@@ -161,6 +181,13 @@ func collectCache(registry *prometheus.Registry, c *cache.Cache) {
 	})
 }
 
+// collectDemand has the companies counted whose demand was not noted.
+func collectDemand(registry *prometheus.Registry, recorder *demand.Recorder) {
+	registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "companyscore_demand_dropped_total", Help: "Companies that were asked for and not noted, as too many waited to be.",
+	}, func() float64 { return float64(recorder.Dropped()) }))
+}
+
 // collectUniverse has the age and size of the statistics at hand read; -1 before
 // the first are there.
 func collectUniverse(registry *prometheus.Registry, follower *published.Follower) {
@@ -181,7 +208,7 @@ func collectUniverse(registry *prometheus.Registry, follower *published.Follower
 }
 
 // collectBatch has the age of the last good run of each batch job read, -1 before
-// the first, and whether its last run ended well.
+// the first, whether its last run ended well, and what the refresh job saw last.
 func collectBatch(registry *prometheus.Registry, rdb goredis.UniversalClient) {
 	for _, job := range batch.Jobs() {
 		labelled := func(name, help string, value func(batch.Status, bool) float64) {
@@ -212,6 +239,23 @@ func collectBatch(registry *prometheus.Registry, rdb goredis.UniversalClient) {
 			return 0
 		})
 	}
+	refreshed := func(name, help string, value func(batch.Refreshed) float64) {
+		gauge(registry, name, help+"; -1 before the refresh job has run.", func(ctx context.Context) (float64, error) {
+			all, err := batch.ReadStatus(ctx, rdb)
+			if c := all["refresh"].Refresh; c != nil {
+				return value(*c), err
+			}
+			return -1, err
+		})
+	}
+	refreshed("companyscore_refresh_young_ratio", "Share of companies younger than their target age, 0 to 1", func(c batch.Refreshed) float64 { return c.Share() })
+	refreshed("companyscore_refresh_due_companies", "Companies older than their target age of which a run could learn something new", func(c batch.Refreshed) float64 { return float64(c.Due) })
+	refreshed("companyscore_refresh_oldest_seconds", "Age of the newest record of the oldest company", func(c batch.Refreshed) float64 {
+		if c.Oldest.IsZero() {
+			return 0
+		}
+		return time.Since(c.Oldest).Seconds()
+	})
 }
 
 func gauge(registry *prometheus.Registry, name, help string, read func(ctx context.Context) (float64, error)) {

@@ -18,6 +18,7 @@ import (
 	"companyscore/server"
 	"companyscore/server/account"
 	"companyscore/server/cache"
+	"companyscore/server/demand"
 	"companyscore/server/job"
 	"companyscore/server/meter"
 	"companyscore/universe/published"
@@ -27,6 +28,7 @@ var (
 	_ server.Keys     = (*account.Directory)(nil)
 	_ server.Scores   = (*clickhouse.Scores)(nil)
 	_ cache.Store     = (*clickhouse.Scores)(nil)
+	_ demand.Store    = (*clickhouse.DB)(nil)
 	_ server.Meter    = (*meter.Meter)(nil)
 	_ server.Jobs     = (*job.Jobs)(nil)
 	_ server.Universe = (*published.Follower)(nil)
@@ -118,6 +120,7 @@ type api struct {
 	scores    *clickhouse.Scores
 	universe  *published.Follower
 	cache     *cache.Cache
+	demand    *demand.Recorder
 	unheard   context.CancelFunc // ends listening to events and comparing clocks
 	listening sync.WaitGroup
 	failed    chan error
@@ -140,18 +143,20 @@ func startAPI(ctx context.Context, stores *stores, limits meter.Limits, cfg apiC
 		directory: account.NewDirectory(clickhouse.NewAccounts(stores.db), logger),
 		scores:    clickhouse.NewScores(stores.db, clickhouse.WriterConfig{}),
 		universe:  published.Follow(ctx, stores.redis, logger),
+		demand:    demand.Start(stores.db, logger),
 		failed:    make(chan error, 2),
 	}
-	a.cache = cache.New(cfg.cacheMB<<20, stores.redis, a.scores, logger)
+	a.cache = cache.New(cfg.cacheMB<<20, stores.redis, a.scores, a.demand.Asked, logger)
 	registry := newRegistry()
 	collectCache(registry, a.cache)
+	collectDemand(registry, a.demand)
 	registry.MustRegister(queueCollector{queue})
 	collectUniverse(registry, a.universe)
 	collectBatch(registry, stores.redis)
 	a.server, err = server.New(server.Config{
 		HTTP: cfg.http,
 		Keys: a.directory, Scores: a.scores, Cache: a.cache, Universe: a.universe, Meter: a.meter,
-		Jobs: job.New(stores.redis, queue, job.WithHistory(a.scores)), Metrics: registry, Logger: logger,
+		Jobs: job.New(stores.redis, queue, job.WithHistory(a.scores)), Asked: a.demand.Asked, Metrics: registry, Logger: logger,
 	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
@@ -225,5 +230,5 @@ func (a *api) stop(ctx context.Context) error {
 	a.meter.Close()
 	a.directory.Close()
 	a.universe.Close()
-	return errors.Join(append(faults, a.scores.Close(ctx))...)
+	return errors.Join(append(faults, a.demand.Close(ctx), a.scores.Close(ctx))...)
 }

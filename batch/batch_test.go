@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/internal/testenv"
 	"companyscore/scoring"
@@ -44,6 +45,16 @@ func (s *store) Movers(_ context.Context, at time.Time) (universe.Movers, error)
 
 func (s *store) Load(context.Context) (Load, error) { return Load{}, nil }
 
+func (s *store) RefreshCoverage(context.Context, time.Time, Targets) (Coverage, error) {
+	return Coverage{}, s.broken
+}
+
+func (s *store) RefreshDue(context.Context, time.Time, Targets, int) ([]string, error) {
+	return nil, s.broken
+}
+
+func (s *store) NoteRefreshed(context.Context, []string, time.Time) error { return s.broken }
+
 func (s *store) WriteRuns(_ context.Context, runs []Run) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -52,7 +63,7 @@ func (s *store) WriteRuns(_ context.Context, runs []Run) error {
 }
 
 // never is the schedules of jobs that run only when a test runs them.
-var never = Schedules{"off", "off", "off"}
+var never = Schedules{"off", "off", "off", "off"}
 
 func runnerOf(t *testing.T, url string, s *store) *Runner {
 	t.Helper()
@@ -61,7 +72,14 @@ func runnerOf(t *testing.T, url string, s *store) *Runner {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
-	r, err := New(Config{Store: s, Redis: client, Logger: slog.New(slog.DiscardHandler), Schedules: never})
+	q, err := queue.New(client, queue.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := New(Config{
+		Store: s, Redis: client, Logger: slog.New(slog.DiscardHandler), Schedules: never,
+		Refresh: Refresh{Targets: Targets{Ages: Ages{Asked: time.Hour, Others: time.Hour}}, Queue: q},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +93,7 @@ func runner(t *testing.T, url string, compact func(ctx context.Context) error) *
 
 func silent(string) {}
 
-const housekeeping = 2 // of the jobs of a runner
+const housekeeping = 3 // of the jobs of a runner
 
 func TestOneOfTwoProcessesRunsAJob(t *testing.T) {
 	t.Parallel()
@@ -177,8 +195,8 @@ func TestStopEndsTheJobUnderWay(t *testing.T) {
 
 func TestNewNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	_, err := New(Config{Schedules: Schedules{Count: "sometimes", Movers: "@every 1m", Housekeeping: "61 2 * * *"}})
-	for _, field := range []string{"Store", "Redis", "Logger", "schedule-count", "schedule-housekeeping"} {
+	_, err := New(Config{Schedules: Schedules{Count: "sometimes", Movers: "@every 1m", Refresh: "often", Housekeeping: "61 2 * * *"}, Refresh: Refresh{Pace: -1, Targets: Targets{Ages: Ages{Asked: time.Minute - 1}}}})
+	for _, field := range []string{"Store", "Redis", "Logger", "schedule-count", "schedule-refresh", "schedule-housekeeping", "Refresh.Queue", "Refresh.Pace", "refresh-asked 59.9", "refresh-others 0s"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("New of nothing = %v, want %s named", err, field)
 		}

@@ -69,7 +69,7 @@ func TestJobsPublishTheirPartAndAFailedOneLeavesTheLast(t *testing.T) {
 func TestOvertakenLeaderPublishesNothing(t *testing.T) {
 	t.Parallel()
 	r := runnerOf(t, testenv.Redis(t).URL, &store{companies: 3})
-	for i, job := range r.jobs[:housekeeping] {
+	for i, job := range r.jobs[:2] {
 		if _, err := r.run(t.Context(), r.jobs[i]); err != nil {
 			t.Fatal(err)
 		}

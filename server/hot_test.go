@@ -75,8 +75,8 @@ func hotServerOf(t testing.TB, version string) (*Server, *counting) {
 	}
 	s, err := New(Config{
 		Keys:   &as{Mode: account.Live, KeyID: "key", Account: account.Account{ID: "account", Tier: account.Starter}},
-		Scores: struct{ Scores }{}, Cache: cache.New(32<<20, closed, one{rec}, slog.New(slog.DiscardHandler)), Universe: counted{tables},
-		Meter: meter, Jobs: struct{ Jobs }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+		Scores: struct{ Scores }{}, Cache: cache.New(32<<20, closed, one{rec}, nobody, slog.New(slog.DiscardHandler)), Universe: counted{tables},
+		Meter: meter, Jobs: struct{ Jobs }{}, Asked: nobody, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

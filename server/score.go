@@ -139,6 +139,7 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 		s.coldOutcome("replayed")
 	} else {
 		s.coldOutcome("admitted")
+		s.Asked(domain)
 	}
 	return s.accepted(c, ctx, admission)
 }

@@ -79,8 +79,11 @@ type Config struct {
 	Universe Universe
 	Meter    Meter
 	Jobs     Jobs
-	Metrics  prometheus.Registerer
-	Logger   *slog.Logger
+	// Asked is told of each company of an admitted cold call, and must return at once. The
+	// cache tells of those that are read.
+	Asked   func(domain string)
+	Metrics prometheus.Registerer
+	Logger  *slog.Logger
 }
 
 // Validate returns an error that names every field that is not set.
@@ -88,7 +91,7 @@ func (c Config) Validate() error {
 	var faults []error
 	for name, missing := range map[string]bool{
 		"Keys": c.Keys == nil, "Scores": c.Scores == nil, "Cache": c.Cache == nil, "Universe": c.Universe == nil, "Meter": c.Meter == nil,
-		"Jobs": c.Jobs == nil, "Metrics": c.Metrics == nil, "Logger": c.Logger == nil,
+		"Jobs": c.Jobs == nil, "Asked": c.Asked == nil, "Metrics": c.Metrics == nil, "Logger": c.Logger == nil,
 	} {
 		if missing {
 			faults = append(faults, fmt.Errorf("server config: %s is not set", name))

@@ -51,11 +51,14 @@ type unlimited struct{ Meter }
 func (unlimited) Limits(account.Tier) meter.Tier         { return meter.Tier{FreshnessWindow: time.Hour} }
 func (unlimited) CountCached(account.Account, time.Time) {}
 
+// nobody hears which companies are asked for.
+func nobody(string) {}
+
 func newServer(t testing.TB, keys Keys, log *bytes.Buffer) *Server {
 	t.Helper()
 	s, err := New(Config{
-		Keys: keys, Scores: struct{ Scores }{}, Cache: cache.New(1<<20, nil, struct{ cache.Store }{}, slog.New(slog.DiscardHandler)), Universe: noTables{}, Meter: unlimited{}, Jobs: (*job.Jobs)(nil),
-		Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Keys: keys, Scores: struct{ Scores }{}, Cache: cache.New(1<<20, nil, struct{ cache.Store }{}, nobody, slog.New(slog.DiscardHandler)), Universe: noTables{}, Meter: unlimited{}, Jobs: (*job.Jobs)(nil),
+		Asked: nobody, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -31,6 +31,7 @@ type history struct {
 	refuses     string   // domain whose record WriteGroup refuses
 	referenceOf string   // domain of a group that has the reference
 	published   []string // domains
+	unchanged   []string // domains of which there is nothing new
 }
 
 func (h *history) WriteTrace(_ context.Context, trace scoring.Trace) error {
@@ -99,6 +100,20 @@ func (h *history) References(ctx context.Context, runs []scoring.Run) ([]*scorin
 		}
 	}
 	return references, nil
+}
+
+func (h *history) Unchanged(_ context.Context, domains []string) (map[string]bool, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.fails > 0 {
+		h.fails--
+		return nil, errAway
+	}
+	unchanged := make(map[string]bool)
+	for _, domain := range domains {
+		unchanged[domain] = slices.Contains(h.unchanged, domain)
+	}
+	return unchanged, nil
 }
 
 func (h *history) Reference(context.Context, string, time.Time) (*scoring.Reference, error) {

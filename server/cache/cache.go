@@ -94,6 +94,7 @@ type Cache struct {
 	newest  *gather.Gatherer[string, time.Time]
 	logger  *slog.Logger
 	now     func() time.Time
+	onAsked func(domain string)
 	flights singleflight.Group
 	// generations are raised by news of a company, and epoch by news that may have
 	// been missed. An entry of an earlier generation does not count, so that a lookup
@@ -105,10 +106,14 @@ type Cache struct {
 }
 
 // New returns an empty cache that holds so many bytes of scores and pages, at
-// least 32 MB of each.
-func New(bytes int, rdb goredis.UniversalClient, store Store, logger *slog.Logger) *Cache {
+// least 32 MB of each. asked is told of every company with a score that was looked up
+// beyond memory; as no entry counts for longer than ten minutes, a company that is
+// always answered from memory is told of that often. It must return at once, and be
+// safe for concurrent use.
+func New(bytes int, rdb goredis.UniversalClient, store Store, asked func(domain string), logger *slog.Logger) *Cache {
 	return &Cache{
-		memory: fastcache.New(bytes - bytes/pagesShare), pages: fastcache.New(bytes / pagesShare),
+		onAsked: asked,
+		memory:  fastcache.New(bytes - bytes/pagesShare), pages: fastcache.New(bytes / pagesShare),
 		redis: rdb, store: store, logger: logger, now: time.Now,
 		misses: gather.New(gather.Config[string, scoring.Record]{Ask: store.LatestHeads, Pause: gatherFor, Timeout: lookupMax}),
 		newest: gather.New(gather.Config[string, time.Time]{Ask: store.NewestAt, AtOnce: 1, Pause: gatherFor, Timeout: lookupMax}),
@@ -297,7 +302,7 @@ func entryOf(rec scoring.Record) Entry {
 	return Entry{ScoredAt: rec.ScoredAt, Composite: rec.Composite, Version: []byte(rec.PipelineVersion), Head: api.ScoreHead(rec)}
 }
 
-// keep puts an entry into memory, under the generation from before it was looked up.
+// keep puts an entry that somebody asked for into memory, under the generation from before it was looked up.
 func (c *Cache) keep(domain string, e Entry, generation uint64, life time.Duration) Entry {
 	b := make([]byte, 0, entryHeader+1+len(e.Version)+len(e.Head))
 	b = binary.LittleEndian.AppendUint64(b, generation)
@@ -305,6 +310,7 @@ func (c *Cache) keep(domain string, e Entry, generation uint64, life time.Durati
 	b = binary.LittleEndian.AppendUint64(b, uint64(e.ScoredAt.UnixMilli()))
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(e.Composite))
 	if e.Found() {
+		c.onAsked(domain)
 		b = append(append(append(b, byte(len(e.Version))), e.Version...), e.Head...)
 	}
 	c.memory.Set([]byte(domain), b)

@@ -72,6 +72,7 @@ type world struct {
 	*records
 	server *testenv.RedisServer
 	clock  time.Time
+	told   []string // who was asked for, in lookups one after the other
 }
 
 func newWorld(t *testing.T) *world {
@@ -83,9 +84,15 @@ func newWorld(t *testing.T) *world {
 	}
 	t.Cleanup(func() { client.Close() })
 	w := &world{records: &records{scored: make(map[string]scoring.Record)}, server: server, clock: noon}
-	w.Cache = New(1<<20, client, w.records, slog.New(slog.DiscardHandler))
+	w.Cache = New(1<<20, client, w.records, w.tell, slog.New(slog.DiscardHandler))
 	w.now = func() time.Time { return w.clock }
 	return w
+}
+
+func (w *world) tell(domain string) {
+	w.records.mu.Lock()
+	defer w.records.mu.Unlock()
+	w.told = append(w.told, domain)
 }
 
 func (w *world) wants(t *testing.T, domain string, composite float64, tier Tier) {

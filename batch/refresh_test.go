@@ -1,0 +1,334 @@
+package batch_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	goredis "github.com/redis/go-redis/v9"
+
+	"companyscore/batch"
+	"companyscore/clickhouse"
+	"companyscore/internal/latest"
+	"companyscore/internal/queue"
+	"companyscore/internal/redis"
+	"companyscore/internal/testenv"
+	"companyscore/scoring"
+	"companyscore/scoring/source"
+	"companyscore/scoring/worker"
+)
+
+// site is a refresh job over real stores.
+type site struct {
+	*testing.T
+	db     *clickhouse.DB
+	client goredis.UniversalClient
+	queue  *queue.Queue
+	scores *clickhouse.Scores
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	s := &site{T: t}
+	var err error
+	if s.db, err = clickhouse.Open(t.Context(), clickhouse.Config{URL: testenv.ClickHouse(t)}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.db.Close() })
+	if _, err := s.db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if s.client, err = redis.Open(t.Context(), testenv.Redis(t).URL); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.client.Close() })
+	if s.queue, err = queue.New(s.client, queue.Config{}); err != nil {
+		t.Fatal(err)
+	}
+	s.scores = clickhouse.NewScores(s.db, clickhouse.WriterConfig{})
+	t.Cleanup(func() { s.scores.Close(context.Background()) })
+	return s
+}
+
+// record makes records of a given age.
+func (s *site) record(age time.Duration, version string, domains ...string) {
+	s.Helper()
+	records := make([]scoring.Record, len(domains))
+	for i, domain := range domains {
+		records[i] = scoring.Record{
+			Domain: domain, PipelineVersion: version, ScoredAt: time.Now().Add(-age).UTC().Truncate(time.Millisecond),
+			Confidence: scoring.BandLow, Profile: scoring.ProfileGrowth, Rating: scoring.Rating5,
+		}
+	}
+	for _, err := range s.scores.WriteGroup(s.Context(), records) {
+		if err != nil {
+			s.Fatal(err)
+		}
+	}
+}
+
+// refresh runs the job once and returns what it saw and did.
+func (s *site) refresh(live bool, pace float64) batch.Refreshed {
+	s.Helper()
+	off := batch.Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off"}
+	r, err := batch.New(batch.Config{
+		Store: clickhouse.NewUniverse(s.db), Redis: s.client, Logger: slog.New(slog.DiscardHandler), Schedules: off,
+		Refresh: batch.Refresh{Targets: batch.Targets{Ages: batch.Ages{Asked: 24 * time.Hour, Others: 168 * time.Hour}, Live: live}, Pace: pace, Queue: s.queue},
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	if err := r.Once(s.Context(), []string{"refresh"}, func(line string) { s.Log(line) }); err != nil {
+		s.Fatal(err)
+	}
+	all, err := batch.ReadStatus(s.Context(), s.client)
+	if err != nil || all["refresh"].Refresh == nil {
+		s.Fatalf("status %+v, %v", all, err)
+	}
+	return *all["refresh"].Refresh
+}
+
+// waiting are the domains that wait in the lane of the job, in the order of their start.
+func (s *site) waiting() []string {
+	s.Helper()
+	runs, err := s.queue.List(s.Context(), scoring.RunQueued, 100_000)
+	if err != nil {
+		s.Fatal(err)
+	}
+	var domains []string
+	for _, run := range runs {
+		if run.Lane != scoring.LaneRefresh {
+			s.Errorf("run of %s waits in lane %s", run.Domain, run.Lane)
+		}
+		domains = append(domains, run.Domain)
+	}
+	return domains
+}
+
+func names(n int) []string {
+	domains := make([]string, n)
+	for i := range domains {
+		domains[i] = fmt.Sprintf("company%04d.com", i)
+	}
+	return domains
+}
+
+func TestRefreshStartsWhatIsDueOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.record(2*24*time.Hour, scoring.PipelineVersion, "wanted.com", "unwanted.com")
+	s.record(8*24*time.Hour, scoring.PipelineVersion, "old.com")
+	s.record(time.Hour, scoring.PipelineVersion, "young.com")
+	if err := s.db.NoteAsked(t.Context(), []string{"wanted.com", "young.com"}, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.refresh(true, 0); got.Companies != 4 || got.Young != 2 || got.Due != 2 || got.Started != 2 {
+		t.Errorf("first run saw %+v", got)
+	}
+	waiting := s.waiting()
+	slices.Sort(waiting)
+	if want := []string{"old.com", "wanted.com"}; !slices.Equal(waiting, want) {
+		t.Errorf("%v wait, want %v", waiting, want)
+	}
+	// The runs may be lost or fail: they are not started again before the target age has passed.
+	if err := s.client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.refresh(true, 0); got.Companies != 4 || got.Young != 2 || got.Due != 0 || got.Started != 0 {
+		t.Errorf("second run saw %+v", got)
+	}
+	if keys, err := s.client.Keys(t.Context(), "*month*").Result(); err != nil || len(keys) != 0 {
+		t.Errorf("somebody was charged: %v, %v", keys, err)
+	}
+}
+
+func TestRefreshKeepsItsPaceAndItsLaneShort(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.record(30*24*time.Hour, scoring.PipelineVersion, names(1500)...)
+	// One a second is made up for ten minutes, and as much may wait.
+	if got := s.refresh(true, 1); got.Started != 600 || got.Due != 1500 {
+		t.Fatalf("first run %+v, want 600 started", got)
+	}
+	if got := s.refresh(true, 1); got.Started != 0 || got.Due != 900 {
+		t.Errorf("second run %+v, want none started", got)
+	}
+	before := func(ago time.Duration) {
+		t.Helper()
+		if err := s.client.Set(t.Context(), redis.RefreshPaced(), time.Now().Add(-ago).UnixMilli(), 0).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before(5 * time.Minute)
+	if got := s.refresh(true, 1); got.Started != 0 {
+		t.Errorf("%d started while 600 wait", got.Started)
+	}
+	for _, run := range s.open(100) {
+		if err := s.queue.Abort(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := s.refresh(true, 1); got.Started != 100 {
+		t.Errorf("%d started with room for 100", got.Started)
+	}
+	for _, run := range s.open(1000) {
+		if err := s.queue.Abort(t.Context(), run); err != nil {
+			t.Fatal(err)
+		}
+	}
+	before(30*time.Second + 500*time.Millisecond)
+	if got := s.refresh(true, 1); got.Started < 30 || got.Started > 40 {
+		t.Errorf("%d started after 30 s at one a second", got.Started)
+	}
+	before(-time.Hour) // the clock went back
+	if got := s.refresh(true, 1); got.Started != 0 {
+		t.Errorf("%d started ahead of the pace", got.Started)
+	}
+	// Four an hour: one now, and the next in a quarter of an hour.
+	if err := s.client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	const slow = 4.0 / 3600
+	for i, want := range []uint64{1, 0} {
+		if got := s.refresh(true, slow); got.Started != want {
+			t.Errorf("run %d at four an hour started %d, want %d", i, got.Started, want)
+		}
+	}
+	if err := s.client.FlushAll(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.refresh(true, 0); got.Started != got.Due || got.Due < 700 {
+		t.Errorf("without a limit %+v, want all that are due started", got)
+	}
+}
+
+// open are the ids of up to n waiting runs.
+func (s *site) open(n int) []string {
+	s.Helper()
+	runs, err := s.queue.List(s.Context(), scoring.RunQueued, n)
+	if err != nil {
+		s.Fatal(err)
+	}
+	ids := make([]string, len(runs))
+	for i, run := range runs {
+		ids[i] = run.ID
+	}
+	return ids
+}
+
+// kept are the scores of a worker.
+type kept struct {
+	*clickhouse.Scores
+	client goredis.UniversalClient
+}
+
+func (k kept) Publish(ctx context.Context, recs ...scoring.Record) error {
+	return latest.Put(ctx, k.client, recs...)
+}
+
+// work runs a worker that asks facts alone until ids have ended, and returns the runs.
+func (s *site) work(ids ...string) []scoring.Run {
+	s.Helper()
+	w, err := worker.New([]source.Source{source.Facts{Store: clickhouse.NewFacts(s.db)}}, kept{s.scores, s.client}, nil, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		s.Fatal(err)
+	}
+	server, err := queue.NewServer(s.queue, queue.ServerConfig{Log: s.db, Concurrency: 64, Group: 16})
+	if err != nil {
+		s.Fatal(err)
+	}
+	ctx, stop := context.WithTimeout(s.Context(), time.Minute)
+	defer stop()
+	ended := make(chan error, 1)
+	go func() { ended <- server.Run(ctx, w.Run) }()
+	var runs []scoring.Run
+	for tick := time.NewTicker(10 * time.Millisecond); ; <-tick.C {
+		if runs, err = s.queue.GetMany(ctx, ids...); err != nil {
+			s.Fatal(err)
+		}
+		if !slices.ContainsFunc(runs, func(r scoring.Run) bool { return !r.State.Final() }) {
+			break
+		}
+	}
+	stop()
+	if err := <-ended; err != nil {
+		s.Fatal(err)
+	}
+	return runs
+}
+
+// TestRefreshByFactsAloneMakesRecordsOfNewsOnly is the whole way: job, lane, worker.
+func TestRefreshByFactsAloneMakesRecordsOfNewsOnly(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	month := 30 * 24 * time.Hour
+	s.record(month, scoring.PipelineVersion, "same.com", "new.com", "nothing.com")
+	s.record(month, "v0", "outdated.com")
+	s.record(time.Hour, scoring.PipelineVersion, "young.com")
+	facts := func(age time.Duration, domains ...string) {
+		t.Helper()
+		if err := s.db.ImportAs(t.Context(), time.Now().Add(-age), domains...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	facts(2*month, "same.com", "outdated.com")
+	facts(time.Minute, "new.com", "young.com")
+	if got := s.refresh(false, 0); got.Companies != 5 || got.Young != 1 || got.Due != 2 || got.Started != 2 {
+		t.Errorf("by facts alone the job saw %+v, want 2 due: new.com and outdated.com", got)
+	}
+	waiting := s.waiting()
+	slices.Sort(waiting)
+	if want := []string{"new.com", "outdated.com"}; !slices.Equal(waiting, want) {
+		t.Errorf("%v wait, want %v", waiting, want)
+	}
+	// Runs of which nothing new can be learnt, as when facts were read meanwhile.
+	idle, err := s.queue.Start(t.Context(), scoring.LaneRefresh, "same.com", "nothing.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	runs := s.work(s.open(10)...)
+	if len(runs) != 4 {
+		t.Fatalf("%d runs, want 4", len(runs))
+	}
+	for _, run := range runs {
+		bare := slices.Contains(idle, run.ID)
+		if run.State != scoring.RunSucceeded || run.ScoredAt.IsZero() != bare || run.Attempts != 1 {
+			t.Errorf("run of %s ended as %+v, want a success without a record %v", run.Domain, run, bare)
+		}
+		records, err := s.scores.History(t.Context(), run.Domain, time.Time{}, 10)
+		if want := map[bool]int{true: 1, false: 2}[bare]; err != nil || len(records) != want {
+			t.Errorf("%s has %d records, %v; want %d", run.Domain, len(records), err, want)
+		}
+	}
+	if got := s.refresh(false, 0); got.Young != 3 || got.Due != 0 || got.Started != 0 {
+		t.Errorf("afterwards the job saw %+v, want nothing to do", got)
+	}
+	logged, err := s.db.Runs(t.Context(), 10)
+	if err != nil || len(logged) != 4 {
+		t.Errorf("%d runs are in the log, %v; want 4", len(logged), err)
+	}
+}
+
+// TestWhoJoinsARefreshGetsARecord has somebody else ask for the company of a refresh that
+// can learn nothing new: while it waits, and while it is worked on.
+func TestWhoJoinsARefreshGetsARecord(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.record(time.Hour, scoring.PipelineVersion, "alone.com", "joined.com")
+	ids, err := s.queue.Start(t.Context(), scoring.LaneRefresh, "alone.com", "joined.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	joined, err := s.queue.Start(t.Context(), scoring.LaneBulk, "joined.com")
+	if err != nil || joined[0] != ids[1] {
+		t.Fatalf("joined %v, %v; want %s", joined, err, ids[1])
+	}
+	runs := s.work(ids...)
+	if !runs[0].ScoredAt.IsZero() || runs[1].ScoredAt.IsZero() || runs[1].Lane != scoring.LaneBulk {
+		t.Errorf("runs ended as %+v; want a record of the one that was joined", runs)
+	}
+}
