@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"testing"
 	"time"
@@ -266,18 +268,18 @@ func TestRefreshByFactsAloneMakesRecordsOfNewsOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	month := 30 * 24 * time.Hour
-	s.record(month, scoring.PipelineVersion, "same.com", "new.com", "nothing.com")
+	s.record(month, scoring.PipelineVersion, "new.com", "nothing.com")
 	s.record(month, "v0", "outdated.com")
 	s.record(time.Hour, scoring.PipelineVersion, "young.com")
-	facts := func(age time.Duration, domains ...string) {
-		t.Helper()
-		if err := s.db.ImportAs(t.Context(), time.Now().Add(-age), domains...); err != nil {
-			t.Fatal(err)
-		}
+	path := filepath.Join(t.TempDir(), "facts.csv")
+	if err := os.WriteFile(path, []byte("domain,employees\nsame.com,10\nnew.com,20\nyoung.com,30\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	facts(2*month, "same.com", "outdated.com")
-	facts(time.Minute, "new.com", "young.com")
-	if got := s.refresh(false, 0); got.Companies != 5 || got.Young != 1 || got.Due != 2 || got.Started != 2 {
+	if report, err := s.db.ImportFacts(t.Context(), path, clickhouse.ImportOptions{}); err != nil || report.Imported != 3 {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	s.record(0, scoring.PipelineVersion, "same.com") // made of these facts
+	if got := s.refresh(false, 0); got.Companies != 5 || got.Young != 2 || got.Due != 2 || got.Started != 2 {
 		t.Errorf("by facts alone the job saw %+v, want 2 due: new.com and outdated.com", got)
 	}
 	waiting := s.waiting()
@@ -304,7 +306,7 @@ func TestRefreshByFactsAloneMakesRecordsOfNewsOnly(t *testing.T) {
 			t.Errorf("%s has %d records, %v; want %d", run.Domain, len(records), err, want)
 		}
 	}
-	if got := s.refresh(false, 0); got.Young != 3 || got.Due != 0 || got.Started != 0 {
+	if got := s.refresh(false, 0); got.Young != 4 || got.Due != 0 || got.Started != 0 {
 		t.Errorf("afterwards the job saw %+v, want nothing to do", got)
 	}
 	logged, err := s.db.Runs(t.Context(), 10)
@@ -314,7 +316,7 @@ func TestRefreshByFactsAloneMakesRecordsOfNewsOnly(t *testing.T) {
 }
 
 // TestWhoJoinsARefreshGetsARecord has somebody else ask for the company of a refresh that
-// can learn nothing new: while it waits, and while it is worked on.
+// waits and can learn nothing new.
 func TestWhoJoinsARefreshGetsARecord(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -50,7 +50,9 @@ func TestRefreshQueriesEqualAnIndependentComputation(t *testing.T) {
 	t.Cleanup(func() { scores.Close(t.Context()) })
 	rng := rand.New(rand.NewPCG(7, 7))
 	at := time.Now().UTC().Truncate(time.Millisecond)
-	ago := func(most time.Duration) time.Time { return at.Add(-time.Duration(rng.Int64N(int64(most)))).Truncate(time.Millisecond) }
+	ago := func(most time.Duration) time.Time {
+		return at.Add(-time.Duration(rng.Int64N(int64(most)))).Truncate(time.Millisecond)
+	}
 	var h history
 	var records []written
 	var facts [][]any
