@@ -401,3 +401,48 @@ func TestGroupThatPanicsIsTriedAgain(t *testing.T) {
 		waitFor(t, q, run.ID, scoring.RunSucceeded, 10*time.Second)
 	}
 }
+
+// TestRefreshThatIsJoinedEndsWithARecord has runs of the refresh lane end without a
+// record: one that a caller joined while it was worked on is done once more.
+func TestRefreshThatIsJoinedEndsWithARecord(t *testing.T) {
+	t.Parallel()
+	for _, lane := range []scoring.Lane{scoring.LaneAPI, scoring.LaneBulk} {
+		q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+		ids, err := q.Start(t.Context(), scoring.LaneRefresh, "alone.com", "joined.com")
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now().UTC().Truncate(time.Millisecond)
+		var lanes []scoring.Lane // of the attempts at joined.com
+		cfg := queue.ServerConfig{Lease: time.Hour, Sweep: time.Hour}
+		work(t, q, cfg, func(ctx context.Context, run scoring.Run) (time.Time, error) {
+			if run.Domain == "alone.com" {
+				return time.Time{}, nil
+			}
+			lanes = append(lanes, run.Lane)
+			if run.Lane != scoring.LaneRefresh {
+				return at, nil
+			}
+			joined, err := q.StartFor(ctx, lane, "acme", "joined.com")
+			if err == nil && joined[0] != ids[1] {
+				err = fmt.Errorf("started run %s beside %s", joined[0], ids[1])
+			}
+			return time.Time{}, err
+		})
+		var runs []scoring.Run
+		eventually(t, 10*time.Second, "both runs end", func() bool {
+			var err error
+			runs, err = q.GetMany(t.Context(), ids...)
+			return err == nil && runs[0].State.Final() && runs[1].State.Final()
+		})
+		if r := runs[0]; r.State != scoring.RunSucceeded || !r.ScoredAt.IsZero() || r.Attempts != 1 {
+			t.Errorf("refresh that nobody joined ended as %+v, want a success without a record", r)
+		}
+		if r := runs[1]; r.State != scoring.RunSucceeded || !r.ScoredAt.Equal(at) || r.Attempts != 1 || r.Lane != lane {
+			t.Errorf("refresh that was joined in lane %s ended as %+v, want a record", lane, r)
+		}
+		if want := []scoring.Lane{scoring.LaneRefresh, lane}; !slices.Equal(lanes, want) {
+			t.Errorf("attempts were of lanes %v, want %v", lanes, want)
+		}
+	}
+}

@@ -144,3 +144,40 @@ func TestGroupWaitsForStoresThatAreAway(t *testing.T) {
 		}
 	})
 }
+
+func TestRefreshWithoutNewsMakesNoRecord(t *testing.T) {
+	t.Parallel()
+	refreshes := func(domains ...string) []scoring.Run {
+		runs := groupOf(domains...)
+		for i := range runs {
+			runs[i].Lane = scoring.LaneRefresh
+		}
+		return runs
+	}
+	h := &history{unchanged: []string{"same.com", "too.com"}}
+	w := newWorker(t, h, source.Facts{Store: &manyFacts{}})
+	outcomes := w.Run(t.Context(), refreshes("same.com", "new.com", "too.com", "lost.com"), func(i int) bool { return i == 3 })
+	for i, out := range outcomes {
+		if (out.Err != nil) != (i == 3) || out.ScoredAt.IsZero() != (i != 1) {
+			t.Errorf("refresh %d = %+v, want a record of the second alone and the last one lost", i, out)
+		}
+	}
+	if want := []string{"new.com"}; !slices.Equal(h.published, want) || len(h.records) != 1 {
+		t.Errorf("published %v of %d records, want %v", h.published, len(h.records), want)
+	}
+	// Whoever else asks for a company gets a record of it.
+	if out := only(w.Run(t.Context(), groupOf("same.com"), noneLost)); out.Err != nil || out.ScoredAt.IsZero() {
+		t.Errorf("run of a customer = %+v, want a record", out)
+	}
+	// Other sources than facts may know something new at any time.
+	own := &history{unchanged: []string{"same.com"}}
+	if out := only(newWorker(t, own, alone{source.Facts{Store: &manyFacts{}}}).Run(t.Context(), refreshes("same.com"), noneLost)); out.Err != nil || out.ScoredAt.IsZero() {
+		t.Errorf("refresh by other sources = %+v, want a record", out)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		h := &history{unchanged: []string{"same.com"}, fails: 2}
+		if out := only(newWorker(t, h, source.Facts{Store: &manyFacts{}}).Run(t.Context(), refreshes("same.com"), noneLost)); out.Err != nil || !out.ScoredAt.IsZero() {
+			t.Errorf("refresh while the store was away = %+v, want an end without a record", out)
+		}
+	})
+}

@@ -335,3 +335,48 @@ func TestLookupInMemoryAllocatesNothing(t *testing.T) {
 		t.Errorf("%v allocations", n)
 	}
 }
+
+// TestEveryCompanyInMemoryIsToldOf has the demand for a company heard of as long as it is
+// answered from memory, however long that is.
+func TestEveryCompanyInMemoryIsToldOf(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.put("a.com", 50, noon)
+	w.wants(t, "none.com", 0, ClickHouse)
+	times := 0
+	for last := noon; w.clock.Before(noon.Add(3 * time.Hour)); w.clock = w.clock.Add(freshFor / 2) {
+		w.Alive() // no news: the entry lives as long as it can
+		before := len(w.told)
+		if _, tier, err := w.Get(t.Context(), "a.com"); err != nil || (tier == Memory) != (len(w.told) == before) {
+			t.Fatalf("tier %d, %v: told %d times", tier, err, len(w.told)-before)
+		}
+		if len(w.told) > before {
+			last = w.clock
+			times++
+		}
+		if w.clock.Sub(last) > keptFor {
+			t.Fatalf("not told for %s", w.clock.Sub(last))
+		}
+	}
+	if most := int(3*time.Hour/keptFor) + 1; times > most {
+		t.Errorf("told %d times, want at most %d", times, most)
+	}
+	if _, _, err := w.Many(t.Context(), []string{"none.com", "b.com"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, domain := range w.told {
+		if domain != "a.com" {
+			t.Errorf("told of %s, which has no score", domain)
+		}
+	}
+	w.put("b.com", 40, noon)
+	w.clock = w.clock.Add(absentFor)
+	if _, _, err := w.Many(t.Context(), []string{"b.com"}); err != nil || w.told[len(w.told)-1] != "b.com" {
+		t.Errorf("not told of a company of a batch, %v", err)
+	}
+	told := len(w.told)
+	w.DropAll()
+	if _, _, ok := w.Near(t.Context(), "a.com"); !ok || len(w.told) != told+1 {
+		t.Errorf("not told of a company found in Redis")
+	}
+}
