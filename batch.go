@@ -31,8 +31,8 @@ func (c *cli) batch() *cobra.Command {
 		Use:   "batch [JOB...]",
 		Short: "Run the jobs that keep stored data in order",
 		Long: `Run the jobs, each by its own schedule: count (rank, distribution and cohorts of all companies), movers,
-refresh (starts runs for companies whose score has become old) and housekeeping (merges tables). Give it the --sources and
---tiers of the workers: how fast it refreshes depends on what they ask. With --once the named jobs, or all of them, run now, and the program ends.`,
+refresh (starts runs for companies whose score has become old) and housekeeping (merges tables). Give it the
+same --sources and --tiers as the workers: how fast it refreshes depends on what they ask. With --once the named jobs, or all of them, run now, and the program ends.`,
 		Args:      cobra.OnlyValidArgs,
 		ValidArgs: batch.Jobs(),
 		RunE: func(cmd *cobra.Command, names []string) (err error) {

@@ -238,3 +238,34 @@ func TestImportedFactsAreNewerThanRecordsOfBefore(t *testing.T) {
 	load()
 	wants(false)
 }
+
+// TestCoverageIsInTheView holds what the job has recorded to what people with SQL see.
+func TestCoverageIsInTheView(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	u := clickhouse.NewUniverse(db)
+	const query = `SELECT concat(ifNull(toString(refresh_at), '-'), ' ', ifNull(toString(refresh_young_share), '-'), ' ', ifNull(toString(refresh_due), '-'), ' ', ifNull(toString(refresh_oldest_at), '-'))
+		FROM v1_freshness WHERE is_current`
+	wants := func(want string) {
+		t.Helper()
+		if got := column(t, db, query); !slices.Equal(got, []string{want}) {
+			t.Errorf("v1_freshness says %q, want %q", got, want)
+		}
+	}
+	wants("- - - -")
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	record := func(id string, at time.Time, outcome batch.Outcome, c batch.Coverage) {
+		t.Helper()
+		run := batch.Run{ID: id, Job: "refresh", StartedAt: at, Outcome: outcome, Companies: c.Companies, Refresh: &batch.Refreshed{Coverage: c}}
+		if err := u.WriteRuns(t.Context(), []batch.Run{run, {ID: id + "x", Job: "count", StartedAt: at.Add(time.Hour), Outcome: batch.OK, Companies: 9}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	record("a", noon, batch.OK, batch.Coverage{Companies: 8, Young: 2, Due: 5, Oldest: noon.AddDate(0, 0, -9)})
+	wants("2026-05-01 12:00:00.000 0.25 5 2026-04-22 12:00:00.000")
+	record("b", noon.Add(time.Minute), batch.OK, batch.Coverage{Companies: 8, Young: 6, Due: 1, Oldest: noon.AddDate(0, 0, -8)})
+	record("c", noon.Add(2*time.Minute), batch.Failed, batch.Coverage{})
+	wants("2026-05-01 12:01:00.000 0.75 1 2026-04-23 12:00:00.000")
+	record("d", noon.Add(3*time.Minute), batch.OK, batch.Coverage{})
+	wants("2026-05-01 12:03:00.000 - 0 -")
+}

@@ -14,16 +14,16 @@ CREATE OR REPLACE VIEW v1_freshness
     `refresh_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'When the last good run of the refresh job began; NULL when there was none, and for older versions',
     `refresh_young_share` Nullable(Float64) COMMENT 'Share of all companies that were younger than their target age then, 0 to 1; NULL as above, and without companies',
     `refresh_due` Nullable(UInt64) COMMENT 'Companies that were older than that then, and of which a run could learn something new; NULL as above',
-    `refresh_oldest_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'When the newest record of the oldest company was made, of whichever version, as of then; NULL as above'
+    `refresh_oldest_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'When the newest record of the oldest company was made, of whichever version, as of then; NULL as above, and without companies'
 )
 AS SELECT
     v.version AS pipeline_version, toBool(assumeNotNull(v.number = (SELECT max(number) FROM pipeline_version))) AS is_current,
     s.companies, s.newest AS newest_scored_at, s.oldest AS oldest_scored_at, s.h1 AS within_1h, s.h24 AS within_24h, s.d7 AS within_7d, s.d30 AS within_30d,
     if(is_current, (SELECT maxOrNull(started_at) FROM batch_run WHERE outcome = 'ok' AND job = 'count'), NULL) AS statistics_at,
     if(is_current, (SELECT maxOrNull(started_at) FROM batch_run WHERE outcome = 'ok' AND job = 'refresh'), NULL) AS refresh_at,
-    if(is_current, (SELECT argMaxOrNull(young / nullIf(companies, 0), started_at) FROM batch_run WHERE outcome = 'ok' AND job = 'refresh'), NULL) AS refresh_young_share,
+    if(is_current, (SELECT argMaxOrNull(young, started_at) / nullIf(argMaxOrNull(companies, started_at), 0) FROM batch_run WHERE outcome = 'ok' AND job = 'refresh'), NULL) AS refresh_young_share,
     if(is_current, (SELECT argMaxOrNull(due, started_at) FROM batch_run WHERE outcome = 'ok' AND job = 'refresh'), NULL) AS refresh_due,
-    if(is_current, (SELECT argMaxOrNull(oldest_scored_at, started_at) FROM batch_run WHERE outcome = 'ok' AND job = 'refresh'), NULL) AS refresh_oldest_at
+    if(is_current, (SELECT nullIf(argMaxOrNull(oldest_scored_at, started_at), toDateTime64(0, 3, 'UTC')) FROM batch_run WHERE outcome = 'ok' AND job = 'refresh'), NULL) AS refresh_oldest_at
 FROM (SELECT number, argMax(version, since) AS version FROM pipeline_version GROUP BY number) AS v
 LEFT JOIN
 (
