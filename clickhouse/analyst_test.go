@@ -106,6 +106,8 @@ func known(t *testing.T) (server *testenv.ClickHouseServer, db *clickhouse.DB, n
 		fmt.Sprintf(`INSERT INTO batch_run (started_at, job, id, fence, took_ms, read_rows, read_bytes, peak_memory_bytes, companies, outcome, error) VALUES
 			(%d, 'count', 'b1', 1, 900, 10, 1000, 5, 8, 'ok', ''), (%d, 'count', 'b2', 2, 100, 1, 10, 5, 8, 'ok', ''), (%d, 'movers', 'b3', 2, 7, 0, 0, 0, 0, 'failed', 'store is gone')`,
 			at(1, 0), at(0, -time.Minute), at(0, -time.Minute)),
+		fmt.Sprintf(`INSERT INTO batch_run (started_at, job, id, fence, took_ms, companies, young, due, started, oldest_scored_at, outcome) VALUES
+			(%d, 'refresh', 'b4', 1, 30, 8, 6, 1, 1, %d, 'ok')`, at(0, -time.Minute), at(9, 0)),
 		fmt.Sprintf(`INSERT INTO usage (period, account_id, tier, cached_calls, cold_calls, updated_at) VALUES
 			(toStartOfMonth(toDateTime(%[1]d)), 'a', 'starter', 10, 1, %[3]d), (toStartOfMonth(toDateTime(%[1]d)), 'a', 'growth', 25, 3, %[2]d), (toStartOfMonth(toDateTime(%[1]d)), 'b', 'free', 5, 0, %[2]d)`,
 			now.Unix(), now.UnixMilli(), now.UnixMilli()-1),
