@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"companyscore/clickhouse"
+	"companyscore/facts"
 	"companyscore/internal/config"
 )
 
@@ -30,10 +31,10 @@ company again replaces it. Exits 1 when any row was bad.`,
 			}
 			defer db.Close()
 			bar := newBar(cmd.ErrOrStderr(), quiet, "importing", true)
-			report, err := db.ImportFacts(cmd.Context(), args[0], clickhouse.ImportOptions{Progress: func(read, total int64) {
+			report, err := facts.Import(cmd.Context(), clickhouse.NewFacts(db), args[0], func(read, total int64) {
 				bar.ChangeMax64(total)
 				_ = bar.Set64(read) // a bar that cannot be drawn is no reason to stop
-			}})
+			})
 			_ = bar.Finish()
 			if err != nil {
 				return err

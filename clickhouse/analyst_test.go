@@ -17,6 +17,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"companyscore/clickhouse"
+	"companyscore/internal/test/golden"
 	"companyscore/internal/testenv"
 	"companyscore/scoring"
 )
@@ -220,7 +221,7 @@ func TestWorkedQueriesAnswerAsKnown(t *testing.T) {
 		}
 		fmt.Fprintf(&answers, "== %s\n%s\n", name, relative.Replace(rows))
 	}
-	golden(t, "worked_queries.golden", answers.String())
+	golden.Compare(t, "testdata/worked_queries.golden", answers.String())
 }
 
 // TestTheDashboardAnswers runs every query of the Grafana dashboard as the analyst.

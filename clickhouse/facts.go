@@ -18,7 +18,7 @@ var (
 	factsGet    = sql.Query("facts_get")
 )
 
-// Facts reads imported facts. It is safe for concurrent use.
+// Facts stores imported facts and reads them. It is safe for concurrent use.
 type Facts struct {
 	db      *DB
 	lookups *gather.Gatherer[string, scoring.CompanyFacts]
@@ -92,6 +92,42 @@ func (r *factsRow) facts() scoring.CompanyFacts {
 		f.AsOf = r.AsOf.UTC()
 	}
 	return f
+}
+
+// factsRowOf returns the row of a company's facts; what is not known is NULL.
+func factsRowOf(c scoring.CompanyFacts, importedAt time.Time) *factsRow {
+	row := &factsRow{
+		Domain: c.Domain, CompanyName: c.CompanyName, Country: c.Country, Region: c.Region, City: c.City,
+		Industry: c.Industry, Categories: c.Categories, Status: c.Status,
+		Employees: c.Employees, RevenueUSD: c.RevenueUSD, TotalAssetsUSD: c.TotalAssetsUSD, EBITDAUSD: c.EBITDAUSD,
+		MarketCapUSD: c.MarketCapUSD, PERatio: c.PERatio, PriceSales: c.PriceSales, PriceBook: c.PriceBook,
+		FundingTotalUSD: c.FundingTotalUSD, FundingRounds: c.FundingRounds, Founders: c.Founders,
+		SIC: known(c.SIC), FoundedYear: known(c.FoundedYear), HiringRegions: known(c.HiringRegions),
+		Listed: c.Listed, Signals: c.Signals, Source: c.Source, ImportedAt: importedAt,
+	}
+	if !c.AsOf.IsZero() {
+		row.AsOf = &c.AsOf
+	}
+	return row
+}
+
+// known returns a number as a column that may be NULL holds it: nil for 0.
+func known(n int) *uint16 {
+	if n == 0 {
+		return nil
+	}
+	v := uint16(n)
+	return &v
+}
+
+// Insert stores facts of companies, each domain once, and returns when they are durable.
+// It replaces what was stored of these companies before.
+func (f *Facts) Insert(ctx context.Context, companies []scoring.CompanyFacts) error {
+	rows, now := make([]*factsRow, len(companies)), time.Now()
+	for i, c := range companies {
+		rows[i] = factsRowOf(c, now)
+	}
+	return insert(ctx, f.db, factsInsert, rows)
 }
 
 // Get returns the facts of a company, or scoring.ErrNotFound. They may be shared

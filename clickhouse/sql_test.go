@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"companyscore/clickhouse"
+	"companyscore/internal/test/golden"
 	"companyscore/sql"
 )
 
@@ -89,5 +90,5 @@ func TestTablesExplainThemselves(t *testing.T) {
 			t.Errorf("no comment on %s", line)
 		}
 	}
-	golden(t, "describe.golden", strings.Join(tables, "\n")+"\n\n"+strings.Join(columns, "\n")+"\n")
+	golden.Compare(t, "testdata/describe.golden", strings.Join(tables, "\n")+"\n\n"+strings.Join(columns, "\n")+"\n")
 }

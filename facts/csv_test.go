@@ -1,4 +1,4 @@
-package clickhouse
+package facts
 
 import (
 	"errors"
@@ -22,7 +22,7 @@ func TestCSVLosesOnlyTheRowAtFault(t *testing.T) {
 			if errors.Is(err, io.EOF) {
 				break
 			}
-			var fault ImportFault
+			var fault Fault
 			if errors.As(err, &fault) {
 				got = append(got, fmt.Sprintf("fault %d:%d", fault.Line, fault.Column))
 				continue

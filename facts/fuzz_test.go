@@ -1,4 +1,4 @@
-package clickhouse
+package facts
 
 import (
 	"bytes"
@@ -49,15 +49,14 @@ func readAll(t *testing.T, name, text string) {
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	table, err := openTable(path)
+	reader, err := Open(path)
 	if err != nil {
 		return
 	}
-	defer table.Close()
-	reader := newFactsReader(table)
+	defer reader.Close()
 	for {
-		row, err := reader.next()
-		var fault ImportFault
+		row, err := reader.Next()
+		var fault Fault
 		switch {
 		case errors.Is(err, io.EOF):
 			return

@@ -1,4 +1,4 @@
-package clickhouse
+package facts
 
 import (
 	"bufio"
@@ -68,7 +68,7 @@ func (t *csvTable) next() (int, []cell, error) {
 		var syntax *csv.ParseError
 		if errors.As(err, &syntax) {
 			t.take(first) // the other lines may be rows of their own
-			fault := ImportFault{Line: line, Reason: syntax.Err.Error()}
+			fault := Fault{Line: line, Reason: syntax.Err.Error()}
 			if syntax.Line == 1 {
 				fault.Column = syntax.Column
 			}
@@ -89,7 +89,7 @@ func (t *csvTable) next() (int, []cell, error) {
 		}
 		t.take(len(text))
 		if t.head != nil && len(values) != len(t.head) {
-			return line, nil, ImportFault{line, 0, "", fmt.Sprintf("%d values for %d columns", len(values), len(t.head))}
+			return line, nil, Fault{line, 0, "", fmt.Sprintf("%d values for %d columns", len(values), len(t.head))}
 		}
 		return line, t.cells, nil
 	}
@@ -120,7 +120,7 @@ func (t *csvTable) row() (text []byte, first int, err error) {
 		end += n
 		if first > rowMaxBytes {
 			t.take(first)
-			return nil, 0, ImportFault{t.line, 0, "", fmt.Sprintf("the line is longer than %d bytes", rowMaxBytes)}
+			return nil, 0, Fault{t.line, 0, "", fmt.Sprintf("the line is longer than %d bytes", rowMaxBytes)}
 		}
 		if end > rowMaxBytes {
 			return nil, 0, t.unclosed(first)
@@ -134,7 +134,7 @@ func (t *csvTable) row() (text []byte, first int, err error) {
 func (t *csvTable) unclosed(first int) error {
 	quote := bytes.LastIndexByte(t.buf[t.from:t.from+first], '"')
 	t.take(first)
-	return ImportFault{t.line, quote + 1, "", "a quote is opened and never closed"}
+	return Fault{t.line, quote + 1, "", "a quote is opened and never closed"}
 }
 
 func (t *csvTable) fetch() (err error) {

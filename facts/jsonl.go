@@ -1,4 +1,4 @@
-package clickhouse
+package facts
 
 import (
 	"bytes"
@@ -33,7 +33,7 @@ func (t *jsonTable) next() (int, []cell, error) {
 		}
 		t.line++
 		if len(t.buf) > rowMaxBytes {
-			return t.line, nil, ImportFault{t.line, 0, "", fmt.Sprintf("the line is longer than %d bytes", rowMaxBytes)}
+			return t.line, nil, Fault{t.line, 0, "", fmt.Sprintf("the line is longer than %d bytes", rowMaxBytes)}
 		}
 		if len(bytes.TrimSpace(t.buf)) > 0 {
 			err := t.parse(t.buf)
@@ -47,12 +47,12 @@ func (t *jsonTable) parse(text []byte) error {
 	t.cells = t.cells[:0]
 	clear(t.names)
 	if !utf8.Valid(text) { // the decoder would mend it in silence
-		return ImportFault{t.line, 0, "", "not UTF-8"}
+		return Fault{t.line, 0, "", "not UTF-8"}
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
 	dec.UseNumber()
 	fault := func(field, reason string) error {
-		return ImportFault{t.line, int(dec.InputOffset()) + 1, field, reason}
+		return Fault{t.line, int(dec.InputOffset()) + 1, field, reason}
 	}
 	broken := func(field string, err error) error {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
@@ -74,7 +74,7 @@ func (t *jsonTable) parse(text []byte) error {
 		if !ok {
 			return fault("", "not JSON: a name is missing")
 		}
-		if _, err := factColumn(name); err != nil {
+		if _, err := columnOf(name); err != nil {
 			return fault("", err.Error())
 		}
 		if t.names[name] {
@@ -89,7 +89,7 @@ func (t *jsonTable) parse(text []byte) error {
 		}
 		plain, err := jsonText(value)
 		if err != nil {
-			return ImportFault{t.line, column, name, err.Error()}
+			return Fault{t.line, column, name, err.Error()}
 		}
 		t.cells = append(t.cells, cell{name, plain, t.line, column})
 	}

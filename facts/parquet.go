@@ -1,4 +1,4 @@
-package clickhouse
+package facts
 
 import (
 	"errors"
@@ -79,7 +79,7 @@ func (t *parquetTable) next() (line int, cells []cell, err error) {
 		texts := make([]string, len(values))
 		for i, v := range values {
 			if texts[i], err = parquetText(column.leaf, v); err != nil {
-				err = ImportFault{line, 0, column.name, err.Error()}
+				err = Fault{line, 0, column.name, err.Error()}
 				return false
 			}
 		}

@@ -1,0 +1,222 @@
+package facts
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"companyscore/internal/domainname"
+	"companyscore/scoring"
+)
+
+// Column is a column that an import file may have.
+type Column struct {
+	// Name is the column's name in the file.
+	Name string
+	// Doc is its meaning, unit and bounds.
+	Doc string
+	set func(row *scoring.CompanyFacts, text string) error
+}
+
+// signalPrefix begins the name of a column that holds raw values of a signal.
+const signalPrefix = "signal:"
+
+// Columns is the dictionary of import files, apart from the columns
+// signal:<id>, of which there is one for each signal of the manifest.
+var Columns = []Column{
+	{"domain", "Domain of the company; required. Scheme, www., path and case do not matter.", func(r *scoring.CompanyFacts, s string) (err error) {
+		r.Domain, err = domainname.Parse(s)
+		return err
+	}},
+	{"company_name", "Name of the company.", text(func(r *scoring.CompanyFacts) *string { return &r.CompanyName })},
+	{"country", "Seat: ISO 3166-1 alpha-2 code, or one of the English names " + countryNames() + ".", setCountry},
+	{"region", "State or region of the seat.", text(func(r *scoring.CompanyFacts) *string { return &r.Region })},
+	{"city", "City of the seat.", text(func(r *scoring.CompanyFacts) *string { return &r.City })},
+	{"industry", "Industry, in English; decides the sector together with the categories.", text(func(r *scoring.CompanyFacts) *string { return &r.Industry })},
+	{"categories", "Further industry labels, most telling first, separated by |.", func(r *scoring.CompanyFacts, s string) error {
+		for label := range strings.SplitSeq(s, "|") {
+			if label = strings.TrimSpace(label); label != "" {
+				r.Categories = append(r.Categories, label)
+			}
+		}
+		return nil
+	}},
+	{"sic", "Standard Industrial Classification code, 100 to 9999.", whole(func(r *scoring.CompanyFacts) *int { return &r.SIC }, 100, 9999)},
+	{"founded_year", "Year of foundation, 1000 to 2100; gives the age.", whole(func(r *scoring.CompanyFacts) *int { return &r.FoundedYear }, 1000, 2100)},
+	{"status", "Such as operating, exited or dead; kept for reference.", text(func(r *scoring.CompanyFacts) *string { return &r.Status })},
+	{"employees", "Headcount, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Employees }, 0)},
+	{"revenue_usd", "Annual revenue in US dollars, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.RevenueUSD }, 0)},
+	{"total_assets_usd", "Total assets in US dollars, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.TotalAssetsUSD }, 0)},
+	{"ebitda_usd", "Annual EBITDA in US dollars, may be negative; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.EBITDAUSD }, math.Inf(-1))},
+	{"market_cap_usd", "Market capitalisation in US dollars, 0 or more; its presence means listed.", number(func(r *scoring.CompanyFacts) **float64 { return &r.MarketCapUSD }, 0)},
+	{"pe_ratio", "Price over earnings, may be negative; with price_sales it gives the net margin.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PERatio }, math.Inf(-1))},
+	{"price_sales", "Price over sales, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceSales }, 0)},
+	{"price_book", "Price over book value, may be negative; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceBook }, math.Inf(-1))},
+	{"funding_total_usd", "All venture funding so far in US dollars, 0 or more; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingTotalUSD }, 0)},
+	{"funding_rounds", "Number of funding rounds, 0 or more; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingRounds }, 0)},
+	{"founders", "Number of founders, 0 or more; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Founders }, 0)},
+	{"hiring_regions", "Number of world regions in which the company hires, 0 to 6; three count towards a global scope.", whole(func(r *scoring.CompanyFacts) *int { return &r.HiringRegions }, 0, 6)},
+	{"listed", "Whether shares are traded on an exchange: true or false.", func(r *scoring.CompanyFacts, s string) error {
+		listed, err := strconv.ParseBool(strings.ToLower(s))
+		if err != nil {
+			return errors.New("neither true nor false")
+		}
+		r.Listed = &listed
+		return nil
+	}},
+	{"source", "Where the row came from.", text(func(r *scoring.CompanyFacts) *string { return &r.Source })},
+	{"as_of", "Day on which the row was true, YYYY-MM-DD; headcount and money older than six years are not used.", func(r *scoring.CompanyFacts, s string) error {
+		day, err := time.Parse(time.DateOnly, s)
+		if err != nil || day.Year() < 1900 || day.Year() > 2200 {
+			return errors.New("not a day of the form YYYY-MM-DD")
+		}
+		r.AsOf = day
+		return nil
+	}},
+}
+
+// textMaxBytes bounds every text of an import.
+const textMaxBytes = 4096
+
+func text(field func(*scoring.CompanyFacts) *string) func(*scoring.CompanyFacts, string) error {
+	return func(r *scoring.CompanyFacts, s string) error {
+		*field(r) = s
+		return nil
+	}
+}
+
+func parseNumber(s string) (float64, error) {
+	v, err := strconv.ParseFloat(s, 64)
+	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
+		return 0, errors.New("not a number")
+	}
+	return v, nil
+}
+
+func number(field func(*scoring.CompanyFacts) **float64, least float64) func(*scoring.CompanyFacts, string) error {
+	return func(r *scoring.CompanyFacts, s string) error {
+		v, err := parseNumber(s)
+		if err != nil {
+			return err
+		}
+		if v < least {
+			return fmt.Errorf("less than %v", least)
+		}
+		*field(r) = &v
+		return nil
+	}
+}
+
+func whole(field func(*scoring.CompanyFacts) *int, least, most float64) func(*scoring.CompanyFacts, string) error {
+	return func(r *scoring.CompanyFacts, s string) error {
+		v, err := parseNumber(s)
+		if err != nil {
+			return err
+		}
+		if v != math.Trunc(v) || v < least || v > most {
+			return fmt.Errorf("not a whole number from %v to %v", least, most)
+		}
+		*field(r) = int(v)
+		return nil
+	}
+}
+
+// countries are English names that stand for a code in common lists.
+var countries = map[string]string{
+	"argentina": "AR", "australia": "AU", "austria": "AT", "bahrain": "BH", "bangladesh": "BD", "belgium": "BE", "bermuda": "BM", "brazil": "BR", "canada": "CA", "chile": "CL",
+	"china": "CN", "colombia": "CO", "costa rica": "CR", "czech republic": "CZ", "denmark": "DK", "egypt": "EG", "estonia": "EE",
+	"finland": "FI", "france": "FR", "germany": "DE", "ghana": "GH", "greece": "GR", "hong kong": "HK", "hungary": "HU", "india": "IN",
+	"indonesia": "ID", "ireland": "IE", "israel": "IL", "italy": "IT", "japan": "JP", "kenya": "KE", "luxembourg": "LU", "malaysia": "MY",
+	"mexico": "MX", "netherlands": "NL", "new zealand": "NZ", "nigeria": "NG", "norway": "NO", "pakistan": "PK", "peru": "PE",
+	"philippines": "PH", "poland": "PL", "portugal": "PT", "romania": "RO", "russia": "RU", "saudi arabia": "SA", "singapore": "SG",
+	"south africa": "ZA", "south korea": "KR", "spain": "ES", "sweden": "SE", "switzerland": "CH", "taiwan": "TW", "thailand": "TH",
+	"turkey": "TR", "ukraine": "UA", "united arab emirates": "AE", "united kingdom": "GB", "united states": "US", "uruguay": "UY", "vietnam": "VN",
+}
+
+func countryNames() string {
+	names := make([]string, 0, len(countries))
+	for name := range countries {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+var countryCode = regexp.MustCompile(`^[A-Z]{2}$`)
+
+func setCountry(r *scoring.CompanyFacts, s string) error {
+	code, ok := countries[strings.ToLower(s)]
+	if !ok {
+		code = strings.ToUpper(s)
+	}
+	if !countryCode.MatchString(code) || scoring.RegionOf(code) == scoring.Unknown && code != "AQ" {
+		return errors.New("not an ISO 3166-1 alpha-2 code or a country name we know")
+	}
+	r.Country = code
+	return nil
+}
+
+// factColumn returns the column of a name, or an error that names the nearest one.
+func columnOf(name string) (Column, error) {
+	i := slices.IndexFunc(Columns, func(c Column) bool { return c.Name == name })
+	if i >= 0 {
+		return Columns[i], nil
+	}
+	if id, ok := strings.CutPrefix(name, signalPrefix); ok {
+		if _, known := scoring.Lookup(id); known {
+			return Column{Name: name, set: func(r *scoring.CompanyFacts, s string) error {
+				v, err := parseNumber(s)
+				if err != nil {
+					return err
+				}
+				r.Signals[id] = v
+				return nil
+			}}, nil
+		}
+	}
+	return Column{}, fmt.Errorf("unknown column %q: do you mean %q? docs/facts.md lists all", name, nearest(name))
+}
+
+// nearest is the known column name that takes the fewest edits to reach.
+func nearest(name string) string {
+	best, cost := "", math.MaxInt
+	consider := func(known string) {
+		if d := distance(name, known); d < cost {
+			best, cost = known, d
+		}
+	}
+	for _, c := range Columns {
+		consider(c.Name)
+	}
+	for _, s := range scoring.Manifest() {
+		consider(signalPrefix + s.ID)
+	}
+	return best
+}
+
+// distance is the Levenshtein distance of two texts, of which a is cut at 64 bytes.
+func distance(a, b string) int {
+	a = a[:min(len(a), 64)]
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			substitute := diagonal
+			if a[i] != b[j] {
+				substitute++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
+		}
+	}
+	return row[len(b)]
+}
