@@ -13,9 +13,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"companyscore/clickhouse"
+	"companyscore/internal/account"
 	"companyscore/internal/config"
 	"companyscore/internal/redis"
-	"companyscore/server/account"
 )
 
 // withAccounts opens the accounts for one command.

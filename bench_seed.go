@@ -15,8 +15,8 @@ import (
 
 	"companyscore/bench/seed"
 	"companyscore/clickhouse"
+	"companyscore/internal/account"
 	"companyscore/internal/config"
-	"companyscore/server/account"
 )
 
 // seedInsertMax bounds the writing of one part of a universe.

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 
 	"companyscore/clickhouse"
+	"companyscore/internal/account"
 	"companyscore/internal/config"
-	"companyscore/server/account"
 )
 
 // demo is an account to try things with. Its keys are kept in a data directory, so

@@ -16,16 +16,16 @@ import (
 	"companyscore/internal/config"
 	"companyscore/internal/redis"
 	"companyscore/server"
-	"companyscore/server/account"
 	"companyscore/server/cache"
 	"companyscore/server/demand"
+	"companyscore/server/directory"
 	"companyscore/server/job"
 	"companyscore/server/meter"
 	"companyscore/universe/published"
 )
 
 var (
-	_ server.Keys     = (*account.Directory)(nil)
+	_ server.Keys     = (*directory.Directory)(nil)
 	_ server.Scores   = (*clickhouse.Scores)(nil)
 	_ cache.Store     = (*clickhouse.Scores)(nil)
 	_ demand.Store    = (*clickhouse.DB)(nil)
@@ -116,7 +116,7 @@ type api struct {
 	server    *server.Server
 	admin     *http.Server
 	meter     *meter.Meter
-	directory *account.Directory
+	directory *directory.Directory
 	scores    *clickhouse.Scores
 	universe  *published.Follower
 	cache     *cache.Cache
@@ -140,7 +140,7 @@ func startAPI(ctx context.Context, stores *stores, limits meter.Limits, cfg apiC
 	a := &api{
 		address:   ln.Addr().String(),
 		meter:     meter.New(stores.redis, clickhouse.NewUsage(stores.db), limits, logger),
-		directory: account.NewDirectory(clickhouse.NewAccounts(stores.db), logger),
+		directory: directory.New(clickhouse.NewAccounts(stores.db), logger),
 		scores:    clickhouse.NewScores(stores.db, clickhouse.WriterConfig{}),
 		universe:  published.Follow(ctx, stores.redis, logger),
 		demand:    demand.Start(stores.db, logger),

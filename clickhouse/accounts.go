@@ -8,7 +8,7 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
-	"companyscore/server/account"
+	"companyscore/internal/account"
 	"companyscore/sql"
 )
 
@@ -26,8 +26,6 @@ var (
 // Accounts keeps accounts and keys. It is safe for concurrent use. Its errors
 // wrap account.ErrNotFound for what is not there.
 type Accounts struct{ db *DB }
-
-var _ account.Store = (*Accounts)(nil)
 
 // NewAccounts returns the accounts of a database.
 func NewAccounts(db *DB) *Accounts { return &Accounts{db} }

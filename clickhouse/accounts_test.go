@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"companyscore/clickhouse"
-	"companyscore/server/account"
+	"companyscore/internal/account"
 )
 
 func TestAccountsComeBackAndChange(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"companyscore/clickhouse"
-	"companyscore/server/account"
+	"companyscore/internal/account"
 )
 
 // benchCompanies is how many companies the point reads choose from.

@@ -7,8 +7,8 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
+	"companyscore/internal/account"
 	"companyscore/scoring"
-	"companyscore/server/meter"
 	"companyscore/sql"
 )
 
@@ -24,8 +24,6 @@ var (
 // Usage keeps what accounts consumed. It is safe for concurrent use.
 type Usage struct{ db *DB }
 
-var _ meter.Ledger = (*Usage)(nil)
-
 // NewUsage returns the usage in a database.
 func NewUsage(db *DB) *Usage { return &Usage{db} }
 
@@ -39,7 +37,7 @@ type usageRow struct {
 }
 
 // WriteUsage keeps running totals; the newest row of a month is its total.
-func (u *Usage) WriteUsage(ctx context.Context, usage []meter.UsageRow) error {
+func (u *Usage) WriteUsage(ctx context.Context, usage []account.MonthUsage) error {
 	rows := make([]*usageRow, len(usage))
 	for i, r := range usage {
 		period, err := parsePeriod(r.Period)
@@ -55,10 +53,10 @@ func (u *Usage) WriteUsage(ctx context.Context, usage []meter.UsageRow) error {
 }
 
 // Usage returns the newest totals of a month, the zero row if there are none.
-func (u *Usage) Usage(ctx context.Context, accountID, period string) (meter.UsageRow, error) {
+func (u *Usage) Usage(ctx context.Context, accountID, period string) (account.MonthUsage, error) {
 	month, err := parsePeriod(period)
 	if err != nil {
-		return meter.UsageRow{}, err
+		return account.MonthUsage{}, err
 	}
 	var row struct {
 		Tier        string    `ch:"tier"`
@@ -68,12 +66,12 @@ func (u *Usage) Usage(ctx context.Context, accountID, period string) (meter.Usag
 	}
 	found, err := u.db.first(ctx, &row, usageGet, ch.Named("account_id", accountID), ch.Named("period", month.Format(time.DateOnly)))
 	if err != nil {
-		return meter.UsageRow{}, fmt.Errorf("read usage of %s in %s: %w", accountID, period, err)
+		return account.MonthUsage{}, fmt.Errorf("read usage of %s in %s: %w", accountID, period, err)
 	}
 	if !found {
-		return meter.UsageRow{}, nil
+		return account.MonthUsage{}, nil
 	}
-	return meter.UsageRow{
+	return account.MonthUsage{
 		AccountID: accountID, Period: period, Tier: row.Tier,
 		CachedCalls: row.CachedCalls, ColdCalls: row.ColdCalls, UpdatedAt: row.UpdatedAt.UTC(),
 	}, nil
@@ -98,7 +96,7 @@ type coldRow struct {
 }
 
 // WriteColdCalls keeps calls; one that says refunded beats one that does not.
-func (u *Usage) WriteColdCalls(ctx context.Context, calls []meter.ColdCall) error {
+func (u *Usage) WriteColdCalls(ctx context.Context, calls []account.ColdCall) error {
 	rows := make([]*coldRow, len(calls))
 	for i, c := range calls {
 		rows[i] = &coldRow{c.At, c.JobID, c.RunID, c.AccountID, c.KeyID, c.Domain, c.Refunded}
@@ -111,7 +109,7 @@ func (u *Usage) WriteColdCalls(ctx context.Context, calls []meter.ColdCall) erro
 
 // ColdCallsSince returns the calls of an account after an instant that were not
 // refunded, oldest first.
-func (u *Usage) ColdCallsSince(ctx context.Context, accountID string, at time.Time) ([]meter.ColdCall, error) {
+func (u *Usage) ColdCallsSince(ctx context.Context, accountID string, at time.Time) ([]account.ColdCall, error) {
 	var rows []struct {
 		At     time.Time `ch:"at"`
 		JobID  string    `ch:"job_id"`
@@ -122,9 +120,9 @@ func (u *Usage) ColdCallsSince(ctx context.Context, accountID string, at time.Ti
 	if err := u.db.list(ctx, &rows, coldSince, ch.Named("account_id", accountID), ch.Named("since_ms", millis(at))); err != nil {
 		return nil, fmt.Errorf("read cold calls of %s: %w", accountID, err)
 	}
-	calls := make([]meter.ColdCall, len(rows))
+	calls := make([]account.ColdCall, len(rows))
 	for i, r := range rows {
-		calls[i] = meter.ColdCall{JobID: r.JobID, RunID: r.RunID, AccountID: accountID, KeyID: r.KeyID, Domain: r.Domain, At: r.At.UTC()}
+		calls[i] = account.ColdCall{JobID: r.JobID, RunID: r.RunID, AccountID: accountID, KeyID: r.KeyID, Domain: r.Domain, At: r.At.UTC()}
 	}
 	return calls, nil
 }

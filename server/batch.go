@@ -8,9 +8,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"companyscore/server/account"
+	"companyscore/internal/account"
 	"companyscore/server/api"
 	"companyscore/server/cache"
+	"companyscore/server/directory"
 )
 
 // batchMax is how many companies one call may ask for.
@@ -98,7 +99,7 @@ func batchSizeMax(items []item) int {
 
 // batchBody returns the body of an answer. What it returns for an item is what json.Marshal
 // makes of an [api.BatchItem]: a canonical domain has nothing to escape.
-func (s *Server) batchBody(who account.Caller, items []item, entries map[string]cache.Entry) []byte {
+func (s *Server) batchBody(who directory.Caller, items []item, entries map[string]cache.Entry) []byte {
 	body := make([]byte, 0, len(items)*512)
 	body = append(body, '{')
 	if who.Mode == account.Test {

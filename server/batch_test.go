@@ -7,9 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"companyscore/server/account"
+	"companyscore/internal/account"
 	"companyscore/server/api"
 	"companyscore/server/cache"
+	"companyscore/server/directory"
 )
 
 // TestBatchIsWrittenAsItsTypesSay holds the items that are put together by hand to
@@ -29,7 +30,7 @@ func TestBatchIsWrittenAsItsTypesSay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	who := account.Caller{Mode: account.Live, Account: account.Account{Tier: account.Starter}}
+	who := directory.Caller{Mode: account.Live, Account: account.Account{Tier: account.Starter}}
 	if got := s.batchBody(who, items, map[string]cache.Entry{items[0].domain: entry}); string(got) != string(want) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -54,7 +55,7 @@ func FuzzBatchSize(f *testing.F) {
 				t.Fatal(err)
 			}
 			items := []item{it, it, it}
-			body := s.batchBody(account.Caller{Mode: mode, Account: account.Account{Tier: account.Enterprise}}, items, map[string]cache.Entry{it.domain: {Head: make([]byte, 500)}})
+			body := s.batchBody(directory.Caller{Mode: mode, Account: account.Account{Tier: account.Enterprise}}, items, map[string]cache.Entry{it.domain: {Head: make([]byte, 500)}})
 			if len(body) > batchSizeMax(items) {
 				t.Fatalf("%q: %d bytes, and %d are reserved", text, len(body), batchSizeMax(items))
 			}

@@ -20,7 +20,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/semaphore"
 
-	"companyscore/server/account"
+	"companyscore/internal/account"
+	"companyscore/server/directory"
 )
 
 func TestBudgetIsNeverExceeded(t *testing.T) {
@@ -93,11 +94,11 @@ func TestBudgetMakesRequestsWaitAndThenRefusesThem(t *testing.T) {
 // keyring knows a caller for each key: an enterprise account with the name of the key.
 type keyring struct{ Keys }
 
-func (keyring) Verify(_ context.Context, raw string) (account.Caller, error) {
-	return account.Caller{Mode: account.Live, KeyID: raw, Account: account.Account{ID: raw, Tier: account.Enterprise}}, nil
+func (keyring) Verify(_ context.Context, raw string) (directory.Caller, error) {
+	return directory.Caller{Mode: account.Live, KeyID: raw, Account: account.Account{ID: raw, Tier: account.Enterprise}}, nil
 }
 
-func (keyring) Peek([]byte, time.Time) *account.Caller { return nil }
+func (keyring) Peek([]byte, time.Time) *directory.Caller { return nil }
 
 // batchServer is a server, and large a request of a key whose answer has about 100 kB.
 func batchServer(t *testing.T) (s *Server, large func(key string) string) {

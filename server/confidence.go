@@ -7,8 +7,8 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"companyscore/internal/account"
 	"companyscore/scoring"
-	"companyscore/server/account"
 	"companyscore/server/api"
 	"companyscore/server/sandbox"
 )

@@ -4,8 +4,8 @@ import (
 	"net/url"
 	"strings"
 
+	"companyscore/internal/account"
 	"companyscore/internal/domainname"
-	"companyscore/server/account"
 	"companyscore/server/sandbox"
 )
 

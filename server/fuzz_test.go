@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"companyscore/server/account"
+	"companyscore/internal/account"
 )
 
 // wire is a connection whose other end has sent everything at once.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"companyscore/server/account"
+	"companyscore/internal/account"
 	"companyscore/server/api"
 	"companyscore/server/sandbox"
 )

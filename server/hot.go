@@ -9,7 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/valyala/fasthttp"
 
-	"companyscore/server/account"
+	"companyscore/internal/account"
 	"companyscore/server/api"
 )
 

@@ -16,8 +16,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/valyala/fasthttp"
 
+	"companyscore/internal/account"
 	"companyscore/scoring"
-	"companyscore/server/account"
 	"companyscore/server/cache"
 	"companyscore/universe"
 )

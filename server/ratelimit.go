@@ -7,7 +7,7 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
-	"companyscore/server/account"
+	"companyscore/internal/account"
 )
 
 // The headers of draft-ietf-httpapi-ratelimit-headers. They speak of the monthly

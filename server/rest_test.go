@@ -11,7 +11,7 @@ import (
 
 	"github.com/valyala/fasthttp"
 
-	"companyscore/server/account"
+	"companyscore/internal/account"
 )
 
 // inBubble runs a test with a clock of its own. The server, and fasthttp's goroutine that

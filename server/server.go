@@ -18,21 +18,22 @@ import (
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sync/semaphore"
 
+	"companyscore/internal/account"
 	"companyscore/internal/config"
 	"companyscore/scoring"
-	"companyscore/server/account"
 	"companyscore/server/api"
 	"companyscore/server/cache"
+	"companyscore/server/directory"
 	"companyscore/server/job"
 	"companyscore/server/meter"
 	"companyscore/universe"
 )
 
-// Keys tells who calls. See account.Directory.
+// Keys tells who calls. See directory.Directory.
 type Keys interface {
-	Verify(ctx context.Context, raw string) (account.Caller, error)
+	Verify(ctx context.Context, raw string) (directory.Caller, error)
 	// Peek returns the caller behind a key if that is known without asking anyone.
-	Peek(raw []byte, now time.Time) *account.Caller
+	Peek(raw []byte, now time.Time) *directory.Caller
 }
 
 // Scores reads stored records. Latest returns the newest of a domain with its
@@ -237,4 +238,4 @@ func (s *Server) authenticate(c *fiber.Ctx) error {
 	return c.Next()
 }
 
-func callerOf(c *fiber.Ctx) account.Caller { return c.Locals(callerLocal).(account.Caller) }
+func callerOf(c *fiber.Ctx) directory.Caller { return c.Locals(callerLocal).(directory.Caller) }

@@ -15,9 +15,10 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"companyscore/server/account"
+	"companyscore/internal/account"
 	"companyscore/server/api"
 	"companyscore/server/cache"
+	"companyscore/server/directory"
 	"companyscore/server/job"
 	"companyscore/server/meter"
 	"companyscore/universe"
@@ -28,18 +29,18 @@ import (
 
 type panicking struct{}
 
-func (panicking) Verify(context.Context, string) (account.Caller, error) { panic("boom") }
+func (panicking) Verify(context.Context, string) (directory.Caller, error) { panic("boom") }
 
-func (panicking) Peek([]byte, time.Time) *account.Caller { return nil }
+func (panicking) Peek([]byte, time.Time) *directory.Caller { return nil }
 
 // as is a directory that knows one caller.
-type as account.Caller
+type as directory.Caller
 
-func (a *as) Verify(context.Context, string) (account.Caller, error) {
-	return account.Caller(*a), nil
+func (a *as) Verify(context.Context, string) (directory.Caller, error) {
+	return directory.Caller(*a), nil
 }
 
-func (a *as) Peek([]byte, time.Time) *account.Caller { return (*account.Caller)(a) }
+func (a *as) Peek([]byte, time.Time) *directory.Caller { return (*directory.Caller)(a) }
 
 type noTables struct{}
 
@@ -111,7 +112,7 @@ func TestPanicIsAnInternalErrorWithTheRequestID(t *testing.T) {
 func TestTestKeysNeverReachLiveTables(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, panicking{}, new(bytes.Buffer))
-	if _, err := s.live(account.Caller{Mode: account.Test}); err != error(&errSandboxInvariant) {
+	if _, err := s.live(directory.Caller{Mode: account.Test}); err != error(&errSandboxInvariant) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"companyscore/server/account"
+	"companyscore/internal/account"
 	"companyscore/server/meter"
 )
 

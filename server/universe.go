@@ -11,9 +11,10 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 
+	"companyscore/internal/account"
 	"companyscore/scoring"
-	"companyscore/server/account"
 	"companyscore/server/api"
+	"companyscore/server/directory"
 	"companyscore/server/sandbox"
 	"companyscore/universe"
 )
@@ -226,7 +227,7 @@ func (m *moversCache) version() string {
 }
 
 // live returns the tables of live data, which a test key must never reach.
-func (s *Server) live(who account.Caller) (*universe.Tables, error) {
+func (s *Server) live(who directory.Caller) (*universe.Tables, error) {
 	if who.Mode != account.Live {
 		return nil, &errSandboxInvariant
 	}

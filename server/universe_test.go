@@ -18,9 +18,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"companyscore/clickhouse"
+	"companyscore/internal/account"
 	"companyscore/internal/testenv"
 	"companyscore/scoring"
-	"companyscore/server/account"
 	"companyscore/server/api"
 	"companyscore/server/cache"
 	"companyscore/universe"

@@ -10,11 +10,11 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"companyscore/internal/account"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/internal/testenv"
 	"companyscore/scoring"
-	"companyscore/server/account"
 	"companyscore/server/job"
 	"companyscore/server/meter"
 )
@@ -22,12 +22,12 @@ import (
 // emptyLedger has never heard of anybody.
 type emptyLedger struct{}
 
-func (emptyLedger) WriteUsage(context.Context, []meter.UsageRow) error     { return nil }
-func (emptyLedger) WriteColdCalls(context.Context, []meter.ColdCall) error { return nil }
-func (emptyLedger) Usage(context.Context, string, string) (meter.UsageRow, error) {
-	return meter.UsageRow{}, nil
+func (emptyLedger) WriteUsage(context.Context, []account.MonthUsage) error   { return nil }
+func (emptyLedger) WriteColdCalls(context.Context, []account.ColdCall) error { return nil }
+func (emptyLedger) Usage(context.Context, string, string) (account.MonthUsage, error) {
+	return account.MonthUsage{}, nil
 }
-func (emptyLedger) ColdCallsSince(context.Context, string, time.Time) ([]meter.ColdCall, error) {
+func (emptyLedger) ColdCallsSince(context.Context, string, time.Time) ([]account.ColdCall, error) {
 	return nil, nil
 }
 func (emptyLedger) WriteRuns(context.Context, []scoring.Run) error { return nil }

@@ -12,9 +12,9 @@ import (
 	"github.com/google/uuid"
 	goredis "github.com/redis/go-redis/v9"
 
+	"companyscore/internal/account"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
-	"companyscore/server/account"
 )
 
 const (

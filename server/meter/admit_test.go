@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"companyscore/internal/account"
 	"companyscore/internal/redis"
-	"companyscore/server/account"
 )
 
 // Issue: 500 concurrent calls against a budget of 100 give exactly 100 and 400.

@@ -8,8 +8,8 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"companyscore/internal/account"
 	"companyscore/internal/redis"
-	"companyscore/server/account"
 )
 
 // CountCached counts one call that was answered with a stored score, at now. It makes

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"companyscore/internal/account"
 	"companyscore/internal/redis"
-	"companyscore/server/account"
 )
 
 func TestUsageHasWhatWasJustCounted(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"companyscore/internal/account"
 	"companyscore/internal/redis"
-	"companyscore/server/account"
 )
 
 // markDirty has the counts of a month copied to the ledger.
@@ -41,7 +41,7 @@ func (m *Meter) copyColdCalls(ctx context.Context) error {
 		if len(waiting) == 0 {
 			return nil
 		}
-		calls := make([]ColdCall, 0, len(waiting))
+		calls := make([]account.ColdCall, 0, len(waiting))
 		struck := make([]any, 0, 2*len(waiting))
 		for _, entry := range waiting {
 			struck = append(struck, entry.Key, entry.Value)
@@ -68,19 +68,19 @@ func (m *Meter) copyColdCalls(ctx context.Context) error {
 	}
 }
 
-func decodeCall(entry goredis.KeyValue) (ColdCall, error) {
+func decodeCall(entry goredis.KeyValue) (account.ColdCall, error) {
 	var v struct {
 		Account, Key, Domain, Run, At string
 		Refunded                      bool
 	}
 	if err := json.Unmarshal([]byte(entry.Value), &v); err != nil {
-		return ColdCall{}, err
+		return account.ColdCall{}, err
 	}
 	ms, err := strconv.ParseInt(v.At, 10, 64)
 	if err != nil {
-		return ColdCall{}, err
+		return account.ColdCall{}, err
 	}
-	return ColdCall{
+	return account.ColdCall{
 		JobID: entry.Key, RunID: v.Run, AccountID: v.Account, KeyID: v.Key, Domain: v.Domain,
 		At: time.UnixMilli(ms).UTC(), Refunded: v.Refunded,
 	}, nil
@@ -118,12 +118,12 @@ func (m *Meter) copyUsagePage(ctx context.Context, page []month, tiers map[month
 	if err != nil {
 		return fmt.Errorf("read usage to copy: %w", err)
 	}
-	rows := make([]UsageRow, 0, len(page))
+	rows := make([]account.MonthUsage, 0, len(page))
 	for i, key := range page {
 		if read[i].missing {
 			continue
 		}
-		rows = append(rows, UsageRow{
+		rows = append(rows, account.MonthUsage{
 			AccountID: key.account, Period: key.period(), Tier: string(tiers[key]),
 			CachedCalls: uint64(read[i].cached), ColdCalls: uint64(read[i].cold), UpdatedAt: now,
 		})

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"companyscore/internal/account"
 	"companyscore/internal/redis"
-	"companyscore/server/account"
 )
 
 func (w *world) emptyRedis(t *testing.T) {
@@ -89,7 +89,7 @@ func TestLedgerOutageDoesNotHoldUpCalls(t *testing.T) {
 	}
 	w.ledger.setDown(nil)
 	must(t, w.copy(t.Context()))
-	want := ColdCall{JobID: a.JobID, RunID: a.RunID, AccountID: starter.ID, KeyID: "key", Domain: "other.com", At: noon}
+	want := account.ColdCall{JobID: a.JobID, RunID: a.RunID, AccountID: starter.ID, KeyID: "key", Domain: "other.com", At: noon}
 	if call, _ := w.ledger.call(a.JobID); call != want {
 		t.Errorf("ledger has %+v, want %+v", call, want)
 	}

@@ -14,9 +14,9 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"companyscore/internal/account"
 	"companyscore/internal/queue"
 	"companyscore/scoring"
-	"companyscore/server/account"
 )
 
 // Tier holds the limits of one tier. A nil number means unmetered.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"companyscore/internal/account"
 	"companyscore/scoring"
-	"companyscore/server/account"
 )
 
 func TestDefaultLimitsAreTheTable(t *testing.T) {

@@ -23,8 +23,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"golang.org/x/sync/singleflight"
 
+	"companyscore/internal/account"
 	"companyscore/internal/queue"
-	"companyscore/server/account"
 )
 
 var (

@@ -11,9 +11,9 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"companyscore/internal/account"
 	"companyscore/internal/redis"
 	"companyscore/internal/testenv"
-	"companyscore/server/account"
 )
 
 func TestMain(m *testing.M) {
@@ -36,16 +36,16 @@ var starter = account.Account{ID: "starter-account", Tier: account.Starter}
 type memoryLedger struct {
 	mu    sync.Mutex
 	down  error
-	usage map[string]UsageRow
-	calls map[string]ColdCall
+	usage map[string]account.MonthUsage
+	calls map[string]account.ColdCall
 	reads int
 }
 
 func newLedger() *memoryLedger {
-	return &memoryLedger{usage: make(map[string]UsageRow), calls: make(map[string]ColdCall)}
+	return &memoryLedger{usage: make(map[string]account.MonthUsage), calls: make(map[string]account.ColdCall)}
 }
 
-func (l *memoryLedger) WriteUsage(_ context.Context, rows []UsageRow) error {
+func (l *memoryLedger) WriteUsage(_ context.Context, rows []account.MonthUsage) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, row := range rows {
@@ -56,7 +56,7 @@ func (l *memoryLedger) WriteUsage(_ context.Context, rows []UsageRow) error {
 	return l.down
 }
 
-func (l *memoryLedger) WriteColdCalls(_ context.Context, calls []ColdCall) error {
+func (l *memoryLedger) WriteColdCalls(_ context.Context, calls []account.ColdCall) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, call := range calls {
@@ -67,17 +67,17 @@ func (l *memoryLedger) WriteColdCalls(_ context.Context, calls []ColdCall) error
 	return l.down
 }
 
-func (l *memoryLedger) Usage(_ context.Context, accountID, period string) (UsageRow, error) {
+func (l *memoryLedger) Usage(_ context.Context, accountID, period string) (account.MonthUsage, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reads++
 	return l.usage[accountID+period], l.down
 }
 
-func (l *memoryLedger) ColdCallsSince(_ context.Context, accountID string, since time.Time) ([]ColdCall, error) {
+func (l *memoryLedger) ColdCallsSince(_ context.Context, accountID string, since time.Time) ([]account.ColdCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var found []ColdCall
+	var found []account.ColdCall
 	for _, call := range l.calls {
 		if call.AccountID == accountID && call.At.After(since) && !call.Refunded {
 			found = append(found, call)
@@ -92,13 +92,13 @@ func (l *memoryLedger) setDown(err error) {
 	l.down = err
 }
 
-func (l *memoryLedger) row(accountID, period string) UsageRow {
+func (l *memoryLedger) row(accountID, period string) account.MonthUsage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.usage[accountID+period]
 }
 
-func (l *memoryLedger) call(jobID string) (ColdCall, bool) {
+func (l *memoryLedger) call(jobID string) (account.ColdCall, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	call, ok := l.calls[jobID]

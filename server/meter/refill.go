@@ -7,8 +7,8 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"companyscore/internal/account"
 	"companyscore/internal/redis"
-	"companyscore/server/account"
 )
 
 // refill puts the counts of an account and month into Redis, from the ledger.

@@ -13,11 +13,12 @@ import (
 // The shape of a key: a prefix that says the mode, 24 random characters that
 // carry 142 bits, and 6 characters of checksum over all before them.
 const (
-	livePrefix    = "svc_live_"
-	testPrefix    = "svc_test_"
-	randomLen     = 24
-	checksumLen   = 6
-	keyLen        = len(livePrefix) + randomLen + checksumLen
+	livePrefix  = "svc_live_"
+	testPrefix  = "svc_test_"
+	randomLen   = 24
+	checksumLen = 6
+	// KeyLen is the length of a key in bytes.
+	KeyLen        = len(livePrefix) + randomLen + checksumLen
 	shownLen      = len(livePrefix) + 4
 	alphabet      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	randomByteMax = 256 - 256%len(alphabet) // bytes from here on would favour some characters
@@ -48,14 +49,14 @@ func NewKey(accountID, name string, mode Mode, now time.Time) (Key, string) {
 func ParseKey(raw string) (Mode, [32]byte, error) {
 	mode := Live
 	switch {
-	case len(raw) != keyLen:
+	case len(raw) != KeyLen:
 		return "", [32]byte{}, ErrMalformed
 	case strings.HasPrefix(raw, testPrefix):
 		mode = Test
 	case !strings.HasPrefix(raw, livePrefix):
 		return "", [32]byte{}, ErrMalformed
 	}
-	body, sum := raw[:keyLen-checksumLen], raw[keyLen-checksumLen:]
+	body, sum := raw[:KeyLen-checksumLen], raw[KeyLen-checksumLen:]
 	if checksum(body) != sum {
 		return "", [32]byte{}, ErrMalformed
 	}

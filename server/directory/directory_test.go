@@ -1,4 +1,4 @@
-package account
+package directory
 
 import (
 	"context"
@@ -6,11 +6,13 @@ import (
 	"log/slog"
 	"testing"
 	"time"
+
+	"companyscore/internal/account"
 )
 
 // memory is a Store in a map that can be told to be down.
 type memory struct {
-	keys    map[[32]byte]Key
+	keys    map[[32]byte]account.Key
 	down    bool
 	asked   int
 	touched map[string]time.Time
@@ -18,18 +20,18 @@ type memory struct {
 
 var errDown = errors.New("store is down")
 
-func (m *memory) Account(_ context.Context, id string) (Account, error) {
-	return Account{ID: id, Tier: Starter}, nil
+func (m *memory) Account(_ context.Context, id string) (account.Account, error) {
+	return account.Account{ID: id, Tier: account.Starter}, nil
 }
 
-func (m *memory) KeyByHash(_ context.Context, hash [32]byte) (Key, error) {
+func (m *memory) KeyByHash(_ context.Context, hash [32]byte) (account.Key, error) {
 	m.asked++
 	if m.down {
-		return Key{}, errDown
+		return account.Key{}, errDown
 	}
 	key, ok := m.keys[hash]
 	if !ok {
-		return Key{}, ErrNotFound
+		return account.Key{}, account.ErrNotFound
 	}
 	return key, nil
 }
@@ -42,10 +44,10 @@ func (m *memory) TouchKeys(_ context.Context, used map[string]time.Time) error {
 func TestDirectoryLifeOfAVerdict(t *testing.T) {
 	t.Parallel()
 	start := time.Unix(1_700_000_000, 0)
-	key, raw := NewKey("acct", "", Live, start)
-	_, other := NewKey("acct", "", Live, start)
-	store := &memory{keys: map[[32]byte]Key{key.Hash: key}}
-	d := NewDirectory(store, slog.New(slog.DiscardHandler))
+	key, raw := account.NewKey("acct", "", account.Live, start)
+	_, other := account.NewKey("acct", "", account.Live, start)
+	store := &memory{keys: map[[32]byte]account.Key{key.Hash: key}}
+	d := New(store, slog.New(slog.DiscardHandler))
 	now := start
 	d.now = func() time.Time { return now }
 
@@ -61,9 +63,9 @@ func TestDirectoryLifeOfAVerdict(t *testing.T) {
 	}
 	step("first use", raw, nil, 1)
 	step("second use", raw, nil, 0)
-	step("mistyped", raw[:len(raw)-1]+"?", ErrMalformed, 0)
-	step("never issued", other, ErrNotFound, 1)
-	step("never issued, again", other, ErrNotFound, 0)
+	step("mistyped", raw[:len(raw)-1]+"?", account.ErrMalformed, 0)
+	step("never issued", other, account.ErrNotFound, 1)
+	step("never issued, again", other, account.ErrNotFound, 0)
 
 	store.down = true
 	now = now.Add(freshFor + time.Second)
@@ -74,7 +76,7 @@ func TestDirectoryLifeOfAVerdict(t *testing.T) {
 	store.down = false
 	key.RevokedAt = now
 	store.keys[key.Hash] = key
-	step("revoked", raw, ErrRevoked, 1)
+	step("revoked", raw, account.ErrRevoked, 1)
 
 	d.Close()
 	if store.touched[key.ID].IsZero() {
@@ -85,9 +87,9 @@ func TestDirectoryLifeOfAVerdict(t *testing.T) {
 func TestVerdictCountsWhileNewsArrivesAndNoLongerThanFiveMinutes(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
-	key, raw := NewKey("acct", "", Live, now)
-	store := &memory{keys: map[[32]byte]Key{key.Hash: key}}
-	d := NewDirectory(store, slog.New(slog.DiscardHandler))
+	key, raw := account.NewKey("acct", "", account.Live, now)
+	store := &memory{keys: map[[32]byte]account.Key{key.Hash: key}}
+	d := New(store, slog.New(slog.DiscardHandler))
 	defer d.Close()
 	d.now = func() time.Time { return now }
 	asks := func(want int) {
@@ -116,9 +118,9 @@ func TestVerdictCountsWhileNewsArrivesAndNoLongerThanFiveMinutes(t *testing.T) {
 
 func TestWhatChangedIsLookedUpAgain(t *testing.T) {
 	t.Parallel()
-	key, raw := NewKey("account", "", Live, time.Now())
-	store := &memory{keys: map[[32]byte]Key{key.Hash: key}}
-	d := NewDirectory(store, slog.New(slog.DiscardHandler))
+	key, raw := account.NewKey("account", "", account.Live, time.Now())
+	store := &memory{keys: map[[32]byte]account.Key{key.Hash: key}}
+	d := New(store, slog.New(slog.DiscardHandler))
 	defer d.Close()
 	verify := func() error { _, err := d.Verify(t.Context(), raw); return err }
 	if err := errors.Join(verify(), verify()); err != nil || store.asked != 1 {
@@ -145,7 +147,7 @@ func TestWhatChangedIsLookedUpAgain(t *testing.T) {
 	key.RevokedAt = time.Now()
 	store.keys[key.Hash] = key
 	d.Forget(key.Hash)
-	if err := verify(); !errors.Is(err, ErrRevoked) {
+	if err := verify(); !errors.Is(err, account.ErrRevoked) {
 		t.Errorf("revoked: %v", err)
 	}
 }

@@ -1,9 +1,8 @@
-// Package account knows who calls: accounts, their tiers, and their API keys
-// from issue to revocation.
+// Package account has the types of customers: accounts, their tiers, their API keys
+// and what they used.
 //
-// Keys are stored as SHA-256 only. A key carries a checksum, so that a mistyped
-// one is refused without a lookup, and its prefix alone says whether it is a
-// live key or a test key.
+// Keys are stored as SHA-256 only. A key carries a checksum, so a mistyped key is
+// refused without a lookup. Its prefix tells a live key from a test key.
 package account
 
 import (

@@ -1,4 +1,5 @@
-package account
+// Package directory answers whom an API key belongs to.
+package directory
 
 import (
 	"context"
@@ -11,22 +12,24 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
+
+	"companyscore/internal/account"
 )
 
-// Store keeps accounts and keys. Reads return ErrNotFound for what is not there.
+// Store keeps accounts and keys. Reads return account.ErrNotFound for what is not there.
 // Its methods may be called from many goroutines.
 type Store interface {
-	Account(ctx context.Context, id string) (Account, error)
-	KeyByHash(ctx context.Context, hash [32]byte) (Key, error)
+	Account(ctx context.Context, id string) (account.Account, error)
+	KeyByHash(ctx context.Context, hash [32]byte) (account.Key, error)
 	// TouchKeys records when keys, by id, were last used.
 	TouchKeys(ctx context.Context, used map[string]time.Time) error
 }
 
 // Caller is who makes a request: an account, through one of its keys.
 type Caller struct {
-	Account Account
+	Account account.Account
 	KeyID   string
-	Mode    Mode
+	Mode    account.Mode
 }
 
 const (
@@ -63,7 +66,7 @@ type Directory struct {
 
 type verdict struct {
 	caller Caller
-	err    error // nil, ErrNotFound or ErrRevoked
+	err    error // nil, account.ErrNotFound or account.ErrRevoked
 	at     time.Time
 	// doubted has it looked up again before its time.
 	doubted bool
@@ -90,9 +93,9 @@ func (d *Directory) fresh(v *verdict, now time.Time) bool {
 // heard of.
 func (d *Directory) Alive() { d.alive.Store(d.now().UnixMilli()) }
 
-// NewDirectory returns a directory over a store. Close it to have the last uses
+// New returns a directory over a store. Close it to have the last uses
 // of keys written.
-func NewDirectory(store Store, logger *slog.Logger) *Directory {
+func New(store Store, logger *slog.Logger) *Directory {
 	d := &Directory{
 		store: store, logger: logger, now: time.Now,
 		verdicts: make(map[[32]byte]*verdict), unwritten: make(map[string]time.Time),
@@ -102,11 +105,11 @@ func NewDirectory(store Store, logger *slog.Logger) *Directory {
 	return d
 }
 
-// Verify returns the caller behind a raw key. The error is ErrMalformed,
-// ErrNotFound or ErrRevoked for a key that is no good, and another one when the
+// Verify returns the caller behind a raw key. The error is account.ErrMalformed,
+// account.ErrNotFound or account.ErrRevoked for a key that is no good, and another one when the
 // store did not answer.
 func (d *Directory) Verify(ctx context.Context, raw string) (Caller, error) {
-	mode, hash, err := ParseKey(raw)
+	mode, hash, err := account.ParseKey(raw)
 	if err != nil {
 		return Caller{}, err
 	}
@@ -128,7 +131,7 @@ func (d *Directory) Verify(ctx context.Context, raw string) (Caller, error) {
 		return Caller{}, v.err
 	}
 	if v.caller.Mode != mode {
-		return Caller{}, ErrNotFound
+		return Caller{}, account.ErrNotFound
 	}
 	v.usedAt.Store(now.UnixMilli())
 	return v.caller, nil
@@ -137,7 +140,7 @@ func (d *Directory) Verify(ctx context.Context, raw string) (Caller, error) {
 // Peek is Verify for a key whose verdict is at hand and good. It asks nobody and
 // allocates nothing; when it returns nil ask Verify. The caller must not be changed.
 func (d *Directory) Peek(raw []byte, now time.Time) *Caller {
-	if len(raw) != keyLen {
+	if len(raw) != account.KeyLen {
 		return nil
 	}
 	hash := sha256.Sum256(raw)
@@ -180,14 +183,14 @@ func (d *Directory) ask(ctx context.Context, hash [32]byte, now time.Time) (*ver
 
 func (d *Directory) lookUp(ctx context.Context, hash [32]byte) (*verdict, error) {
 	key, err := d.store.KeyByHash(ctx, hash)
-	if errors.Is(err, ErrNotFound) {
-		return &verdict{err: ErrNotFound}, nil
+	if errors.Is(err, account.ErrNotFound) {
+		return &verdict{err: account.ErrNotFound}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	if !key.RevokedAt.IsZero() {
-		return &verdict{err: ErrRevoked}, nil
+		return &verdict{err: account.ErrRevoked}, nil
 	}
 	acct, err := d.store.Account(ctx, key.AccountID)
 	if err != nil {
