@@ -74,8 +74,8 @@ func TestRoomsKeepToThemselves(t *testing.T) {
 			case path == "universe" && !isStandard(imported) && imported != module+"/scoring":
 				t.Errorf("%s imports %s: universe is pure", path, imported)
 			// Load generators must know whom to ask for without a store, and stores write what it says.
-			case path == "bench/seed" && own && imported != module+"/scoring":
-				t.Errorf("%s imports %s: bench/seed is pure", path, imported)
+			case path == "internal/seed" && own && imported != module+"/scoring":
+				t.Errorf("%s imports %s: internal/seed is pure", path, imported)
 			// What strangers send is read without a way to ask for more.
 			case path == "scoring/source/site" && (own || imported == "net" || imported == "net/http" || imported == "os"):
 				t.Errorf("%s imports %s: scoring/source/site is pure", path, imported)

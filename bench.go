@@ -21,9 +21,9 @@ import (
 	"companyscore/bench"
 	"companyscore/bench/load"
 	"companyscore/bench/report"
-	"companyscore/bench/seed"
 	"companyscore/internal/config"
 	"companyscore/internal/process"
+	"companyscore/internal/seed"
 )
 
 func (c *cli) bench() *cobra.Command {

@@ -13,10 +13,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"companyscore/bench/seed"
 	"companyscore/clickhouse"
 	"companyscore/internal/account"
 	"companyscore/internal/config"
+	"companyscore/internal/seed"
 )
 
 // seedInsertMax bounds the writing of one part of a universe.

@@ -7,7 +7,7 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
-	"companyscore/bench/seed"
+	"companyscore/internal/seed"
 	"companyscore/sql"
 )
 

@@ -1,5 +1,5 @@
 -- name: seed_records
--- Writes the records of generated companies: those of the places first to last whose names have the numbers x_from to x_last. package bench/seed says the same in Go, line by line. Records come nearly in the order of the table, and
+-- Writes the records of generated companies: those of the places first to last whose names have the numbers x_from to x_last. package internal/seed says the same in Go, line by line. Records come nearly in the order of the table, and
 -- companies of one insert lie between those of its neighbours, so that merging the parts is little work; no two rows replace
 -- each other, so that nothing is gained by looking for such rows on inserting, which would take twice as long.
 -- params: first UInt64, last UInt64, x_from UInt32, x_last UInt32, records UInt32 (of each company), detailed UInt32 (how many

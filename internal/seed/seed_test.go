@@ -17,9 +17,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"companyscore/bench/seed"
 	"companyscore/clickhouse"
 	"companyscore/internal/domainname"
+	"companyscore/internal/seed"
 	"companyscore/internal/testenv"
 	"companyscore/scoring"
 )
