@@ -14,6 +14,7 @@ import (
 
 	"companyscore/clickhouse"
 	"companyscore/internal/account"
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/redis"
 )
@@ -31,7 +32,7 @@ func withAccounts(cmd *cobra.Command, where config.Stores, do func(ctx context.C
 }
 
 // announce tells running servers what changed, and returns how soon they know.
-func (c *cli) announce(ctx context.Context, where config.Stores, event redis.Event) string {
+func (c *program) announce(ctx context.Context, where config.Stores, event redis.Event) string {
 	_, err := where.Resolve()
 	if err == nil {
 		var client goredis.UniversalClient
@@ -56,7 +57,7 @@ type accountOutput struct {
 	CreatedAt *time.Time   `json:"created_at,omitempty"`
 }
 
-func (c *cli) account() *cobra.Command {
+func (c *program) account() *cobra.Command {
 	var where config.Stores
 	cmd := &cobra.Command{Use: "account", Short: "Open, list and change accounts"}
 	where.Flags(cmd.PersistentFlags())
@@ -68,10 +69,10 @@ func (c *cli) account() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			parsed, err := account.ParseTier(tier)
 			if err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
 			if name == "" {
-				return &usageError{fmt.Errorf("say who the account is for with --name")}
+				return cli.Usage(fmt.Errorf("say who the account is for with --name"))
 			}
 			acct := account.Account{ID: uuid.Must(uuid.NewV7()).String(), Name: name, Tier: parsed, CreatedAt: time.Now()}
 			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
@@ -121,7 +122,7 @@ func (c *cli) account() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parsed, err := account.ParseTier(args[1])
 			if err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
 			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
 				acct, err := accounts.Account(ctx, args[0])
@@ -154,7 +155,7 @@ type keyOutput struct {
 	RevokedAt *time.Time   `json:"revoked_at,omitempty"`
 }
 
-func (c *cli) key() *cobra.Command {
+func (c *program) key() *cobra.Command {
 	var where config.Stores
 	cmd := &cobra.Command{Use: "key", Short: "Issue, list and revoke API keys"}
 	where.Flags(cmd.PersistentFlags())
@@ -166,10 +167,10 @@ func (c *cli) key() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m := account.Mode(mode)
 			if m != account.Live && m != account.Test {
-				return &usageError{fmt.Errorf("mode %q: use live or test", mode)}
+				return cli.Usage(fmt.Errorf("mode %q: use live or test", mode))
 			}
 			if accountID == "" {
-				return &usageError{fmt.Errorf("say whose key it is with --account")}
+				return cli.Usage(fmt.Errorf("say whose key it is with --account"))
 			}
 			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
 				if _, err := accounts.Account(ctx, accountID); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"companyscore/batch"
 	"companyscore/clickhouse"
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/server/meter"
 	"companyscore/universe"
@@ -18,7 +19,7 @@ import (
 
 var _ batch.Store = (*clickhouse.Universe)(nil)
 
-func (c *cli) batch() *cobra.Command {
+func (c *program) batch() *cobra.Command {
 	var where config.Stores
 	var schedules batch.Schedules
 	var ages batch.Ages
@@ -39,10 +40,10 @@ same --sources and --tiers as the workers: how fast it refreshes depends on what
 			limits, err := meter.LoadLimits(tiers)
 			live, pace, sourcesErr := from.pace()
 			if err := errors.Join(err, sourcesErr, schedules.Validate(), ages.Validate(), memory.Validate(), checkNice(nice)); err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
 			if len(names) > 0 && !once {
-				return &usageError{errors.New("names of jobs go with --once; by the clock all jobs run")}
+				return cli.Usage(errors.New("names of jobs go with --once; by the clock all jobs run"))
 			}
 			if err := lowerPriority(nice); err != nil {
 				return err
@@ -107,7 +108,7 @@ type shownCohort struct {
 }
 
 // batchShow prints what is published and how the jobs ended.
-func (c *cli) batchShow() *cobra.Command {
+func (c *program) batchShow() *cobra.Command {
 	var where config.Stores
 	var asJSON bool
 	cmd := &cobra.Command{

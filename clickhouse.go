@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"companyscore/clickhouse/embedded"
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
 )
 
@@ -23,7 +24,7 @@ import (
 // listening socket as file 3, as systemd does.
 const listenFDs = "LISTEN_FDS"
 
-func (c *cli) clickhouse() *cobra.Command {
+func (c *program) clickhouse() *cobra.Command {
 	var path, listen, password, analyst string
 	var nice int
 	var exitWithStdin bool
@@ -36,10 +37,10 @@ A password that is not given is made up and printed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := config.CheckAddress("--listen", listen); err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
 			if err := checkNice(nice); err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
 			if err := lowerPriority(nice); err != nil {
 				return err
@@ -121,7 +122,7 @@ func listener(address string) (net.Listener, error) {
 	return ln, nil
 }
 
-func (c *cli) migrate() *cobra.Command {
+func (c *program) migrate() *cobra.Command {
 	var where config.Stores
 	cmd := &cobra.Command{
 		Use:   "migrate",

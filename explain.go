@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"companyscore/clickhouse"
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/domainname"
 	"companyscore/scoring"
@@ -56,7 +57,7 @@ type saidOfSignal struct {
 	Reason scoring.Reason `json:"reason,omitempty"`
 }
 
-func (c *cli) explain() *cobra.Command {
+func (c *program) explain() *cobra.Command {
 	var where config.Stores
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -69,7 +70,7 @@ from there to the grade; who the company was taken for, and why; how the sources
 		RunE: func(cmd *cobra.Command, args []string) error {
 			domain, err := domainname.Parse(args[0])
 			if err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
 			db, err := openClickHouse(cmd.Context(), where)
 			if err != nil {

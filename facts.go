@@ -2,18 +2,16 @@ package main
 
 import (
 	"fmt"
-	"io"
-	"os"
 
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"companyscore/clickhouse"
 	"companyscore/facts"
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
 )
 
-func (c *cli) facts() *cobra.Command {
+func (c *program) facts() *cobra.Command {
 	cmd := &cobra.Command{Use: "facts", Short: "Import what you already know about companies"}
 	var where config.Stores
 	var quiet bool
@@ -30,7 +28,7 @@ company again replaces it. Exits 1 when any row was bad.`,
 				return err
 			}
 			defer db.Close()
-			bar := newBar(cmd.ErrOrStderr(), quiet, "importing", true)
+			bar := cli.NewBar(cmd.ErrOrStderr(), quiet, "importing", true)
 			report, err := facts.Import(cmd.Context(), clickhouse.NewFacts(db), args[0], func(read, total int64) {
 				bar.ChangeMax64(total)
 				_ = bar.Set64(read) // a bar that cannot be drawn is no reason to stop
@@ -47,7 +45,7 @@ company again replaces it. Exits 1 when any row was bad.`,
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "imported %d of %d rows\n", report.Imported, report.Rows)
 			if len(report.Faults) > 0 {
-				return errReported
+				return cli.ErrReported
 			}
 			return nil
 		},
@@ -56,20 +54,4 @@ company again replaces it. Exits 1 when any row was bad.`,
 	imp.Flags().BoolVar(&quiet, "quiet", false, "draw no progress bar")
 	cmd.AddCommand(imp)
 	return cmd
-}
-
-// newBar returns a progress bar on w, one that draws nothing when w is no
-// terminal or when asked to be quiet.
-func newBar(w io.Writer, quiet bool, what string, bytes bool) *progressbar.ProgressBar {
-	if f, ok := w.(*os.File); !ok || quiet || !isTerminal(f) {
-		w = io.Discard
-	}
-	return progressbar.NewOptions64(1, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(), progressbar.OptionShowBytes(bytes), progressbar.OptionSetPredictTime(true),
-		progressbar.OptionFullWidth(), progressbar.OptionThrottle(100_000_000), progressbar.OptionClearOnFinish())
-}
-
-func isTerminal(f *os.File) bool {
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }

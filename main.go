@@ -11,10 +11,11 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 
+	bench "companyscore/bench/command"
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
 )
 
@@ -25,27 +26,24 @@ const (
 	exitUsage  = 2
 )
 
-// shutdownMax is how long an orderly end may take. Docker kills after 10 s by default.
-const shutdownMax = 9 * time.Second
-
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
 // run is the whole program, with its streams as parameters.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c := &cli{}
+	c := &program{}
 	root := c.root()
 	root.SetArgs(args)
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	err := root.ExecuteContext(ctx)
-	var usage *usageError
+	var usage *cli.UsageError
 	switch {
 	case err == nil:
 		return exitDone
-	case errors.Is(err, errReported):
+	case errors.Is(err, cli.ErrReported):
 		return exitFailed
 	case !c.started || errors.As(err, &usage):
 		fmt.Fprintf(stderr, "companyscore: %v\nRun `companyscore --help` for what there is.\n", err)
@@ -55,23 +53,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	return exitFailed
 }
 
-// errReported is returned by a command that failed and has said why.
-var errReported = errors.New("reported")
-
-// usageError is a fault in how a command was called.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-// cli holds what all commands share.
-type cli struct {
+// program has what all commands share.
+type program struct {
 	log     config.Log
 	logger  *slog.Logger
 	started bool // flags and arguments were understood
 }
 
-func (c *cli) root() *cobra.Command {
+func (c *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "companyscore",
 		Short:         "Score companies by their domain names",
@@ -100,12 +89,7 @@ func (c *cli) root() *cobra.Command {
 	}
 	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
 	add("operator", c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), c.source())
-	add("customer", c.score(), c.sql(), c.bench())
+	add("customer", c.score(), c.sql(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
 	config.DescribeEnv(root)
 	return root
-}
-
-// shutdownContext bounds an orderly end that begins now, although ctx is over.
-func shutdownContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), shutdownMax)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/scoring"
 	"companyscore/scoring/rescore"
@@ -23,7 +24,7 @@ const (
 	clockSkewMax = time.Second
 )
 
-func (c *cli) rescore() *cobra.Command {
+func (c *program) rescore() *cobra.Command {
 	var where config.Stores
 	var from string
 	var wait, quiet bool
@@ -39,14 +40,14 @@ Exits 1 when any record failed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from == scoring.PipelineVersion {
-				return &usageError{fmt.Errorf("records of version %s are of the current version already", from)}
+				return cli.Usage(fmt.Errorf("records of version %s are of the current version already", from))
 			}
 			db, err := openClickHouseFor(cmd.Context(), where, rescoreQueryMax)
 			if err != nil {
 				return err
 			}
 			defer db.Close()
-			bar := newBar(cmd.ErrOrStderr(), quiet, "rescoring", false)
+			bar := cli.NewBar(cmd.ErrOrStderr(), quiet, "rescoring", false)
 			report, err := rescore.Run(cmd.Context(), rescore.Config{
 				Store: db, From: from, To: scoring.PipelineVersion, Score: scoring.Rescore,
 				Progress: func(done, total uint64) {
@@ -71,7 +72,7 @@ Exits 1 when any record failed.`,
 				}
 			}
 			if report.Failed > 0 {
-				return errReported
+				return cli.ErrReported
 			}
 			return nil
 		},

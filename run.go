@@ -12,13 +12,15 @@ import (
 	"github.com/spf13/cobra"
 
 	"companyscore/clickhouse"
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
+	"companyscore/internal/domainname"
 	"companyscore/internal/queue"
 	"companyscore/scoring"
 	"companyscore/server/meter"
 )
 
-func (c *cli) runs() *cobra.Command {
+func (c *program) runs() *cobra.Command {
 	var where config.Stores
 	var tiers string
 	cmd := &cobra.Command{Use: "run", Short: "Start, list and abort runs, without account or charge"}
@@ -27,7 +29,7 @@ func (c *cli) runs() *cobra.Command {
 	open := func(ctx context.Context) (*stores, *queue.Queue, error) {
 		limits, err := meter.LoadLimits(tiers)
 		if err != nil {
-			return nil, nil, &usageError{err}
+			return nil, nil, cli.Usage(err)
 		}
 		stores, err := openStores(ctx, where)
 		if err != nil {
@@ -51,16 +53,16 @@ over, so that an interrupted call can simply be repeated. With --wait the comman
 ends when all runs have ended, and exits 1 when any failed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (from == "") == (len(args) == 0) {
-				return &usageError{errors.New("name domains, or a file of them with --from")}
+				return cli.Usage(errors.New("name domains, or a file of them with --from"))
 			}
 			raw := args
 			if from != "" {
 				var err error
-				if raw, err = readDomains(from, cmd.InOrStdin()); err != nil {
+				if raw, err = domainname.ReadFile(from, cmd.InOrStdin()); err != nil {
 					return err
 				}
 			}
-			domains, err := canonicalDomains(raw)
+			domains, err := domainname.ParseAll(raw)
 			if err != nil {
 				return err
 			}
@@ -194,7 +196,7 @@ const (
 // waits while Redis is away.
 func (b *bulk) wait(passed int) error {
 	ctx, began := b.cmd.Context(), time.Now()
-	bar := newBar(b.cmd.ErrOrStderr(), b.quiet, "scoring", false)
+	bar := cli.NewBar(b.cmd.ErrOrStderr(), b.quiet, "scoring", false)
 	bar.ChangeMax(len(b.runs))
 	open := slices.Clone(b.runs)
 	var failed []scoring.Run
@@ -238,7 +240,7 @@ func (b *bulk) wait(passed int) error {
 	fmt.Fprintf(b.cmd.OutOrStdout(), "%d complete, %d failed, %d passed over, in %.1f s\n",
 		len(b.runs)-len(failed), len(failed), passed, time.Since(began).Seconds())
 	if len(failed) > 0 {
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }

@@ -8,14 +8,15 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strconv"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
+	"companyscore/internal/domainname"
 )
 
 const (
@@ -23,7 +24,7 @@ const (
 	pollMax   = 180 * time.Second
 )
 
-func (c *cli) score() *cobra.Command {
+func (c *program) score() *cobra.Command {
 	var key, base, data string
 	var asJSON, force bool
 	cmd := &cobra.Command{
@@ -37,7 +38,7 @@ from standard input, one to a line. Exits 1 when any company got no score.`,
 			domains := args
 			if len(args) == 1 && args[0] == "-" {
 				var err error
-				if domains, err = readDomains("-", cmd.InOrStdin()); err != nil {
+				if domains, err = domainname.ReadFile("-", cmd.InOrStdin()); err != nil {
 					return err
 				}
 			}
@@ -48,11 +49,11 @@ from standard input, one to a line. Exits 1 when any company got no score.`,
 				}
 			}
 			if key == "" {
-				return &usageError{errors.New("give an API key with --key or COMPANYSCORE_KEY")}
+				return cli.Usage(errors.New("give an API key with --key or COMPANYSCORE_KEY"))
 			}
 			client := customer{base: base, key: key, http: &http.Client{Timeout: 30 * time.Second}, progress: io.Discard}
-			if f, ok := cmd.ErrOrStderr().(*os.File); ok && isTerminal(f) {
-				client.progress = f
+			if cli.IsTerminal(cmd.ErrOrStderr()) {
+				client.progress = cmd.ErrOrStderr()
 			}
 			failed := false
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', tabwriter.AlignRight)
@@ -83,7 +84,7 @@ from standard input, one to a line. Exits 1 when any company got no score.`,
 				}
 			}
 			if failed {
-				return errReported
+				return cli.ErrReported
 			}
 			return nil
 		},

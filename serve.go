@@ -13,6 +13,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"companyscore/clickhouse"
+	"companyscore/internal/account"
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/redis"
 	"companyscore/server"
@@ -34,7 +36,7 @@ var (
 	_ server.Universe = (*published.Follower)(nil)
 )
 
-func (c *cli) serve() *cobra.Command {
+func (c *program) serve() *cobra.Command {
 	var where config.Stores
 	cfg := apiConfig{}
 	var tiers string
@@ -45,7 +47,7 @@ func (c *cli) serve() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			limits, err := cfg.check(tiers)
 			if err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
 			cfg.memory.Apply()
 			stores, err := openStores(cmd.Context(), where)
@@ -53,9 +55,9 @@ func (c *cli) serve() *cobra.Command {
 				return err
 			}
 			defer stores.close()
-			var demo *demo
+			var demo *account.Demo
 			if cfg.demo {
-				if demo, err = openDemo(cmd.Context(), stores.db, where.Data); err != nil {
+				if demo, err = account.OpenDemo(cmd.Context(), clickhouse.NewAccounts(stores.db), where.Data); err != nil {
 					return err
 				}
 			}
@@ -65,7 +67,7 @@ func (c *cli) serve() *cobra.Command {
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "ready http://%s\n", api.address)
 			if demo != nil {
-				demo.print(cmd.OutOrStdout(), "http://"+api.address)
+				demo.Print(cmd.OutOrStdout(), "http://"+api.address)
 			}
 			return api.wait(cmd.Context())
 		},
@@ -218,7 +220,7 @@ func (a *api) wait(ctx context.Context) error {
 
 // stop ends serving in the reverse order of its start.
 func (a *api) stop(ctx context.Context) error {
-	ctx, cancel := shutdownContext(ctx)
+	ctx, cancel := cli.ShutdownContext(ctx)
 	defer cancel()
 	var faults []error
 	if a.admin != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/spf13/cobra"
 
+	"companyscore/internal/cli"
 	"companyscore/internal/domainname"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
@@ -21,7 +22,7 @@ import (
 	"companyscore/scoring/worker"
 )
 
-func (c *cli) source() *cobra.Command {
+func (c *program) source() *cobra.Command {
 	var from sourceConfig
 	cmd := &cobra.Command{Use: "source", Short: "List data sources and their limits, and check that they answer"}
 	list := &cobra.Command{
@@ -29,7 +30,7 @@ func (c *cli) source() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			chosen, err := from.chosen()
 			if err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "SOURCE\tON\tDEADLINE\tCONNECT\tREQUEST\tRETRIES\tKEPT\tANSWER MAX\tLIMITS")
@@ -67,7 +68,7 @@ Without names all live sources are asked. Nothing is stored.`,
 				unknown = errors.Join(unknown, errors.New("facts are our own: look at them with `companyscore explain`"))
 			}
 			if err := errors.Join(err, unknown, checking.check()); err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
 			client, err := checking.client(nil, nil, c.logger)
 			if err != nil {

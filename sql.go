@@ -12,10 +12,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
 )
 
-func (c *cli) sql() *cobra.Command {
+func (c *program) sql() *cobra.Command {
 	var address, data, format string
 	var timeout time.Duration
 	cmd := &cobra.Command{
@@ -63,7 +64,7 @@ it comes. A statement of "-" is read from standard input.`,
 func queryHTTP(ctx context.Context, address, query, format string, w io.Writer) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return &usageError{errors.New("the analyst's address must be http(s)://user:password@host:port/database")}
+		return cli.Usage(errors.New("the analyst's address must be http(s)://user:password@host:port/database"))
 	}
 	q := url.Values{"database": {strings.Trim(u.Path, "/")}, "default_format": {format}}
 	password, _ := u.User.Password()

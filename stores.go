@@ -9,6 +9,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	bench "companyscore/bench/command"
 	"companyscore/clickhouse"
 	"companyscore/internal/config"
 	"companyscore/internal/queue"
@@ -68,4 +69,21 @@ func (s *stores) queue(limits meter.Limits, logger *slog.Logger) (*queue.Queue, 
 		return nil, fmt.Errorf("open queue: %w", err)
 	}
 	return q, nil
+}
+
+// benchStore is the ClickHouse that `bench seed` fills.
+type benchStore struct {
+	*clickhouse.DB
+	*clickhouse.Accounts
+}
+
+// seedInsertTimeout bounds the writing of one part of a universe.
+const seedInsertTimeout = 15 * time.Minute
+
+func openBenchStore(ctx context.Context, where config.Stores) (bench.Store, error) {
+	db, err := openClickHouseFor(ctx, where, seedInsertTimeout)
+	if err != nil {
+		return nil, err
+	}
+	return benchStore{db, clickhouse.NewAccounts(db)}, nil
 }

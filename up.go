@@ -23,7 +23,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"companyscore/batch"
+	"companyscore/clickhouse"
 	"companyscore/clickhouse/embedded"
+	"companyscore/internal/account"
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/process"
 	"companyscore/internal/redis"
@@ -41,7 +44,7 @@ type upConfig struct {
 	ages      batch.Ages
 }
 
-func (c *cli) up() *cobra.Command {
+func (c *program) up() *cobra.Command {
 	var cfg upConfig
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -53,7 +56,7 @@ With --clickhouse-url or --redis-url it uses that server instead of its own.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			limits, err := cfg.api.check(cfg.tiers)
 			if err := errors.Join(err, cfg.sources.check(), cfg.schedules.Validate(), cfg.ages.Validate()); err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
 			if cfg.sources.ranks == "" {
 				cfg.sources.ranks = filepath.Join(cfg.stores.Data, "ranks")
@@ -136,9 +139,9 @@ func (u *upRun) start(ctx context.Context) (err error) {
 		u.logger.Info("schema is new", "migrations", len(applied))
 	}
 	u.logger.Debug("schema is current")
-	var demo *demo
+	var demo *account.Demo
 	if u.cfg.api.demo {
-		if demo, err = openDemo(ctx, u.stores.db, u.cfg.stores.Data); err != nil {
+		if demo, err = account.OpenDemo(ctx, clickhouse.NewAccounts(u.stores.db), u.cfg.stores.Data); err != nil {
 			return err
 		}
 	}
@@ -174,7 +177,7 @@ func (u *upRun) start(ctx context.Context) (err error) {
 	fmt.Fprintf(u.out, "\n  api          %s\n  clickhouse   %s   (user analyst; or: companyscore sql \"SELECT 1\")\n  data         %s\n",
 		base, hostOf(u.cfg.stores.ClickHouseURL), u.cfg.stores.Data)
 	if demo != nil {
-		demo.print(u.out, base)
+		demo.Print(u.out, base)
 	}
 	fmt.Fprint(u.out, "\nCtrl-C stops everything; the data stays.\n")
 	return nil
@@ -291,7 +294,7 @@ func (u *upRun) startRole(ctx context.Context, role string, args []string) (*pro
 // stop ends what start has begun: first those who use the stores, all at once, as
 // each may need most of the time there is; then the stores.
 func (u *upRun) stop(ctx context.Context) error {
-	ctx, cancel := shutdownContext(ctx)
+	ctx, cancel := cli.ShutdownContext(ctx)
 	defer cancel()
 	var users []func(context.Context) error
 	if u.api != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"companyscore/clickhouse"
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/latest"
 	"companyscore/internal/queue"
@@ -50,7 +51,7 @@ const (
 	liveRunBytes  = 1 << 20
 )
 
-func (c *cli) work() *cobra.Command {
+func (c *program) work() *cobra.Command {
 	var where config.Stores
 	var from sourceConfig
 	var tiers, admin string
@@ -64,7 +65,7 @@ func (c *cli) work() *cobra.Command {
 			ctx := cmd.Context()
 			limits, err := meter.LoadLimits(tiers)
 			if err := errors.Join(err, from.check(), checkAdmin(admin), memory.Validate()); err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
 			memory.Apply()
 			stores, err := openStores(ctx, where)
@@ -96,7 +97,7 @@ func (c *cli) work() *cobra.Command {
 			}
 			server, err := queue.NewServer(q, queue.ServerConfig{Log: stores.db, Weights: limits.Lanes, Concurrency: concurrency, Group: group})
 			if err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
 			clock := stores.clock(registry, c.logger)
 			if admin != "" {
@@ -130,7 +131,7 @@ func (c *cli) work() *cobra.Command {
 			if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
 				err = errors.Join(err, cause)
 			}
-			closing, cancel := shutdownContext(ctx)
+			closing, cancel := cli.ShutdownContext(ctx)
 			defer cancel()
 			if err := errors.Join(err, scores.Close(closing), traces.Close(closing)); err != nil {
 				return fmt.Errorf("work: %w", err)

@@ -123,6 +123,8 @@ func known(n int) *uint16 {
 // Insert stores facts of companies, each domain once, and returns when they are durable.
 // It replaces what was stored of these companies before.
 func (f *Facts) Insert(ctx context.Context, companies []scoring.CompanyFacts) error {
+	// A record made before this instant did not see these facts, so a refresh makes a new
+	// one. A record made between this instant and the end of the insert may have.
 	rows, now := make([]*factsRow, len(companies)), time.Now()
 	for i, c := range companies {
 		rows[i] = factsRowOf(c, now)

@@ -1,15 +1,12 @@
-package main
+package command
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -21,19 +18,15 @@ import (
 	"companyscore/bench"
 	"companyscore/bench/load"
 	"companyscore/bench/report"
+	"companyscore/internal/account"
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
-	"companyscore/internal/process"
+	"companyscore/internal/domainname"
 	"companyscore/internal/seed"
 )
 
-func (c *cli) bench() *cobra.Command {
-	cmd := &cobra.Command{Use: "bench", Short: "Measure a running service, and compare measurements"}
-	cmd.AddCommand(c.benchSeed(), c.benchRun(), c.benchPeers(), c.benchCompare(), c.benchReport(), c.benchNullServer(), c.benchPeerServer())
-	return cmd
-}
-
-// benchFlags is what `bench run` is told beside what bench.Config holds.
-type benchFlags struct {
+// runFlags is what `bench run` is told beside what bench.Config holds.
+type runFlags struct {
 	url, data    string
 	keysFile     string
 	domainsFile  string
@@ -47,9 +40,9 @@ type benchFlags struct {
 	priority     string
 }
 
-func (c *cli) benchRun() *cobra.Command {
+func (c *commands) run() *cobra.Command {
 	var cfg bench.Config
-	var f benchFlags
+	var f runFlags
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Send one kind of load and measure the answers",
@@ -65,7 +58,7 @@ Scenarios:
   companyscore bench run --scenario null --saturate`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.runBench(cmd, cfg, f)
+			return c.runLoad(cmd, cfg, f)
 		},
 	}
 	flags := cmd.Flags()
@@ -109,8 +102,8 @@ func scenarioList() string {
 	return b.String()
 }
 
-func (c *cli) runBench(cmd *cobra.Command, cfg bench.Config, f benchFlags) error {
-	if err := c.prepareBench(cmd, &cfg, &f); err != nil {
+func (c *commands) runLoad(cmd *cobra.Command, cfg bench.Config, f runFlags) error {
+	if err := c.prepare(cmd, &cfg, &f); err != nil {
 		return err
 	}
 	if cfg.Scenario == "null" {
@@ -121,7 +114,7 @@ func (c *cli) runBench(cmd *cobra.Command, cfg bench.Config, f benchFlags) error
 		defer stopChild(cmd.Context(), null)
 		cfg.Address, cfg.PIDs = address, func() map[string]int { return map[string]int{"null": pid} }
 	}
-	if w, ok := cmd.ErrOrStderr().(*os.File); ok && isTerminal(w) && !f.quiet {
+	if w := cmd.ErrOrStderr(); cli.IsTerminal(w) && !f.quiet {
 		cfg.Live = liveView(w)
 		defer fmt.Fprint(w, "\r\033[K")
 	}
@@ -154,13 +147,13 @@ func (c *cli) runBench(cmd *cobra.Command, cfg bench.Config, f benchFlags) error
 		}
 	}
 	if out.Verdict.Status != report.Valid || !out.Met() {
-		return errReported
+		return cli.ErrReported
 	}
 	return nil
 }
 
-// prepareBench turns flags into what a run needs.
-func (c *cli) prepareBench(cmd *cobra.Command, cfg *bench.Config, f *benchFlags) error {
+// prepare turns flags into what a run needs.
+func (c *commands) prepare(cmd *cobra.Command, cfg *bench.Config, f *runFlags) error {
 	var faults []error
 	cfg.Command = commandLine()
 	cfg.Arrivals = load.Arrivals(f.arrivals)
@@ -206,29 +199,29 @@ func (c *cli) prepareBench(cmd *cobra.Command, cfg *bench.Config, f *benchFlags)
 			return err
 		}
 	} else {
-		faults = append(faults, aimBench(cfg, f))
+		faults = append(faults, aim(cfg, f))
 	}
 	if err := errors.Join(append(faults, cfg.Validate())...); err != nil {
-		return &usageError{err}
+		return cli.Usage(err)
 	}
 	return nil
 }
 
 // readUniverse reads companies from a file, or from standard input.
 func readUniverse(path string, stdin io.Reader) (*bench.Universe, error) {
-	raw, err := readDomains(path, stdin)
+	raw, err := domainname.ReadFile(path, stdin)
 	if err != nil {
 		return &bench.Universe{}, err
 	}
-	domains, err := canonicalDomains(raw)
+	domains, err := domainname.ParseAll(raw)
 	if err != nil {
 		return &bench.Universe{}, err
 	}
 	return bench.MakeUniverse(len(domains), func(dst []byte, i int) []byte { return append(dst, domains[i]...) })
 }
 
-// aimBench finds the server: its address, a key, its processes.
-func aimBench(cfg *bench.Config, f *benchFlags) error {
+// aim finds the server: its address, a key, its processes.
+func aim(cfg *bench.Config, f *runFlags) error {
 	rt, err := config.ReadRuntime(f.data)
 	running := err == nil
 	if f.url == "" {
@@ -248,8 +241,7 @@ func aimBench(cfg *bench.Config, f *benchFlags) error {
 		cfg.Address = net.JoinHostPort(parsed.Hostname(), "80")
 	}
 	if len(cfg.Keys) == 0 && running {
-		var d demo
-		if text, err := os.ReadFile(filepath.Join(f.data, "demo.json")); err == nil && json.Unmarshal(text, &d) == nil {
+		if d, err := account.ReadDemo(f.data); err == nil {
 			cfg.Keys = []string{d.LiveKey}
 		}
 	}
@@ -357,7 +349,7 @@ func liveView(w io.Writer) func(bench.Progress) {
 	}
 }
 
-func (c *cli) benchCompare() *cobra.Command {
+func (c *commands) compare() *cobra.Command {
 	var percent float64
 	cmd := &cobra.Command{
 		Use:   "compare BEFORE.json AFTER.json",
@@ -368,7 +360,7 @@ tolerance, when more answers were unexpected, or when the two cannot be compared
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !(percent >= 0 && percent <= 1000) {
-				return &usageError{fmt.Errorf("tolerance %g: a percentage", percent)}
+				return cli.Usage(fmt.Errorf("tolerance %g: a percentage", percent))
 			}
 			before, err := report.Read(args[0])
 			if err != nil {
@@ -383,7 +375,7 @@ tolerance, when more answers were unexpected, or when the two cannot be compared
 				return err
 			}
 			if comparison.Worse() {
-				return errReported
+				return cli.ErrReported
 			}
 			return nil
 		},
@@ -392,7 +384,7 @@ tolerance, when more answers were unexpected, or when the two cannot be compared
 	return cmd
 }
 
-func (c *cli) benchReport() *cobra.Command {
+func (c *commands) report() *cobra.Command {
 	var html string
 	cmd := &cobra.Command{
 		Use:   "report RUN.json",
@@ -413,8 +405,8 @@ func (c *cli) benchReport() *cobra.Command {
 	return cmd
 }
 
-// benchNullServer is the other end of scenario null, in a process of its own.
-func (c *cli) benchNullServer() *cobra.Command {
+// nullServer is the other end of scenario null, in a process of its own.
+func (c *commands) nullServer() *cobra.Command {
 	return &cobra.Command{
 		Use: "null-server", Short: "Answer every request with the same bytes", Args: cobra.NoArgs, Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -426,44 +418,4 @@ func (c *cli) benchNullServer() *cobra.Command {
 			return null.Serve(cmd.Context())
 		},
 	}
-}
-
-// startNull starts a null server and returns its pid and address.
-func startNull(ctx context.Context, c *cli) (*process.Process, int, string, error) {
-	return startChild(ctx, c, "bench", "null-server")
-}
-
-// startChild starts this program with other arguments, and returns once it has
-// printed where it answers.
-func startChild(ctx context.Context, c *cli, args ...string) (*process.Process, int, string, error) {
-	self, err := os.Executable()
-	if err != nil {
-		return nil, 0, "", err
-	}
-	said := &readyLine{}
-	child, err := process.Start(ctx, process.Config{
-		Name: args[len(args)-1],
-		Command: func() *exec.Cmd {
-			cmd := exec.Command(self, args...)
-			cmd.Stdout, cmd.Stderr = said, os.Stderr
-			return cmd
-		},
-		Ready: func(context.Context) error {
-			if said.address() == "" {
-				return errors.New("it has not said where it answers")
-			}
-			return nil
-		},
-		Logger: c.logger,
-	})
-	if err != nil {
-		return nil, 0, "", err
-	}
-	return child, child.PID(), said.address(), nil
-}
-
-func stopChild(ctx context.Context, child *process.Process) {
-	ctx, cancel := shutdownContext(ctx)
-	defer cancel()
-	_ = child.Stop(ctx) // it holds nothing
 }

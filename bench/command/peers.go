@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -24,6 +24,8 @@ import (
 	"companyscore/bench/peer"
 	"companyscore/bench/processor"
 	"companyscore/bench/report"
+	"companyscore/internal/account"
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/process"
 	"companyscore/internal/redis"
@@ -43,7 +45,7 @@ type peersFlags struct {
 	jsonTo      string
 }
 
-func (c *cli) benchPeers() *cobra.Command {
+func (c *commands) peers() *cobra.Command {
 	var f peersFlags
 	cmd := &cobra.Command{
 		Use:   "peers",
@@ -59,7 +61,7 @@ two share them. With --apart=false, or with the up of --data, all run where they
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.rounds < 1 || f.rounds > 1000 || f.each < 100*time.Millisecond || f.connections < 1 {
-				return &usageError{errors.New("rounds are 1 to 1000, of at least 100ms each, on at least one connection")}
+				return cli.Usage(errors.New("rounds are 1 to 1000, of at least 100ms each, on at least one connection"))
 			}
 			if f.data != "" || len(processor.Allowed()) < 2 {
 				f.apart = false
@@ -68,7 +70,7 @@ two share them. With --apart=false, or with the up of --data, all run where they
 			if err != nil {
 				return err
 			}
-			run := &peersRun{cli: c, flags: f, dir: dir, out: cmd.ErrOrStderr()}
+			run := &peersRun{commands: c, flags: f, dir: dir, out: cmd.ErrOrStderr()}
 			defer run.close(cmd.Context())
 			result, err := run.compare(cmd.Context())
 			if err != nil {
@@ -83,7 +85,7 @@ two share them. With --apart=false, or with the up of --data, all run where they
 				err = errors.Join(report.WriteFile(f.jsonTo, result.JSON), result.Text(cmd.OutOrStdout()))
 			}
 			if err == nil && !result.Met() {
-				err = errReported
+				err = cli.ErrReported
 			}
 			return err
 		},
@@ -101,8 +103,8 @@ two share them. With --apart=false, or with the up of --data, all run where they
 	return cmd
 }
 
-// benchPeerServer is one of the servers that are compared, in a process of its own.
-func (c *cli) benchPeerServer() *cobra.Command {
+// peerServer is one of the servers that are compared, in a process of its own.
+func (c *commands) peerServer() *cobra.Command {
 	var answerFile, redisURL string
 	cmd := &cobra.Command{
 		Use: "peer-server KIND", Short: "Answer as one of the servers of bench peers", Args: cobra.ExactArgs(1), Hidden: true,
@@ -130,7 +132,7 @@ func (c *cli) benchPeerServer() *cobra.Command {
 
 // peersRun starts what is compared, and ends it.
 type peersRun struct {
-	cli      *cli
+	commands *commands
 	flags    peersFlags
 	dir      string
 	out      io.Writer
@@ -143,13 +145,13 @@ func (r *peersRun) close(ctx context.Context) {
 		stopChild(ctx, r.children[i])
 	}
 	if err := os.RemoveAll(r.dir); err != nil {
-		r.cli.logger.Warn("temporary directory is left", "err", err)
+		r.commands.cfg.Logger().Warn("temporary directory is left", "err", err)
 	}
 }
 
 // start starts this program as a server and returns its pid and address.
 func (r *peersRun) start(ctx context.Context, args ...string) (int, string, error) {
-	child, pid, address, err := startChild(ctx, r.cli, args...)
+	child, pid, address, err := startChild(ctx, r.commands, args...)
 	if err == nil {
 		r.children = append(r.children, child)
 	}
@@ -203,11 +205,7 @@ func (r *peersRun) compare(ctx context.Context) (*peer.Result, error) {
 	}
 	key := r.flags.key
 	if key == "" {
-		var d demo
-		text, err := os.ReadFile(filepath.Join(data, "demo.json"))
-		if err == nil {
-			err = json.Unmarshal(text, &d)
-		}
+		d, err := account.ReadDemo(data)
 		if err != nil {
 			return nil, fmt.Errorf("read the key of the demo account: %w: give one with --key", err)
 		}
@@ -314,7 +312,7 @@ func (r *peersRun) gatherNginx(ctx context.Context, cfg *peer.Config, add addPee
 			cfg.Skipped = append(cfg.Skipped, fmt.Sprintf("%s: %v", kind.name, err))
 			continue
 		}
-		child, err := process.Start(ctx, process.Config{Name: "nginx", Command: nginx.Command, Ready: answers(nginx.Address), Logger: r.cli.logger})
+		child, err := process.Start(ctx, process.Config{Name: "nginx", Command: nginx.Command, Ready: answers(nginx.Address), Logger: r.commands.cfg.Logger()})
 		if err != nil {
 			return err
 		}

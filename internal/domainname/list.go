@@ -1,4 +1,4 @@
-package main
+package domainname
 
 import (
 	"bufio"
@@ -10,17 +10,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-
-	"companyscore/internal/domainname"
 )
 
 // lineMaxBytes bounds a line of a list of domains.
 const lineMaxBytes = 64 << 10
 
-// readDomains reads domains from a file: the column "domain" of a .csv file, or
+// ReadFile reads domains from a file: the column "domain" of a .csv file, or
 // the first word of each line of any other. The path "-" is standard input.
 // Empty lines and lines that begin with # are passed over.
-func readDomains(path string, stdin io.Reader) ([]string, error) {
+func ReadFile(path string, stdin io.Reader) ([]string, error) {
 	if path == "-" {
 		return readLines(stdin)
 	}
@@ -79,14 +77,14 @@ func readColumn(r io.Reader) ([]string, error) {
 	}
 }
 
-// canonicalDomains returns each domain once, in its canonical spelling and in
+// ParseAll returns each domain once, in its canonical spelling and in
 // the order of their first appearance. The error joins all that are none.
-func canonicalDomains(raw []string) ([]string, error) {
+func ParseAll(raw []string) ([]string, error) {
 	var domains []string
 	var faults []error
 	seen := make(map[string]bool, len(raw))
 	for _, text := range raw {
-		domain, err := domainname.Parse(text)
+		domain, err := Parse(text)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%q: %w", text, err))
 			continue

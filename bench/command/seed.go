@@ -1,4 +1,4 @@
-package main
+package command
 
 import (
 	"context"
@@ -13,16 +13,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
-	"companyscore/clickhouse"
 	"companyscore/internal/account"
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/seed"
 )
 
-// seedInsertMax bounds the writing of one part of a universe.
-const seedInsertMax = 15 * time.Minute
-
-func (c *cli) benchSeed() *cobra.Command {
+func (c *commands) seed() *cobra.Command {
 	var where config.Stores
 	var plan seed.Plan
 	var keys issuedKeys
@@ -43,11 +40,11 @@ With --keys it opens accounts and issues a live key of each, for a load generato
 			plan.Signals = seed.Signals(signals)
 			if until != "" {
 				if plan.Until, err = time.Parse(time.RFC3339Nano, until); err != nil {
-					return &usageError{fmt.Errorf("--until %q: write a time such as 2026-05-01T12:00:00Z", until)}
+					return cli.Usage(fmt.Errorf("--until %q: write a time such as 2026-05-01T12:00:00Z", until))
 				}
 			}
 			if plan.Domains == 0 && keys.count == 0 {
-				return &usageError{errors.New("say what to make: --domains, --keys or both")}
+				return cli.Usage(errors.New("say what to make: --domains, --keys or both"))
 			}
 			if plan.Domains != 0 {
 				check := plan
@@ -55,35 +52,35 @@ With --keys it opens accounts and issues a live key of each, for a load generato
 					check.Until = time.UnixMilli(0)
 				}
 				if err := check.Validate(); err != nil {
-					return &usageError{err}
+					return cli.Usage(err)
 				}
 			}
 			if expect {
 				if plan.Domains == 0 || plan.Until.IsZero() {
-					return &usageError{errors.New("--expect needs --domains and --until")}
+					return cli.Usage(errors.New("--expect needs --domains and --until"))
 				}
 				return json.NewEncoder(cmd.OutOrStdout()).Encode(seed.Expect(plan.Universe, plan.Until))
 			}
 			if keys.tier, err = account.ParseTier(tier); err != nil {
-				return &usageError{err}
+				return cli.Usage(err)
 			}
 			if keys.count < 0 || keys.count > keysMax {
-				return &usageError{fmt.Errorf("%d keys: must be 0 to %d", keys.count, keysMax)}
+				return cli.Usage(fmt.Errorf("%d keys: must be 0 to %d", keys.count, keysMax))
 			}
-			db, err := openClickHouseFor(cmd.Context(), where, seedInsertMax)
+			store, err := c.cfg.OpenStore(cmd.Context(), where)
 			if err != nil {
 				return err
 			}
-			defer db.Close()
+			defer store.Close()
 			if plan.Domains != 0 {
-				if err := seedUniverse(cmd, db, plan, beside, quiet); err != nil {
+				if err := seedUniverse(cmd, store, plan, beside, quiet); err != nil {
 					return err
 				}
 			}
 			if keys.count == 0 {
 				return nil
 			}
-			if err := keys.issue(cmd.Context(), clickhouse.NewAccounts(db)); err != nil {
+			if err := keys.issue(cmd.Context(), store); err != nil {
 				return err
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%d live keys of tier %s are in %s\n", keys.count, keys.tier, keys.path)
@@ -107,10 +104,10 @@ With --keys it opens accounts and issues a live key of each, for a load generato
 }
 
 // seedUniverse writes a universe and shows how it goes.
-func seedUniverse(cmd *cobra.Command, db *clickhouse.DB, plan seed.Plan, beside, quiet bool) error {
+func seedUniverse(cmd *cobra.Command, store Store, plan seed.Plan, beside, quiet bool) error {
 	began := time.Now()
 	show := newSeedProgress(cmd.ErrOrStderr(), quiet)
-	before, err := seed.Write(cmd.Context(), db, plan, beside, show.update)
+	before, err := seed.Write(cmd.Context(), store, plan, beside, show.update)
 	show.end()
 	if errors.Is(err, seed.ErrNotEmpty) {
 		return fmt.Errorf("%w: say --append to write made-up companies beside them, or use an empty store", err)
@@ -138,7 +135,7 @@ type seedProgress struct {
 
 func newSeedProgress(w io.Writer, quiet bool) *seedProgress {
 	p := &seedProgress{w: w, began: time.Now(), from: -1, interval: 10 * time.Second}
-	if f, ok := w.(*os.File); ok && isTerminal(f) {
+	if cli.IsTerminal(w) {
 		p.line, p.interval = true, 0
 	}
 	if quiet {
@@ -186,7 +183,7 @@ type issuedKeys struct {
 
 // issue makes the accounts and the keys and writes the file, a key to a line. The file is begun
 // first, so that no key is issued that nobody gets to see.
-func (k issuedKeys) issue(ctx context.Context, accounts *clickhouse.Accounts) error {
+func (k issuedKeys) issue(ctx context.Context, accounts Store) error {
 	f, err := os.OpenFile(k.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s is there already: name another file with --keys-file, or remove it", k.path)

@@ -1,0 +1,114 @@
+package account
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/google/uuid"
+
+	"companyscore/internal/config"
+)
+
+// Demo is an account to try things with. Its keys are kept in a data directory, so
+// that every start prints the same.
+type Demo struct {
+	AccountID string `json:"account_id"`
+	Name      string `json:"name"`
+	Tier      Tier   `json:"tier"`
+	LiveKey   string `json:"live_key"`
+	TestKey   string `json:"test_key"`
+}
+
+// DemoStore is where the demo account is opened.
+type DemoStore interface {
+	// Account returns an account, or an error that wraps ErrNotFound.
+	Account(ctx context.Context, id string) (Account, error)
+	Put(ctx context.Context, accounts ...Account) error
+	PutKey(ctx context.Context, keys ...Key) error
+}
+
+func demoPath(data string) string { return filepath.Join(data, "demo.json") }
+
+// ReadDemo returns the demo account of a data directory as its file has it. The error
+// is os.ErrNotExist when there is none.
+func ReadDemo(data string) (Demo, error) {
+	text, err := os.ReadFile(demoPath(data))
+	if err != nil {
+		return Demo{}, err
+	}
+	var d Demo
+	if err := json.Unmarshal(text, &d); err != nil {
+		return Demo{}, fmt.Errorf("read %s: %w: remove the file to get a new demo account", demoPath(data), err)
+	}
+	return d, nil
+}
+
+// OpenDemo returns the demo account of a data directory, and opens one if there is
+// none: no file, an empty one, or one whose account the store does not know.
+func OpenDemo(ctx context.Context, store DemoStore, data string) (*Demo, error) {
+	path := demoPath(data)
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return nil, fmt.Errorf("make data directory: %w", err)
+	}
+	var d Demo
+	text, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, fmt.Errorf("read demo account: %w", err)
+	}
+	if len(bytes.TrimSpace(text)) > 0 {
+		if err := json.Unmarshal(text, &d); err != nil {
+			return nil, fmt.Errorf("read %s: %w: remove the file to get a new demo account", path, err)
+		}
+		_, err := store.Account(ctx, d.AccountID)
+		if err == nil {
+			return &d, nil
+		}
+		if !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+	}
+	now := time.Now()
+	d = Demo{AccountID: uuid.Must(uuid.NewV7()).String(), Name: "demo", Tier: Starter}
+	live, liveText := NewKey(d.AccountID, "demo live", Live, now)
+	test, testText := NewKey(d.AccountID, "demo test", Test, now)
+	d.LiveKey, d.TestKey = liveText, testText
+	if err := store.Put(ctx, Account{ID: d.AccountID, Name: d.Name, Tier: d.Tier, CreatedAt: now}); err != nil {
+		return nil, err
+	}
+	for _, key := range []Key{live, test} {
+		if err := store.PutKey(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+	if text, err = json.MarshalIndent(d, "", "  "); err != nil {
+		return nil, err
+	}
+	if err := config.ReplaceFile(path, append(text, '\n')); err != nil {
+		return nil, fmt.Errorf("write demo account: %w", err)
+	}
+	return &d, nil
+}
+
+// Print writes the account, its keys and what to try with them.
+func (d *Demo) Print(out io.Writer, base string) {
+	fmt.Fprintf(out, `
+  demo account %[2]s (%[3]s)
+  live key     %[4]s
+  test key     %[5]s
+
+Try it:
+
+  curl -s %[1]s/v1/score/acme.test -H 'X-API-Key: %[5]s'
+
+  curl -s %[1]s/v1/score -H 'X-API-Key: %[4]s' -H 'Content-Type: application/json' -d '{"domain": "example.com"}'
+
+  curl -s --retry 5 --retry-all-errors --fail %[1]s/v1/score/example.com -H 'X-API-Key: %[4]s'
+`, base, d.AccountID, d.Tier, d.LiveKey, d.TestKey)
+}

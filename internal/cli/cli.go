@@ -1,0 +1,61 @@
+// Package cli has what the commands of all rooms share: how they fail, show progress and end.
+package cli
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"github.com/schollz/progressbar/v3"
+)
+
+// ErrReported is returned by a command that failed and has printed why.
+var ErrReported = errors.New("reported")
+
+// UsageError is a wrong call of a command: it exits 2.
+type UsageError struct{ Err error }
+
+// Error returns the text of the error.
+func (e *UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error.
+func (e *UsageError) Unwrap() error { return e.Err }
+
+// Usage returns err as a UsageError, and nil for nil.
+func Usage(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &UsageError{err}
+}
+
+// shutdownTimeout bounds an orderly end. Docker kills after 10 s by default.
+const shutdownTimeout = 9 * time.Second
+
+// ShutdownContext bounds an orderly end that begins now, although ctx has ended.
+func ShutdownContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
+}
+
+// IsTerminal reports whether w is a terminal.
+func IsTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+// NewBar returns a progress bar on w. It draws nothing when w is no terminal or quiet
+// is set.
+func NewBar(w io.Writer, quiet bool, what string, bytes bool) *progressbar.ProgressBar {
+	if quiet || !IsTerminal(w) {
+		w = io.Discard
+	}
+	return progressbar.NewOptions64(1, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
+		progressbar.OptionShowCount(), progressbar.OptionShowBytes(bytes), progressbar.OptionSetPredictTime(true),
+		progressbar.OptionFullWidth(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+}
