@@ -4,10 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strconv"
-	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -17,45 +13,8 @@ import (
 	"companyscore/internal/config"
 	"companyscore/internal/domainname"
 	"companyscore/scoring"
+	"companyscore/scoring/explain"
 )
-
-// explanation is what `explain` shows of a record.
-type explanation struct {
-	Domain          string    `json:"domain"`
-	CompanyName     string    `json:"company_name"`
-	ScoredAt        time.Time `json:"scored_at"`
-	AgeSeconds      int64     `json:"age_seconds"`
-	RunID           string    `json:"run_id"`
-	PipelineVersion string    `json:"pipeline_version"`
-	Country         string    `json:"country"`
-	Sector          string    `json:"sector"`
-	GeoScope        string    `json:"geo_scope"`
-	CompletenessPct float64   `json:"data_completeness_pct"`
-	Confidence      string    `json:"confidence"`
-	scoring.Explanation
-	// Identity is empty, and so are Sources, Said and Values, for a record of
-	// imported facts alone.
-	Identity []scoring.Claim    `json:"identity"`
-	Sources  []explainedSource  `json:"sources"`
-	Said     []saidOfSignal     `json:"observations"`
-	Values   map[string]float64 `json:"values"`
-	Warnings []scoring.Warning  `json:"warnings"`
-}
-
-// explainedSource is how one source fared.
-type explainedSource struct {
-	scoring.SourceTrace
-	TookMs int64 `json:"took_ms"`
-}
-
-// saidOfSignal is what one source said about one signal, believed or not.
-type saidOfSignal struct {
-	Signal string         `json:"signal"`
-	Source string         `json:"source"`
-	State  scoring.State  `json:"state"`
-	Raw    *float64       `json:"raw"`
-	Reason scoring.Reason `json:"reason,omitempty"`
-}
 
 func (c *program) explain() *cobra.Command {
 	var where config.Stores
@@ -90,100 +49,16 @@ from there to the grade; who the company was taken for, and why; how the sources
 			if err != nil && !errors.Is(err, scoring.ErrNotFound) {
 				return err
 			}
-			x := explain(rec, trace, time.Now())
+			x := explain.New(rec, trace, time.Now())
 			if asJSON {
 				encoder := json.NewEncoder(cmd.OutOrStdout())
 				encoder.SetIndent("", "  ")
 				return encoder.Encode(x)
 			}
-			return x.print(cmd.OutOrStdout())
+			return x.Text(cmd.OutOrStdout())
 		},
 	}
 	where.Flags(cmd.Flags())
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, with everything every source said")
 	return cmd
-}
-
-// explain gathers what there is to show. The trace may be empty.
-func explain(rec scoring.Record, trace scoring.Trace, now time.Time) explanation {
-	x := explanation{
-		Domain: rec.Domain, CompanyName: rec.CompanyName, ScoredAt: rec.ScoredAt, AgeSeconds: int64(now.Sub(rec.ScoredAt).Seconds()), RunID: rec.RunID,
-		PipelineVersion: rec.PipelineVersion, Country: rec.Country, Sector: rec.Sector, GeoScope: rec.GeoScope,
-		CompletenessPct: rec.CompletenessPct, Confidence: string(rec.Confidence),
-		Explanation: scoring.Explain(rec), Identity: append([]scoring.Claim{}, trace.Claims...), Sources: []explainedSource{}, Said: []saidOfSignal{},
-		Values: trace.Values, Warnings: append([]scoring.Warning{}, rec.Warnings...),
-	}
-	for _, s := range trace.Sources {
-		x.Sources = append(x.Sources, explainedSource{s, s.Took.Milliseconds()})
-	}
-	for _, o := range trace.Observations {
-		said := saidOfSignal{Signal: o.Signal, Source: o.Source, State: o.State, Reason: o.Reason}
-		if o.State == scoring.StateOK {
-			said.Raw = &o.Raw
-		}
-		x.Said = append(x.Said, said)
-	}
-	return x
-}
-
-// print writes the explanation for a reader. Text that came from elsewhere is
-// quoted, so that it cannot pretend to be ours.
-func (x explanation) print(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	age := time.Duration(x.AgeSeconds) * time.Second
-	fmt.Fprintf(w, "%s (%q): %s, %.1f points, %.1f %% of the data, confidence %s\n", x.Domain, x.CompanyName, x.Rating, x.Composite, x.CompletenessPct, x.Confidence)
-	fmt.Fprintf(w, "scored %s (%s ago) by run %s, pipeline %s; %s, country %q, %s\n", x.ScoredAt.Format(time.RFC3339), age, x.RunID, x.PipelineVersion, x.Sector, x.Country, x.GeoScope)
-	for _, b := range x.Buckets {
-		fmt.Fprintf(w, "\n%s: score %.4f, weight %.2f, adds %.4f; %.1f %% of its data\n", b.Bucket, b.Score, b.Weight, b.Contribution, b.CompletenessPct)
-		fmt.Fprintln(w, "  SIGNAL\tRAW\tUNIT\tSCORE\tWEIGHT\tADDS\tSOURCE\tAGE")
-		for _, s := range x.Signals {
-			if s.Bucket != b.Bucket {
-				continue
-			}
-			raw, from, seen := "-", s.Source, age.String()
-			if s.Raw != nil {
-				raw = strconv.FormatFloat(*s.Raw, 'g', 7, 64)
-			}
-			switch s.State {
-			case scoring.StateAbsent:
-				from += ": none"
-			case scoring.StateMissing:
-				from, seen = strings.TrimPrefix(s.Source+": "+string(s.Reason), ": "), "-"
-			}
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%.4f\t%.2f\t%.4f\t%s\t%s\n", s.ID, raw, s.Unit, s.Score, s.Weight, s.Contribution, from, seen)
-		}
-	}
-	fmt.Fprintf(w, "\nbase %.4f\n", x.Base)
-	fmt.Fprintf(w, "premium for scale: profile %s allows %.0f; scale %.4f, coverage %.4f; %.1f points\n", x.Premium.Profile, x.Premium.Cap, x.Premium.Scale, x.Premium.Coverage, x.Premium.Points)
-	for _, p := range x.Premium.Parts {
-		share := "unknown"
-		if p.Known {
-			share = strconv.FormatFloat(p.Share, 'f', 4, 64)
-		}
-		fmt.Fprintf(w, "  %s\t%s\tweight %.2f\n", p.Signal, share, p.Weight)
-	}
-	fmt.Fprintf(w, "composite %.1f, which is %s (from %.1f)\n", x.Composite, x.Rating, x.RatingFrom)
-	if len(x.Identity) > 0 {
-		fmt.Fprint(w, "\nwho it is, the most trusted first:\n  WHAT\tVALUE\tSOURCE\tEVIDENCE\n")
-	}
-	for _, claim := range x.Identity {
-		source := claim.Source
-		if claim.Via != "" {
-			source += " (" + claim.Via + ")"
-		}
-		fmt.Fprintf(w, "  %s\t%q\t%s\t%q\n", claim.Kind, claim.Value, source, claim.Evidence)
-	}
-	if len(x.Sources) > 0 {
-		fmt.Fprint(w, "\nsources:\n  SOURCE\tOUTCOME\tTOOK\n")
-	}
-	for _, s := range x.Sources {
-		fmt.Fprintf(w, "  %s\t%s\t%d ms\n", s.Source, s.Outcome, s.TookMs)
-	}
-	if len(x.Warnings) > 0 {
-		fmt.Fprint(w, "\nwarnings:\n")
-	}
-	for _, warning := range x.Warnings {
-		fmt.Fprintf(w, "  %s\t%s\tat %s\n", warning.Source, warning.Code, warning.At.Format(time.RFC3339))
-	}
-	return w.Flush()
 }
