@@ -15,6 +15,7 @@ import (
 
 	"companyscore/batch"
 	"companyscore/clickhouse"
+	"companyscore/facts"
 	"companyscore/internal/latest"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
@@ -275,7 +276,7 @@ func TestRefreshByFactsAloneMakesRecordsOfNewsOnly(t *testing.T) {
 	if err := os.WriteFile(path, []byte("domain,employees\nsame.com,10\nnew.com,20\nyoung.com,30\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if report, err := s.db.ImportFacts(t.Context(), path, clickhouse.ImportOptions{}); err != nil || report.Imported != 3 {
+	if report, err := facts.Import(t.Context(), clickhouse.NewFacts(s.db), path, nil); err != nil || report.Imported != 3 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	s.record(0, scoring.PipelineVersion, "same.com") // made of these facts

@@ -13,6 +13,7 @@ import (
 
 	"companyscore/batch"
 	"companyscore/clickhouse"
+	"companyscore/facts"
 	"companyscore/scoring"
 )
 
@@ -224,7 +225,7 @@ func TestImportedFactsAreNewerThanRecordsOfBefore(t *testing.T) {
 	}
 	load := func() {
 		t.Helper()
-		if report, err := db.ImportFacts(t.Context(), path, clickhouse.ImportOptions{}); err != nil || report.Imported != 1 {
+		if report, err := facts.Import(t.Context(), clickhouse.NewFacts(db), path, nil); err != nil || report.Imported != 1 {
 			t.Fatalf("%+v, %v", report, err)
 		}
 	}
