@@ -15,7 +15,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/spf13/cobra"
 
-	"companyscore/batch"
+	"companyscore/internal/batchjob"
 	"companyscore/internal/config"
 	"companyscore/internal/queue"
 	"companyscore/server"
@@ -62,14 +62,14 @@ func (s *stores) checks(clock *server.Clock) map[string]server.Check {
 // checkBatch says which batch jobs did not end well. Requests are answered all the
 // same, by what was published before.
 func (s *stores) checkBatch(ctx context.Context) error {
-	all, err := batch.ReadStatus(ctx, s.redis)
+	all, err := batchjob.ReadStatus(ctx, s.redis)
 	if err != nil {
 		return &server.Ailing{Reason: err.Error()}
 	}
 	var ill []string
-	for _, job := range batch.Jobs() {
+	for _, job := range batchjob.Names() {
 		status, ok := all[job]
-		if !ok || status.Outcome == batch.OK {
+		if !ok || status.Outcome == batchjob.OK {
 			continue
 		}
 		good := "there was no good run before"
@@ -86,7 +86,7 @@ func (s *stores) checkBatch(ctx context.Context) error {
 
 // checkRefresh says how far companies are younger than their target age.
 func (s *stores) checkRefresh(ctx context.Context) error {
-	all, err := batch.ReadStatus(ctx, s.redis)
+	all, err := batchjob.ReadStatus(ctx, s.redis)
 	if err != nil {
 		return &server.Ailing{Reason: err.Error()}
 	}
@@ -210,12 +210,12 @@ func collectUniverse(registry *prometheus.Registry, follower *published.Follower
 // collectBatch has the age of the last good run of each batch job read, -1 before
 // the first, whether its last run ended well, and what the refresh job saw last.
 func collectBatch(registry *prometheus.Registry, rdb goredis.UniversalClient) {
-	for _, job := range batch.Jobs() {
-		labelled := func(name, help string, value func(batch.Status, bool) float64) {
+	for _, job := range batchjob.Names() {
+		labelled := func(name, help string, value func(batchjob.Status, bool) float64) {
 			registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: prometheus.Labels{"job": job}}, func() float64 {
 				ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 				defer cancel()
-				all, err := batch.ReadStatus(ctx, rdb)
+				all, err := batchjob.ReadStatus(ctx, rdb)
 				if err != nil {
 					return -1
 				}
@@ -223,34 +223,34 @@ func collectBatch(registry *prometheus.Registry, rdb goredis.UniversalClient) {
 				return value(status, ok)
 			}))
 		}
-		labelled("companyscore_batch_age_seconds", "Age of the last good run of a batch job; -1 when there was none.", func(s batch.Status, ok bool) float64 {
+		labelled("companyscore_batch_age_seconds", "Age of the last good run of a batch job; -1 when there was none.", func(s batchjob.Status, ok bool) float64 {
 			if !ok || s.Good.IsZero() {
 				return -1
 			}
 			return time.Since(s.Good).Seconds()
 		})
-		labelled("companyscore_batch_last_ok", "1 when the last run of a batch job ended well, 0 when not, -1 when there was none.", func(s batch.Status, ok bool) float64 {
+		labelled("companyscore_batch_last_ok", "1 when the last run of a batch job ended well, 0 when not, -1 when there was none.", func(s batchjob.Status, ok bool) float64 {
 			switch {
 			case !ok:
 				return -1
-			case s.Outcome == batch.OK:
+			case s.Outcome == batchjob.OK:
 				return 1
 			}
 			return 0
 		})
 	}
-	refreshed := func(name, help string, value func(batch.Refreshed) float64) {
+	refreshed := func(name, help string, value func(batchjob.Refreshed) float64) {
 		gauge(registry, name, help+"; -1 before the refresh job has run.", func(ctx context.Context) (float64, error) {
-			all, err := batch.ReadStatus(ctx, rdb)
+			all, err := batchjob.ReadStatus(ctx, rdb)
 			if c := all["refresh"].Refresh; c != nil {
 				return value(*c), err
 			}
 			return -1, err
 		})
 	}
-	refreshed("companyscore_refresh_young_ratio", "Share of companies younger than their target age, 0 to 1", func(c batch.Refreshed) float64 { return c.Share() })
-	refreshed("companyscore_refresh_due_companies", "Companies older than their target age of which a run could learn something new", func(c batch.Refreshed) float64 { return float64(c.Due) })
-	refreshed("companyscore_refresh_oldest_seconds", "Age of the newest record of the oldest company", func(c batch.Refreshed) float64 {
+	refreshed("companyscore_refresh_young_ratio", "Share of companies younger than their target age, 0 to 1", func(c batchjob.Refreshed) float64 { return c.Share() })
+	refreshed("companyscore_refresh_due_companies", "Companies older than their target age of which a run could learn something new", func(c batchjob.Refreshed) float64 { return float64(c.Due) })
+	refreshed("companyscore_refresh_oldest_seconds", "Age of the newest record of the oldest company", func(c batchjob.Refreshed) float64 {
 		if c.Oldest.IsZero() {
 			return 0
 		}

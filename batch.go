@@ -10,6 +10,7 @@ import (
 
 	"companyscore/batch"
 	"companyscore/clickhouse"
+	"companyscore/internal/batchjob"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/server/meter"
@@ -22,7 +23,7 @@ var _ batch.Store = (*clickhouse.Universe)(nil)
 func (c *program) batch() *cobra.Command {
 	var where config.Stores
 	var schedules batch.Schedules
-	var ages batch.Ages
+	var ages batchjob.Ages
 	var from sourceConfig
 	var tiers string
 	var memory config.Memory
@@ -35,7 +36,7 @@ func (c *program) batch() *cobra.Command {
 refresh (starts runs for companies whose score has become old) and housekeeping (merges tables). Give it the
 same --sources and --tiers as the workers: how fast it refreshes depends on what they ask. With --once the named jobs, or all of them, run now, and the program ends.`,
 		Args:      cobra.OnlyValidArgs,
-		ValidArgs: batch.Jobs(),
+		ValidArgs: batchjob.Names(),
 		RunE: func(cmd *cobra.Command, names []string) (err error) {
 			limits, err := meter.LoadLimits(tiers)
 			live, pace, sourcesErr := from.pace()
@@ -60,14 +61,14 @@ same --sources and --tiers as the workers: how fast it refreshes depends on what
 			}
 			runner, err := batch.New(batch.Config{
 				Store: clickhouse.NewUniverse(stores.db), Redis: stores.redis, Logger: c.logger, Schedules: schedules,
-				Refresh: batch.Refresh{Targets: batch.Targets{Ages: ages, Live: live}, Pace: pace, Queue: q},
+				Refresh: batch.Refresh{Targets: batchjob.Targets{Ages: ages, Live: live}, Pace: pace, Queue: q},
 			})
 			if err != nil {
 				return err
 			}
 			if once {
 				if len(names) == 0 {
-					names = batch.Jobs()
+					names = batchjob.Names()
 				}
 				return runner.Once(cmd.Context(), names, func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) })
 			}
@@ -97,7 +98,7 @@ type shownBatch struct {
 	All             universe.Distribution
 	Cohorts         []shownCohort // all companies, those without peers too
 	Movers          map[universe.Window]universe.MoverList
-	Jobs            map[string]batch.Status
+	Jobs            map[string]batchjob.Status
 }
 
 type shownCohort struct {
@@ -132,7 +133,7 @@ func (c *program) batchShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			jobs, err := batch.ReadStatus(cmd.Context(), stores.redis)
+			jobs, err := batchjob.ReadStatus(cmd.Context(), stores.redis)
 			if err != nil {
 				return err
 			}
@@ -147,7 +148,7 @@ func (c *program) batchShow() *cobra.Command {
 			fmt.Fprintf(out, "epoch %d: %d companies of pipeline version %s in %d cohorts, as of %s\n",
 				epoch, d.Count, tables.PipelineVersion(), len(tables.Cohorts()), tables.At().Format(time.RFC3339))
 			fmt.Fprintf(out, "mean %.2f, median %v, 90th percentile %v, standard deviation %.2f, %v to %v\n", d.Mean, d.P50, d.P90, d.Stddev, d.Min, d.Max)
-			for _, job := range batch.Jobs() {
+			for _, job := range batchjob.Names() {
 				if s, ok := jobs[job]; ok {
 					fmt.Fprintf(out, "%-13s %-8s at %s %s\n", job, s.Outcome, s.At.Format(time.RFC3339), s.Error)
 				}

@@ -26,6 +26,7 @@ import (
 	"companyscore/clickhouse"
 	"companyscore/clickhouse/embedded"
 	"companyscore/internal/account"
+	"companyscore/internal/batchjob"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/process"
@@ -41,7 +42,7 @@ type upConfig struct {
 	tiers   string
 	// schedules are those of the batch jobs.
 	schedules batch.Schedules
-	ages      batch.Ages
+	ages      batchjob.Ages
 }
 
 func (c *program) up() *cobra.Command {

@@ -17,6 +17,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/robfig/cron/v3"
 
+	"companyscore/internal/batchjob"
 	"companyscore/internal/redis"
 	"companyscore/universe"
 	"companyscore/universe/published"
@@ -31,20 +32,17 @@ type Store interface {
 	// Compact merges rows that replaced each other, so that reads find fewer of them.
 	Compact(ctx context.Context) error
 	// Load returns what the engine has read so far and the memory in use.
-	Load(ctx context.Context) (Load, error)
+	Load(ctx context.Context) (batchjob.Load, error)
 	// RefreshCoverage returns how far companies are younger than their target ages.
-	RefreshCoverage(ctx context.Context, at time.Time, t Targets) (Coverage, error)
+	RefreshCoverage(ctx context.Context, at time.Time, t batchjob.Targets) (batchjob.Coverage, error)
 	// RefreshDue returns up to limit companies that are due for a refresh, the oldest in
 	// relation to its target age first.
-	RefreshDue(ctx context.Context, at time.Time, t Targets, limit int) ([]string, error)
+	RefreshDue(ctx context.Context, at time.Time, t batchjob.Targets, limit int) ([]string, error)
 	// NoteRefreshed notes that runs were started for companies.
 	NoteRefreshed(ctx context.Context, domains []string, at time.Time) error
 	// WriteRuns stores the results of runs.
-	WriteRuns(ctx context.Context, runs []Run) error
+	WriteRuns(ctx context.Context, runs []batchjob.Run) error
 }
-
-// Load is what an engine has read since its start, and the memory it has in use.
-type Load struct{ ReadRows, ReadBytes, MemoryBytes uint64 }
 
 // Config holds what the jobs need. All fields are required.
 type Config struct {
@@ -82,7 +80,7 @@ type job struct {
 	schedule cron.Schedule // nil for never by the clock
 	deadline time.Duration
 	// do is given the fencing token of this run: larger than that of any run of the job before.
-	do func(ctx context.Context, fence int64) (Run, error)
+	do func(ctx context.Context, fence int64) (batchjob.Run, error)
 }
 
 // restFactor is how many times as long as its last run a job rests at least, so
@@ -112,10 +110,10 @@ func New(cfg Config) (*Runner, error) {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	s := cfg.Schedules
 	r.jobs = []job{
-		{name: countJob, schedule: parsed(s.Count), deadline: 30 * time.Minute, do: r.count},
-		{name: moversJob, schedule: parsed(s.Movers), deadline: 30 * time.Minute, do: r.movers},
-		{name: refreshJob, schedule: parsed(s.Refresh), deadline: 10 * time.Minute, do: r.refresh},
-		{name: housekeepingJob, schedule: parsed(s.Housekeeping), deadline: time.Hour, do: r.keepHouse},
+		{name: batchjob.Count, schedule: parsed(s.Count), deadline: 30 * time.Minute, do: r.count},
+		{name: batchjob.Movers, schedule: parsed(s.Movers), deadline: 30 * time.Minute, do: r.movers},
+		{name: batchjob.Refresh, schedule: parsed(s.Refresh), deadline: 10 * time.Minute, do: r.refresh},
+		{name: batchjob.Housekeeping, schedule: parsed(s.Housekeeping), deadline: time.Hour, do: r.keepHouse},
 	}
 	for _, j := range r.jobs {
 		if j.schedule != nil {
@@ -130,8 +128,8 @@ func New(cfg Config) (*Runner, error) {
 // movers first, as servers answer once there are counts.
 func (r *Runner) Start() {
 	r.starts.Go(func() {
-		r.attempt(r.job(moversJob))
-		r.attempt(r.job(countJob))
+		r.attempt(r.job(batchjob.Movers))
+		r.attempt(r.job(batchjob.Count))
 	})
 	r.cron.Start()
 }
@@ -160,7 +158,7 @@ func (r *Runner) Once(ctx context.Context, names []string, report func(line stri
 			faults = append(faults, fmt.Errorf("%s: %w", j.name, err))
 			continue
 		}
-		report(fmt.Sprintf("%s took %.3f s: %s", j.name, run.Took.Seconds(), run.describe()))
+		report(fmt.Sprintf("%s took %.3f s: %s", j.name, run.Took.Seconds(), run.String()))
 	}
 	return errors.Join(faults...)
 }
@@ -187,8 +185,8 @@ func (r *Runner) scheduled(j job) {
 		}
 	}
 	r.attempt(j)
-	if j.name == countJob && r.moversLost() {
-		r.attempt(r.job(moversJob))
+	if j.name == batchjob.Count && r.moversLost() {
+		r.attempt(r.job(batchjob.Movers))
 	}
 }
 
@@ -252,7 +250,7 @@ func (r *Runner) renew(ctx context.Context, key, token string, lost context.Canc
 }
 
 // run does a job if no other process is at it, and notes what became of it.
-func (r *Runner) run(ctx context.Context, j job) (run Run, err error) {
+func (r *Runner) run(ctx context.Context, j job) (run batchjob.Run, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	parent := ctx
@@ -261,10 +259,10 @@ func (r *Runner) run(ctx context.Context, j job) (run Run, err error) {
 	key, token := redis.BatchLock(j.name), rand.Text()
 	won, err := redis.TakeLock(ctx, r.cfg.Redis, key, token, r.lease)
 	if err != nil {
-		return Run{}, err
+		return batchjob.Run{}, err
 	}
 	if !won {
-		return Run{}, errTaken
+		return batchjob.Run{}, errTaken
 	}
 	began := time.Now()
 	fence, err := r.cfg.Redis.Incr(ctx, redis.BatchFence(j.name)).Result()
@@ -282,7 +280,7 @@ func (r *Runner) run(ctx context.Context, j job) (run Run, err error) {
 		renewing.Wait()
 	}
 	run.Job, run.Fence, run.StartedAt, run.Took = j.name, fence, began, time.Since(began)
-	run.finish(err)
+	run.Finish(err)
 	after, cancelAfter := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancelAfter()
 	if parent.Err() == nil { // a job that was told to stop has not failed
@@ -292,12 +290,12 @@ func (r *Runner) run(ctx context.Context, j job) (run Run, err error) {
 }
 
 // count counts all companies and publishes the counts.
-func (r *Runner) count(ctx context.Context, fence int64) (Run, error) {
+func (r *Runner) count(ctx context.Context, fence int64) (batchjob.Run, error) {
 	counts, err := r.cfg.Store.Count(ctx, time.Now())
 	if err != nil {
-		return Run{}, err
+		return batchjob.Run{}, err
 	}
-	var run Run
+	var run batchjob.Run
 	for _, n := range counts.PremiumHist {
 		run.Companies += uint64(n)
 	}
@@ -305,25 +303,15 @@ func (r *Runner) count(ctx context.Context, fence int64) (Run, error) {
 }
 
 // movers finds the movers of all windows and publishes them.
-func (r *Runner) movers(ctx context.Context, fence int64) (Run, error) {
+func (r *Runner) movers(ctx context.Context, fence int64) (batchjob.Run, error) {
 	movers, err := r.cfg.Store.Movers(ctx, time.Now())
 	if err != nil {
-		return Run{}, err
+		return batchjob.Run{}, err
 	}
-	return Run{}, published.Movers(ctx, r.cfg.Redis, movers, fence)
+	return batchjob.Run{}, published.Movers(ctx, r.cfg.Redis, movers, fence)
 }
 
 // keepHouse merges what can be merged.
-func (r *Runner) keepHouse(ctx context.Context, _ int64) (Run, error) {
-	return Run{}, r.cfg.Store.Compact(ctx)
+func (r *Runner) keepHouse(ctx context.Context, _ int64) (batchjob.Run, error) {
+	return batchjob.Run{}, r.cfg.Store.Compact(ctx)
 }
-
-const (
-	countJob        = "count"
-	moversJob       = "movers"
-	refreshJob      = "refresh"
-	housekeepingJob = "housekeeping"
-)
-
-// Jobs lists the names of all jobs, in the order in which Once runs them.
-func Jobs() []string { return []string{countJob, moversJob, refreshJob, housekeepingJob} }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"companyscore/internal/batchjob"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/internal/testenv"
@@ -25,7 +26,7 @@ type store struct {
 	companies int64
 	compact   func(ctx context.Context) error
 	broken    error // of every count
-	runs      []Run
+	runs      []batchjob.Run
 }
 
 func (s *store) Compact(ctx context.Context) error { return s.compact(ctx) }
@@ -43,19 +44,19 @@ func (s *store) Movers(_ context.Context, at time.Time) (universe.Movers, error)
 	return m, s.broken
 }
 
-func (s *store) Load(context.Context) (Load, error) { return Load{}, nil }
+func (s *store) Load(context.Context) (batchjob.Load, error) { return batchjob.Load{}, nil }
 
-func (s *store) RefreshCoverage(context.Context, time.Time, Targets) (Coverage, error) {
-	return Coverage{}, s.broken
+func (s *store) RefreshCoverage(context.Context, time.Time, batchjob.Targets) (batchjob.Coverage, error) {
+	return batchjob.Coverage{}, s.broken
 }
 
-func (s *store) RefreshDue(context.Context, time.Time, Targets, int) ([]string, error) {
+func (s *store) RefreshDue(context.Context, time.Time, batchjob.Targets, int) ([]string, error) {
 	return nil, s.broken
 }
 
 func (s *store) NoteRefreshed(context.Context, []string, time.Time) error { return s.broken }
 
-func (s *store) WriteRuns(_ context.Context, runs []Run) error {
+func (s *store) WriteRuns(_ context.Context, runs []batchjob.Run) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runs = append(s.runs, runs...)
@@ -78,7 +79,7 @@ func runnerOf(t *testing.T, url string, s *store) *Runner {
 	}
 	r, err := New(Config{
 		Store: s, Redis: client, Logger: slog.New(slog.DiscardHandler), Schedules: never,
-		Refresh: Refresh{Targets: Targets{Ages: Ages{Asked: time.Hour, Others: time.Hour}}, Queue: q},
+		Refresh: Refresh{Targets: batchjob.Targets{Ages: batchjob.Ages{Asked: time.Hour, Others: time.Hour}}, Queue: q},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -102,13 +103,13 @@ func TestOneOfTwoProcessesRunsAJob(t *testing.T) {
 	ran := 0
 	r := runner(t, url, func(ctx context.Context) error {
 		ran++
-		if err := other.Once(ctx, Jobs(), silent); !errors.Is(err, errTaken) {
+		if err := other.Once(ctx, batchjob.Names(), silent); !errors.Is(err, errTaken) {
 			t.Errorf("Once beside a running job = %v, want errTaken", err)
 		}
 		return nil
 	})
 	for range 2 {
-		if err := r.Once(t.Context(), Jobs(), silent); err != nil {
+		if err := r.Once(t.Context(), batchjob.Names(), silent); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -171,7 +172,7 @@ func TestFailedJobIsReportedAndGivesItsLockBack(t *testing.T) {
 	boom := errors.New("boom")
 	r := runner(t, testenv.Redis(t).URL, func(context.Context) error { return boom })
 	for range 2 {
-		if err := r.Once(t.Context(), Jobs(), silent); !errors.Is(err, boom) || !strings.Contains(err.Error(), "housekeeping") {
+		if err := r.Once(t.Context(), batchjob.Names(), silent); !errors.Is(err, boom) || !strings.Contains(err.Error(), "housekeeping") {
 			t.Errorf("Once = %v, want the job named and its error", err)
 		}
 	}
@@ -195,7 +196,7 @@ func TestStopEndsTheJobUnderWay(t *testing.T) {
 
 func TestNewNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	_, err := New(Config{Schedules: Schedules{Count: "sometimes", Movers: "@every 1m", Refresh: "often", Housekeeping: "61 2 * * *"}, Refresh: Refresh{Pace: -1, Targets: Targets{Ages: Ages{Asked: time.Minute - 1}}}})
+	_, err := New(Config{Schedules: Schedules{Count: "sometimes", Movers: "@every 1m", Refresh: "often", Housekeeping: "61 2 * * *"}, Refresh: Refresh{Pace: -1, Targets: batchjob.Targets{Ages: batchjob.Ages{Asked: time.Minute - 1}}}})
 	for _, field := range []string{"Store", "Redis", "Logger", "schedule-count", "schedule-refresh", "schedule-housekeeping", "Refresh.Queue", "Refresh.Pace", "refresh-asked 59.9", "refresh-others 0s"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("New of nothing = %v, want %s named", err, field)

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"companyscore/internal/batchjob"
 	"companyscore/internal/redis"
 	"companyscore/internal/testenv"
 	"companyscore/universe"
@@ -104,7 +105,7 @@ func TestLostMoversAreFoundAgainWithTheNextCount(t *testing.T) {
 	t.Parallel()
 	s := &store{companies: 3}
 	r := runnerOf(t, testenv.Redis(t).URL, s)
-	count := r.job(countJob)
+	count := r.job(batchjob.Count)
 	count.schedule = parsed("@every 1s")
 	for _, want := range []int{2, 3} { // runs: with the first count there are no movers
 		clear(r.rest)

@@ -16,6 +16,7 @@ import (
 	"companyscore/batch"
 	"companyscore/clickhouse"
 	"companyscore/facts"
+	"companyscore/internal/batchjob"
 	"companyscore/internal/latest"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
@@ -75,12 +76,12 @@ func (s *site) record(age time.Duration, version string, domains ...string) {
 }
 
 // refresh runs the job once and returns what it saw and did.
-func (s *site) refresh(live bool, pace float64) batch.Refreshed {
+func (s *site) refresh(live bool, pace float64) batchjob.Refreshed {
 	s.Helper()
 	off := batch.Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off"}
 	r, err := batch.New(batch.Config{
 		Store: clickhouse.NewUniverse(s.db), Redis: s.client, Logger: slog.New(slog.DiscardHandler), Schedules: off,
-		Refresh: batch.Refresh{Targets: batch.Targets{Ages: batch.Ages{Asked: 24 * time.Hour, Others: 168 * time.Hour}, Live: live}, Pace: pace, Queue: s.queue},
+		Refresh: batch.Refresh{Targets: batchjob.Targets{Ages: batchjob.Ages{Asked: 24 * time.Hour, Others: 168 * time.Hour}, Live: live}, Pace: pace, Queue: s.queue},
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -88,7 +89,7 @@ func (s *site) refresh(live bool, pace float64) batch.Refreshed {
 	if err := r.Once(s.Context(), []string{"refresh"}, func(line string) { s.Log(line) }); err != nil {
 		s.Fatal(err)
 	}
-	all, err := batch.ReadStatus(s.Context(), s.client)
+	all, err := batchjob.ReadStatus(s.Context(), s.client)
 	if err != nil || all["refresh"].Refresh == nil {
 		s.Fatalf("status %+v, %v", all, err)
 	}

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"companyscore/batch"
 	"companyscore/clickhouse"
 	"companyscore/facts"
+	"companyscore/internal/batchjob"
 	"companyscore/scoring"
 )
 
@@ -25,15 +25,15 @@ type aged struct {
 }
 
 // target is the age that a company should stay younger than.
-func (a aged) target(at time.Time, t batch.Targets) time.Duration {
-	if !a.asked.IsZero() && !a.asked.Truncate(24*time.Hour).Before(at.Add(-batch.AskedWithin).Truncate(24*time.Hour)) {
+func (a aged) target(at time.Time, t batchjob.Targets) time.Duration {
+	if !a.asked.IsZero() && !a.asked.Truncate(24*time.Hour).Before(at.Add(-batchjob.AskedWithin).Truncate(24*time.Hour)) {
 		return t.Ages.Asked
 	}
 	return t.Ages.Others
 }
 
 // waits is for how long a company waits in relation to its target age, and whether it is due.
-func (a aged) waits(at time.Time, t batch.Targets) (float64, bool) {
+func (a aged) waits(at time.Time, t batchjob.Targets) (float64, bool) {
 	last, target := a.scored, a.target(at, t)
 	if a.started.After(last) {
 		last = a.started
@@ -120,13 +120,13 @@ func TestRefreshQueriesEqualAnIndependentComputation(t *testing.T) {
 	if err := insert.Send(); err != nil {
 		t.Fatal(err)
 	}
-	for _, targets := range []batch.Targets{
-		{Ages: batch.Ages{Asked: 24 * time.Hour, Others: 7 * 24 * time.Hour}, Live: true},
-		{Ages: batch.Ages{Asked: 24 * time.Hour, Others: 7 * 24 * time.Hour}},
-		{Ages: batch.Ages{Asked: 48 * time.Hour, Others: time.Minute}},
+	for _, targets := range []batchjob.Targets{
+		{Ages: batchjob.Ages{Asked: 24 * time.Hour, Others: 7 * 24 * time.Hour}, Live: true},
+		{Ages: batchjob.Ages{Asked: 24 * time.Hour, Others: 7 * 24 * time.Hour}},
+		{Ages: batchjob.Ages{Asked: 48 * time.Hour, Others: time.Minute}},
 	} {
 		var due []aged
-		var want batch.Coverage
+		var want batchjob.Coverage
 		for _, a := range universe {
 			if a.scored.IsZero() {
 				continue
@@ -193,8 +193,8 @@ func TestRefreshQueriesEqualAnIndependentComputation(t *testing.T) {
 func TestCoverageOfNoCompanies(t *testing.T) {
 	t.Parallel()
 	u := clickhouse.NewUniverse(open(t))
-	targets := batch.Targets{Ages: batch.Ages{Asked: time.Hour, Others: time.Hour}}
-	if got, err := u.RefreshCoverage(t.Context(), time.Now(), targets); err != nil || got != (batch.Coverage{}) || got.Share() != 1 {
+	targets := batchjob.Targets{Ages: batchjob.Ages{Asked: time.Hour, Others: time.Hour}}
+	if got, err := u.RefreshCoverage(t.Context(), time.Now(), targets); err != nil || got != (batchjob.Coverage{}) || got.Share() != 1 {
 		t.Errorf("coverage of nothing = %+v, %v", got, err)
 	}
 }
@@ -255,18 +255,18 @@ func TestCoverageIsInTheView(t *testing.T) {
 	}
 	wants("- - - -")
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	record := func(id string, at time.Time, outcome batch.Outcome, c batch.Coverage) {
+	record := func(id string, at time.Time, outcome batchjob.Outcome, c batchjob.Coverage) {
 		t.Helper()
-		run := batch.Run{ID: id, Job: "refresh", StartedAt: at, Outcome: outcome, Companies: c.Companies, Refresh: &batch.Refreshed{Coverage: c}}
-		if err := u.WriteRuns(t.Context(), []batch.Run{run, {ID: id + "x", Job: "count", StartedAt: at.Add(time.Hour), Outcome: batch.OK, Companies: 9}}); err != nil {
+		run := batchjob.Run{ID: id, Job: "refresh", StartedAt: at, Outcome: outcome, Companies: c.Companies, Refresh: &batchjob.Refreshed{Coverage: c}}
+		if err := u.WriteRuns(t.Context(), []batchjob.Run{run, {ID: id + "x", Job: "count", StartedAt: at.Add(time.Hour), Outcome: batchjob.OK, Companies: 9}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	record("a", noon, batch.OK, batch.Coverage{Companies: 8, Young: 2, Due: 5, Oldest: noon.AddDate(0, 0, -9)})
+	record("a", noon, batchjob.OK, batchjob.Coverage{Companies: 8, Young: 2, Due: 5, Oldest: noon.AddDate(0, 0, -9)})
 	wants("2026-05-01 12:00:00.000 0.25 5 2026-04-22 12:00:00.000")
-	record("b", noon.Add(time.Minute), batch.OK, batch.Coverage{Companies: 8, Young: 6, Due: 1, Oldest: noon.AddDate(0, 0, -8)})
-	record("c", noon.Add(2*time.Minute), batch.Failed, batch.Coverage{})
+	record("b", noon.Add(time.Minute), batchjob.OK, batchjob.Coverage{Companies: 8, Young: 6, Due: 1, Oldest: noon.AddDate(0, 0, -8)})
+	record("c", noon.Add(2*time.Minute), batchjob.Failed, batchjob.Coverage{})
 	wants("2026-05-01 12:01:00.000 0.75 1 2026-04-23 12:00:00.000")
-	record("d", noon.Add(3*time.Minute), batch.OK, batch.Coverage{})
+	record("d", noon.Add(3*time.Minute), batchjob.OK, batchjob.Coverage{})
 	wants("2026-05-01 12:03:00.000 - 0 -")
 }
