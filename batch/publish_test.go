@@ -25,26 +25,26 @@ func TestJobsPublishTheirPartAndAFailedOneLeavesTheLast(t *testing.T) {
 		name    string
 		change  func()
 		job     int
-		outcome Outcome
+		outcome batchjob.Outcome
 		served  uint64 // companies
 		lists   int    // of movers
 	}{
-		{"movers first", func() {}, movers, OK, 0, len(universe.Windows)},
-		{"a count", func() {}, count, OK, 3, len(universe.Windows)},
-		{"two came in", func() { s.companies = 5 }, count, OK, 5, len(universe.Windows)},
-		{"the store is broken", func() { s.companies, s.broken = 6, broken }, count, Failed, 5, len(universe.Windows)},
-		{"the store is broken for movers", func() {}, movers, Failed, 5, len(universe.Windows)},
-		{"it works again", func() { s.broken = nil }, count, OK, 6, len(universe.Windows)},
-		{"a new process", func() { s.companies = 4; r = runnerOf(t, url, s) }, count, OK, 4, len(universe.Windows)},
+		{"movers first", func() {}, movers, batchjob.OK, 0, len(universe.Windows)},
+		{"a count", func() {}, count, batchjob.OK, 3, len(universe.Windows)},
+		{"two came in", func() { s.companies = 5 }, count, batchjob.OK, 5, len(universe.Windows)},
+		{"the store is broken", func() { s.companies, s.broken = 6, broken }, count, batchjob.Failed, 5, len(universe.Windows)},
+		{"the store is broken for movers", func() {}, movers, batchjob.Failed, 5, len(universe.Windows)},
+		{"it works again", func() { s.broken = nil }, count, batchjob.OK, 6, len(universe.Windows)},
+		{"a new process", func() { s.companies = 4; r = runnerOf(t, url, s) }, count, batchjob.OK, 4, len(universe.Windows)},
 		{"Redis was emptied", func() {
 			if err := r.cfg.Redis.FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
-		}, count, OK, 4, 0},
+		}, count, batchjob.OK, 4, 0},
 	} {
 		step.change()
 		run, err := r.run(t.Context(), r.jobs[step.job])
-		if failed := step.outcome == Failed; failed != (err != nil) || run.Outcome != step.outcome {
+		if failed := step.outcome == batchjob.Failed; failed != (err != nil) || run.Outcome != step.outcome {
 			t.Fatalf("%s: %+v, %v; want %+v", step.name, run, err, step)
 		}
 		served, _, err := published.Read(t.Context(), r.cfg.Redis)
@@ -55,13 +55,13 @@ func TestJobsPublishTheirPartAndAFailedOneLeavesTheLast(t *testing.T) {
 		if err != nil || uint64(tables.Distribution().Count) != step.served {
 			t.Fatalf("%s: published is %+v, %v; want %d companies", step.name, served, err, step.served)
 		}
-		all, err := ReadStatus(t.Context(), r.cfg.Redis)
+		all, err := batchjob.ReadStatus(t.Context(), r.cfg.Redis)
 		status := all[r.jobs[step.job].name]
-		if err != nil || status.Outcome != step.outcome || status.Good.IsZero() || (status.Error == "") != (step.outcome == OK) {
+		if err != nil || status.Outcome != step.outcome || status.Good.IsZero() || (status.Error == "") != (step.outcome == batchjob.OK) {
 			t.Fatalf("%s: status is %+v, %v", step.name, status, err)
 		}
 		last := s.runs[len(s.runs)-1]
-		if last.ID != run.ID || last.Job != r.jobs[step.job].name || step.job == count && step.outcome == OK && last.Companies != step.served {
+		if last.ID != run.ID || last.Job != r.jobs[step.job].name || step.job == count && step.outcome == batchjob.OK && last.Companies != step.served {
 			t.Fatalf("%s: the last run on record is %+v", step.name, last)
 		}
 	}
