@@ -62,7 +62,7 @@ demo-crash: deps build ## The same, with ClickHouse, Redis and the worker killed
 faults: deps ## Kill and freeze the parts of a live system under load, then compare with a ledger (SEED=1 MINUTES=5)
 	@cd internal/test/faults && $(GO) test -count=1 -timeout 0 -run '^TestLedger$$' -args -seed $${SEED:-1} -for $${MINUTES:-5}m
 
-demo-sources: deps build ## Cold runs for 200 invented companies on slow and failing stand-ins of all sources (SEED=1)
+demo-sources: deps build ## Cold runs for 200 invented companies on slow and failing fakes of all sources (SEED=1)
 	@scripts/demo-sources.sh
 
 bench-universe: deps build ## Count and movers of a large universe, compared with a slow look at all history (DOMAINS=1000000 RECORDS=5)

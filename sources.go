@@ -26,7 +26,7 @@ type sourceConfig struct {
 	contact   string
 	resolvers []string
 	never     []string
-	at        string // file of a rehearsal
+	at        string // YAML file with source overrides
 	ranks     string // directory
 }
 
@@ -42,7 +42,7 @@ func (c *sourceConfig) flags(cmd *cobra.Command) {
 // choiceFlags adds the flags that say which servers are asked.
 func (c *sourceConfig) choiceFlags(cmd *cobra.Command, what string) {
 	cmd.Flags().StringVar(&c.names, "sources", "all", what+": all, facts, or names separated by commas")
-	cmd.Flags().StringVar(&c.at, "sources-at", "", "YAML file of a rehearsal: servers on loopback that are asked in the place of the internet")
+	cmd.Flags().StringVar(&c.at, "sources-at", "", "YAML file with source overrides: servers on loopback that are used in place of the internet")
 }
 
 // args are the flags with which another process gets the same sources.
@@ -90,13 +90,13 @@ func (c *sourceConfig) check() error {
 
 // client returns the client that live sources ask through. Registry and redis may be nil.
 func (c *sourceConfig) client(shared goredis.UniversalClient, registry prometheus.Registerer, logger *slog.Logger) (*fetch.Client, error) {
-	rehearsal, err := c.rehearsal()
+	overrides, err := c.overrides()
 	if err != nil {
 		return nil, err
 	}
 	return fetch.New(fetch.Config{
 		Contact: c.contact, Resolvers: c.resolvers, Never: c.never, Redis: shared, Registry: registry, Logger: logger,
-		Tokens: sourceTokens(), Rehearsal: rehearsal,
+		Tokens: sourceTokens(), Overrides: overrides,
 	})
 }
 
@@ -112,12 +112,12 @@ func sourceTokens() map[string]string {
 	return tokens
 }
 
-// rehearsal is what was named to be asked in the place of the internet, nil for none.
-func (c *sourceConfig) rehearsal() (*fetch.Rehearsal, error) {
+// overrides is what was named to be asked in the place of the internet, nil for none.
+func (c *sourceConfig) overrides() (*fetch.Overrides, error) {
 	if c.at == "" {
 		return nil, nil
 	}
-	return fetch.ReadRehearsal(c.at)
+	return fetch.ReadOverrides(c.at)
 }
 
 // pace returns whether workers with these sources ask any but the facts, and how many
@@ -127,11 +127,11 @@ func (c *sourceConfig) pace() (live bool, perSecond float64, err error) {
 	if err != nil || !isLive(names) {
 		return false, 0, err
 	}
-	rehearsal, err := c.rehearsal()
+	overrides, err := c.overrides()
 	if err != nil {
 		return false, 0, err
 	}
-	return true, fetch.RefreshPace(names, sourceTokens(), rehearsal), nil
+	return true, fetch.RefreshPace(names, sourceTokens(), overrides), nil
 }
 
 // open returns the sources that were chosen, with what they need of our stores.

@@ -13,12 +13,12 @@ import (
 	"companyscore/internal/batchjob"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 	"companyscore/universe"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { stores.Main(m) }
 
 // store counts companies that exist only as a number.
 type store struct {
@@ -98,7 +98,7 @@ const housekeeping = 3 // of the jobs of a runner
 
 func TestOneOfTwoProcessesRunsAJob(t *testing.T) {
 	t.Parallel()
-	url := testenv.Redis(t).URL
+	url := stores.Redis(t).URL
 	other := runner(t, url, func(context.Context) error { t.Error("both run the job"); return nil })
 	ran := 0
 	r := runner(t, url, func(ctx context.Context) error {
@@ -120,7 +120,7 @@ func TestOneOfTwoProcessesRunsAJob(t *testing.T) {
 
 func TestLockIsKeptWhileAJobRunsAndNotLonger(t *testing.T) {
 	t.Parallel()
-	r := runner(t, testenv.Redis(t).URL, nil)
+	r := runner(t, stores.Redis(t).URL, nil)
 	r.lease = 6 * time.Second
 	left := func(ctx context.Context) time.Duration {
 		d, err := r.cfg.Redis.PTTL(ctx, redis.BatchLock("housekeeping")).Result()
@@ -148,7 +148,7 @@ func TestLockIsKeptWhileAJobRunsAndNotLonger(t *testing.T) {
 
 func TestJobEndsWhenItsLockIsLost(t *testing.T) {
 	t.Parallel()
-	r := runner(t, testenv.Redis(t).URL, nil)
+	r := runner(t, stores.Redis(t).URL, nil)
 	r.lease = 300 * time.Millisecond
 	r.cfg.Store.(*store).compact = func(ctx context.Context) error {
 		if err := r.cfg.Redis.Set(ctx, redis.BatchLock("housekeeping"), "another", time.Hour).Err(); err != nil {
@@ -170,7 +170,7 @@ func TestJobEndsWhenItsLockIsLost(t *testing.T) {
 func TestFailedJobIsReportedAndGivesItsLockBack(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
-	r := runner(t, testenv.Redis(t).URL, func(context.Context) error { return boom })
+	r := runner(t, stores.Redis(t).URL, func(context.Context) error { return boom })
 	for range 2 {
 		if err := r.Once(t.Context(), batchjob.Names(), silent); !errors.Is(err, boom) || !strings.Contains(err.Error(), "housekeeping") {
 			t.Errorf("Once = %v, want the job named and its error", err)
@@ -181,7 +181,7 @@ func TestFailedJobIsReportedAndGivesItsLockBack(t *testing.T) {
 func TestStopEndsTheJobUnderWay(t *testing.T) {
 	t.Parallel()
 	begun := make(chan struct{})
-	r := runner(t, testenv.Redis(t).URL, func(ctx context.Context) error {
+	r := runner(t, stores.Redis(t).URL, func(ctx context.Context) error {
 		close(begun)
 		<-ctx.Done()
 		return ctx.Err()

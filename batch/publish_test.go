@@ -7,7 +7,7 @@ import (
 
 	"companyscore/internal/batchjob"
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/universe"
 	"companyscore/universe/published"
 )
@@ -16,7 +16,7 @@ import (
 // published after each run, and what is told of it.
 func TestJobsPublishTheirPartAndAFailedOneLeavesTheLast(t *testing.T) {
 	t.Parallel()
-	url := testenv.Redis(t).URL
+	url := stores.Redis(t).URL
 	s := &store{companies: 3}
 	r := runnerOf(t, url, s)
 	const count, movers = 0, 1
@@ -69,7 +69,7 @@ func TestJobsPublishTheirPartAndAFailedOneLeavesTheLast(t *testing.T) {
 
 func TestOvertakenLeaderPublishesNothing(t *testing.T) {
 	t.Parallel()
-	r := runnerOf(t, testenv.Redis(t).URL, &store{companies: 3})
+	r := runnerOf(t, stores.Redis(t).URL, &store{companies: 3})
 	for i, job := range r.jobs[:2] {
 		if _, err := r.run(t.Context(), r.jobs[i]); err != nil {
 			t.Fatal(err)
@@ -86,7 +86,7 @@ func TestOvertakenLeaderPublishesNothing(t *testing.T) {
 func TestJobRestsTenTimesAsLongAsItTook(t *testing.T) {
 	t.Parallel()
 	s := &store{companies: 3}
-	r := runnerOf(t, testenv.Redis(t).URL, s)
+	r := runnerOf(t, stores.Redis(t).URL, s)
 	before := time.Now()
 	r.attempt(r.jobs[0])
 	rests := r.rest["count"].Add(-10 * s.runs[0].Took)
@@ -104,7 +104,7 @@ func TestJobRestsTenTimesAsLongAsItTook(t *testing.T) {
 func TestLostMoversAreFoundAgainWithTheNextCount(t *testing.T) {
 	t.Parallel()
 	s := &store{companies: 3}
-	r := runnerOf(t, testenv.Redis(t).URL, s)
+	r := runnerOf(t, stores.Redis(t).URL, s)
 	count := r.job(batchjob.Count)
 	count.schedule = parsed("@every 1s")
 	for _, want := range []int{2, 3} { // runs: with the first count there are no movers

@@ -20,7 +20,7 @@ import (
 	"companyscore/internal/latest"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
 	"companyscore/scoring/worker"
@@ -39,14 +39,14 @@ func newSite(t *testing.T) *site {
 	t.Helper()
 	s := &site{T: t}
 	var err error
-	if s.db, err = clickhouse.Open(t.Context(), clickhouse.Config{URL: testenv.ClickHouse(t)}); err != nil {
+	if s.db, err = clickhouse.Open(t.Context(), clickhouse.Config{URL: stores.ClickHouse(t)}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.db.Close() })
 	if _, err := s.db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if s.client, err = redis.Open(t.Context(), testenv.Redis(t).URL); err != nil {
+	if s.client, err = redis.Open(t.Context(), stores.Redis(t).URL); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.client.Close() })

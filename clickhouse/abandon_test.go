@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 )
 
 // endless is a statement whose answer is larger than what any buffer between engine and client holds. Blocks are small, so that the
@@ -28,7 +28,7 @@ func TestAbandonedStreamsLeaveTheEngineAlone(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("counts open files in /proc")
 	}
-	server := testenv.StartClickHouse(t)
+	server := stores.StartClickHouse(t)
 	pid := server.PID()
 	for _, kind := range []struct{ name, user, proto, format, params, headers string }{
 		{"text by the service", server.URL(""), "HTTP/1.1", "JSONEachRow", "", ""},
@@ -90,7 +90,7 @@ func TestAbandonedStreamsLeaveTheEngineAlone(t *testing.T) {
 }
 
 // statementsRunning asks the engine how many statements it runs, this question included.
-func statementsRunning(t *testing.T, server *testenv.ClickHouseServer) int {
+func statementsRunning(t *testing.T, server *stores.ClickHouseServer) int {
 	t.Helper()
 	res, err := http.Get(server.URL("") + "?query=" + url.QueryEscape("SELECT count() FROM system.processes"))
 	if err != nil {

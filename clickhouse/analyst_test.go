@@ -18,7 +18,7 @@ import (
 
 	"companyscore/clickhouse"
 	"companyscore/internal/test/golden"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 )
 
@@ -55,9 +55,9 @@ var knownCompanies = []knownCompany{
 // known fills a database and returns it with the instant that its records count
 // from. Some records are there twice, and some under another version, of which
 // no public view but the history may show anything.
-func known(t *testing.T) (server *testenv.ClickHouseServer, db *clickhouse.DB, now time.Time) {
+func known(t *testing.T) (server *stores.ClickHouseServer, db *clickhouse.DB, now time.Time) {
 	t.Helper()
-	server = testenv.StartClickHouse(t)
+	server = stores.StartClickHouse(t)
 	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: server.URL("companyscore")})
 	if err != nil {
 		t.Fatal(err)
@@ -121,7 +121,7 @@ func known(t *testing.T) (server *testenv.ClickHouseServer, db *clickhouse.DB, n
 }
 
 // asAnalyst sends a statement as the analyst and returns status and answer.
-func asAnalyst(t *testing.T, server *testenv.ClickHouseServer, query, format string) (int, string) {
+func asAnalyst(t *testing.T, server *stores.ClickHouseServer, query, format string) (int, string) {
 	t.Helper()
 	u, err := url.Parse(server.AnalystURL("companyscore"))
 	if err != nil {

@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"companyscore/clickhouse"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 )
 
 // TestDamagedPartsAreLogged damages one of two parts of a table. The next start must name it, and serve the other; a part that a statement
 // detached is not named.
 func TestDamagedPartsAreLogged(t *testing.T) {
 	t.Parallel()
-	server := testenv.StartClickHouse(t)
+	server := stores.StartClickHouse(t)
 	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: server.URL("default")})
 	if err != nil {
 		t.Fatal(err)

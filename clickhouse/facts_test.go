@@ -14,7 +14,7 @@ import (
 
 	"companyscore/clickhouse"
 	"companyscore/facts"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 )
 
@@ -48,7 +48,7 @@ func TestImportRealCompanies(t *testing.T) {
 // people keep such values in.
 func TestImportParquetOfClickHouse(t *testing.T) {
 	t.Parallel()
-	url := testenv.ClickHouse(t)
+	url := stores.ClickHouse(t)
 	db := openURL(t, url)
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)

@@ -4,15 +4,15 @@ import (
 	"testing"
 
 	"companyscore/clickhouse"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { stores.Main(m) }
 
 // open returns a migrated database of its own.
 func open(t testing.TB) *clickhouse.DB {
 	t.Helper()
-	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: testenv.ClickHouse(t)})
+	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: stores.ClickHouse(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

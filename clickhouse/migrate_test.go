@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"companyscore/clickhouse"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 	"companyscore/sql"
 )
@@ -19,7 +19,7 @@ import (
 // openEmpty returns a database without tables.
 func openEmpty(t testing.TB) *clickhouse.DB {
 	t.Helper()
-	return openURL(t, testenv.ClickHouse(t))
+	return openURL(t, stores.ClickHouse(t))
 }
 
 func openURL(t testing.TB, url string) *clickhouse.DB {
@@ -80,7 +80,7 @@ func TestMigrateTwiceAppliesOnce(t *testing.T) {
 
 func TestMigrateMakesTheDatabase(t *testing.T) {
 	t.Parallel()
-	server := testenv.StartClickHouse(t)
+	server := stores.StartClickHouse(t)
 	db := openURL(t, server.URL("not_there_yet"))
 	if applied, err := db.Migrate(t.Context()); err != nil || len(applied) == 0 {
 		t.Fatalf("Migrate = %v, %v", applied, err)
@@ -190,7 +190,7 @@ func TestMigratorsAtOnceAreHarmless(t *testing.T) {
 	t.Parallel()
 	want := schema(t, open(t))
 	for range 3 {
-		url := testenv.ClickHouse(t)
+		url := stores.ClickHouse(t)
 		begin := make(chan struct{})
 		var migrators sync.WaitGroup
 		for range 6 {
@@ -216,7 +216,7 @@ func TestMigratorsAtOnceAreHarmless(t *testing.T) {
 
 func TestKilledMigratorsLeaveNothingBroken(t *testing.T) {
 	t.Parallel()
-	url := testenv.ClickHouse(t)
+	url := stores.ClickHouse(t)
 	db := openURL(t, url)
 	for round := range 2 {
 		cmd := migrator(t, url)

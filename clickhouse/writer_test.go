@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"companyscore/clickhouse"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 )
 
 // ownServer starts a server that the test may kill, with a migrated database.
-func ownServer(t *testing.T) (*testenv.ClickHouseServer, *clickhouse.DB) {
+func ownServer(t *testing.T) (*stores.ClickHouseServer, *clickhouse.DB) {
 	t.Helper()
-	server := testenv.StartClickHouse(t)
+	server := stores.StartClickHouse(t)
 	db := openURL(t, server.URL("killed"))
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)

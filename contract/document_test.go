@@ -13,7 +13,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"companyscore/internal/test/document"
+	"companyscore/internal/test/openapicheck"
 	"companyscore/server/openapi"
 )
 
@@ -23,11 +23,11 @@ var answered sync.Map
 // described returns an error unless an answer is as the OpenAPI document says.
 // Addresses that are not in the document are none of its business.
 func described(req *http.Request, r reply) error {
-	d, err := document.Load()
+	d, err := openapicheck.Load()
 	if err != nil {
 		return err
 	}
-	operation, err := d.Check(req, document.Answer{Status: r.status, Header: r.header, Body: []byte(r.raw)})
+	operation, err := d.Check(req, openapicheck.Answer{Status: r.status, Header: r.header, Body: []byte(r.raw)})
 	if operation == "" {
 		return nil
 	}
@@ -42,7 +42,7 @@ func described(req *http.Request, r reply) error {
 // operations calls do for every operation of the document.
 func operations(t *testing.T, do func(path, method string, op *openapi3.Operation)) {
 	t.Helper()
-	d, err := document.Load()
+	d, err := openapicheck.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func rule(t *testing.T, section, says string, check func(t *testing.T)) {
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	rule(t, "9 rule 1", "every address begins with /v1, and the description is version 1.0.0", func(t *testing.T) {
-		d, err := document.Load()
+		d, err := openapicheck.Load()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +88,7 @@ func TestDocument(t *testing.T) {
 		}
 	})
 	rule(t, "5 rule 1", "the description asks for X-API-Key everywhere, and for nothing else", func(t *testing.T) {
-		d, err := document.Load()
+		d, err := openapicheck.Load()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,33 +108,33 @@ func TestDocument(t *testing.T) {
 		})
 	})
 	rule(t, "decided: description", "every example in the description is as the description says", func(t *testing.T) {
-		d, err := document.Load()
+		d, err := openapicheck.Load()
 		if err != nil {
 			t.Fatal(err)
 		}
 		n := 0
 		check := func(place string, media *openapi3.MediaType) {
-			for i, value := range document.Examples(media) {
+			for i, value := range openapicheck.Examples(media) {
 				n++
-				if err := d.CheckValue(document.Place(media.Schema.Ref, place, "schema"), value); err != nil {
+				if err := d.CheckValue(openapicheck.Place(media.Schema.Ref, place, "schema"), value); err != nil {
 					t.Errorf("%s, example %d: %v", place, i, err)
 				}
 			}
 		}
 		operations(t, func(path, method string, op *openapi3.Operation) {
-			place := document.Place("", "/paths", path, strings.ToLower(method))
+			place := openapicheck.Place("", "/paths", path, strings.ToLower(method))
 			if op.RequestBody != nil {
-				check(document.Place("", place, "requestBody", "content", "application/json"), op.RequestBody.Value.Content.Get("application/json"))
+				check(openapicheck.Place("", place, "requestBody", "content", "application/json"), op.RequestBody.Value.Content.Get("application/json"))
 			}
 			for status, response := range op.Responses.Map() {
-				place := document.Place(response.Ref, place, "responses", status)
+				place := openapicheck.Place(response.Ref, place, "responses", status)
 				for name, header := range response.Value.Headers {
 					n++
 					example, ok := header.Value.Example.(string)
 					if !ok {
 						example = fmt.Sprint(header.Value.Example)
 					}
-					if err := d.CheckHeader(document.Place(header.Ref, place, "headers", name), header.Value, []string{example}); err != nil {
+					if err := d.CheckHeader(openapicheck.Place(header.Ref, place, "headers", name), header.Value, []string{example}); err != nil {
 						t.Errorf("%s %s, example of %s: %v", path, status, name, err)
 					}
 				}
@@ -142,8 +142,8 @@ func TestDocument(t *testing.T) {
 				if media == nil {
 					continue
 				}
-				check(document.Place("", place, "content", "application/json"), media)
-				if len(document.Examples(media)) == 0 && op.OperationID != "getSignals" { // there is one manifest, and it is what it answers
+				check(openapicheck.Place("", place, "content", "application/json"), media)
+				if len(openapicheck.Examples(media)) == 0 && op.OperationID != "getSignals" { // there is one manifest, and it is what it answers
 					t.Errorf("%s %s has no example", path, status)
 				}
 			}
@@ -177,12 +177,12 @@ func TestDocument(t *testing.T) {
 		})
 	})
 	rule(t, "decided: description", "the check notices a missing, an unknown and a wrong field, header and status", func(t *testing.T) {
-		d, err := document.Load()
+		d, err := openapicheck.Load()
 		if err != nil {
 			t.Fatal(err)
 		}
 		media := d.Paths.Value("/v1/score/{domain}").Get.Responses.Status(200).Value.Content.Get("application/json")
-		good, err := json.Marshal(document.Examples(media)[0])
+		good, err := json.Marshal(openapicheck.Examples(media)[0])
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,7 +12,7 @@ import (
 	"strings"
 	"testing"
 
-	"companyscore/internal/test/live"
+	"companyscore/internal/test/program"
 )
 
 // elsewhere is what no caller can make happen: it takes another clock, a store
@@ -87,7 +87,7 @@ func runElsewhere(t *testing.T) map[string]bool {
 		}
 	}
 	if err != nil {
-		t.Errorf("tests elsewhere: %v\n%s", err, live.Tail(out, 4000))
+		t.Errorf("tests elsewhere: %v\n%s", err, program.Tail(out, 4000))
 	}
 	return passed
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"testing"
 
-	"companyscore/internal/test/document"
+	"companyscore/internal/test/openapicheck"
 )
 
 // tried is what sections of the specification rules were tried of.
@@ -93,7 +93,7 @@ func complete(out io.Writer) bool {
 		}
 	}
 	promised := 0
-	d, err := document.Load()
+	d, err := openapicheck.Load()
 	if err != nil {
 		missing = append(missing, err.Error())
 	} else {

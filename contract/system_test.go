@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"companyscore/internal/config"
-	"companyscore/internal/test/live"
+	"companyscore/internal/test/program"
 )
 
 // built is the directory of the program under test, once it was needed.
@@ -32,7 +32,7 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	built = dir
-	return live.Build(dir)
+	return program.Build(dir)
 })
 
 func TestMain(m *testing.M) {
@@ -51,12 +51,12 @@ type system struct {
 	issued                    *issued // API keys, which no log may hold
 	binary, data, base, admin string
 	runtime                   *config.Runtime
-	live                      *live.System
+	live                      *program.System
 	stop                      func() error // of a server made by another: ends it, and returns how it ended
 }
 
 // startLimit bounds how long a process or a command may take.
-const startLimit = live.Timeout
+const startLimit = program.Timeout
 
 // slots bounds how many systems run at once: each is five processes, and a crowd
 // of them would test the patience of the machine and not the service.
@@ -84,7 +84,7 @@ func start(t testing.TB, tiers string) *system {
 		}
 		args = []string{"--tiers", file}
 	}
-	up := live.New(path, dir, args...)
+	up := program.New(path, dir, args...)
 	s := &system{binary: path, data: up.Data, issued: new(issued), live: up}
 	if err := up.Start(); err != nil {
 		os.RemoveAll(dir)
@@ -102,7 +102,7 @@ func start(t testing.TB, tiers string) *system {
 			t.Errorf("the log holds the key %s", key)
 		}
 		if t.Failed() {
-			t.Logf("log of up:\n%s", live.Tail(text, 4000))
+			t.Logf("log of up:\n%s", program.Tail(text, 4000))
 		}
 		os.RemoveAll(dir)
 	})

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the program against a stand-in of all data sources for 200 invented
+# Runs the program against fakes of all data sources for 200 invented
 # companies: each answer takes a second, and one source in ten fails. Prints a
 # line for each figure it has to reach, and exits 1 when one is missed. SEED
 # chooses the companies and what fails. Nothing leaves 127.0.0.1, and nothing
@@ -11,7 +11,7 @@ export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT
 trap 'exit 1' INT TERM
 status=0
-go test -count=1 -timeout 10m ./scoring/source/standin -run '^TestRehearsal$' -v -args -program "$PWD/bin/companyscore" -seed "${SEED:-1}" >"$TMPDIR/out" 2>&1 || status=$?
+go test -count=1 -timeout 10m ./internal/test/fakesources -run '^TestDemoSources$' -v -args -program "$PWD/bin/companyscore" -seed "${SEED:-1}" >"$TMPDIR/out" 2>&1 || status=$?
 if [ "$status" -ne 0 ]; then
 	cat "$TMPDIR/out"
 else

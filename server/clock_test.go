@@ -16,12 +16,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 )
 
 func TestClock(t *testing.T) {
 	t.Parallel()
-	client, err := redis.Open(t.Context(), testenv.Redis(t).URL)
+	client, err := redis.Open(t.Context(), stores.Redis(t).URL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -19,14 +19,14 @@ import (
 
 	"companyscore/clickhouse"
 	"companyscore/internal/account"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 	"companyscore/server/api"
 	"companyscore/server/cache"
 	"companyscore/universe"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { stores.Main(m) }
 
 // countAt is the instant of the count in these tests.
 var countAt = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -40,7 +40,7 @@ type past struct {
 
 func newPast(t *testing.T) *past {
 	t.Helper()
-	address := testenv.ClickHouse(t)
+	address := stores.ClickHouse(t)
 	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: address})
 	if err != nil {
 		t.Fatal(err)

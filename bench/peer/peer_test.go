@@ -14,10 +14,10 @@ import (
 	"time"
 
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { stores.Main(m) }
 
 var sent = Answer{
 	Header: map[string]string{"Content-Type": "application/json", "Server-Timing": "l1", "Cache-Control": "private, max-age=30", "Etag": `"0123456789abcdef"`, "X-Request-Id": "one"},
@@ -54,7 +54,7 @@ func check(t *testing.T, got Answer) {
 
 func TestPeersSendWhatTheServiceSent(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	client, err := redis.Open(t.Context(), server.URL)
 	if err != nil {
 		t.Fatal(err)

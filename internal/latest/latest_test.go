@@ -8,15 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { stores.Main(m) }
 
 func TestNewestIsKeptInAnyOrder(t *testing.T) {
 	t.Parallel()
-	client, err := redis.Open(t.Context(), testenv.Redis(t).URL)
+	client, err := redis.Open(t.Context(), stores.Redis(t).URL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ import (
 
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 )
 
@@ -69,7 +69,7 @@ func startVictim(t *testing.T, url string, env ...string) *exec.Cmd {
 
 func TestKilledWorkerIsTakenOver(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	q := newQueue(t, server.URL, queue.Config{})
 	victim := startVictim(t, server.URL)
 	run := start(t, q, "acme.com")[0]
@@ -113,7 +113,7 @@ func loseLease(t *testing.T, client goredis.UniversalClient, q *queue.Queue, id 
 
 func TestRunThatKillsItsWorkersFails(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	client := connect(t, server.URL)
 	q := newQueue(t, server.URL, queue.Config{Attempts: 2})
 	began := make(chan struct{}, 2)
@@ -134,7 +134,7 @@ func TestRunThatKillsItsWorkersFails(t *testing.T) {
 
 func TestWorkSurvivesKilledRedis(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	client := connect(t, server.URL)
 	q := newQueue(t, server.URL, queue.Config{})
 	log := &runLog{}
@@ -180,7 +180,7 @@ func TestAttemptThatLostItsRun(t *testing.T) {
 	f := func(name string, stalledErr error, want int) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server := testenv.Redis(t)
+			server := stores.Redis(t)
 			client := connect(t, server.URL)
 			q := newQueue(t, server.URL, queue.Config{})
 			began := make(chan scoring.Run, 2)
@@ -283,7 +283,7 @@ func (b *logbook) WriteRuns(ctx context.Context, runs []scoring.Run) error {
 // record may have been written several times, but always the same one.
 func TestWorkersKilledAtRandom(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	client := connect(t, server.URL)
 	q := newQueue(t, server.URL, queue.Config{})
 	domains := make([]string, *killRuns)

@@ -13,7 +13,7 @@ import (
 
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 )
 
@@ -27,7 +27,7 @@ type line struct {
 
 func newLine(t *testing.T, weights queue.Weights) *line {
 	t.Helper()
-	url := testenv.Redis(t).URL
+	url := stores.Redis(t).URL
 	q := newQueue(t, url, queue.Config{})
 	cfg := silent
 	cfg.Weights = weights
@@ -168,7 +168,7 @@ func TestWeightsThatCannotBe(t *testing.T) {
 		if err := weights.Validate(); err == nil {
 			t.Errorf("%s: %v are accepted", name, weights)
 		}
-		if _, err := queue.NewServer(newQueue(t, testenv.Redis(t).URL, queue.Config{}), queue.ServerConfig{Log: &runLog{}, Weights: weights}); err == nil {
+		if _, err := queue.NewServer(newQueue(t, stores.Redis(t).URL, queue.Config{}), queue.ServerConfig{Log: &runLog{}, Weights: weights}); err == nil {
 			t.Errorf("%s: a worker starts with %v", name, weights)
 		}
 	}
@@ -280,7 +280,7 @@ func TestRunThatExpiredIsPassedOver(t *testing.T) {
 
 func TestGroupsAreOfOneLane(t *testing.T) {
 	t.Parallel()
-	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	q := newQueue(t, stores.Redis(t).URL, queue.Config{})
 	for _, lane := range scoring.Lanes {
 		domains := make([]string, 25)
 		for i := range domains {
@@ -312,7 +312,7 @@ func TestGroupsAreOfOneLane(t *testing.T) {
 // Bulk runs may take minutes each. A customer's call begins all the same.
 func TestBulkLeavesRoomForCalls(t *testing.T) {
 	t.Parallel()
-	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	q := newQueue(t, stores.Redis(t).URL, queue.Config{})
 	began := make(chan scoring.Lane, 30)
 	end := make(chan struct{})
 	work(t, q, queue.ServerConfig{Concurrency: 8}, func(_ context.Context, run scoring.Run) (time.Time, error) {
@@ -345,7 +345,7 @@ func TestBulkLeavesRoomForCalls(t *testing.T) {
 // Runs of a group end each for itself.
 func TestGroupOutcomes(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	q := newQueue(t, server.URL, queue.Config{Attempts: 2})
 	runs := start(t, q, "good.com", "bad.com", "aborted.com", "unregistered.com")
 	log := &runLog{}
@@ -389,7 +389,7 @@ func TestGroupOutcomes(t *testing.T) {
 
 func TestGroupThatPanicsIsTriedAgain(t *testing.T) {
 	t.Parallel()
-	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	q := newQueue(t, stores.Redis(t).URL, queue.Config{})
 	runs := start(t, q, "a.com", "b.com")
 	workGroups(t, q, queue.ServerConfig{Concurrency: 40, Group: 10, RetryDelay: time.Millisecond}, func(_ context.Context, runs []scoring.Run, _ func(int) bool) []scoring.Outcome {
 		if runs[0].Attempts == 1 {
@@ -407,7 +407,7 @@ func TestGroupThatPanicsIsTriedAgain(t *testing.T) {
 func TestRefreshThatIsJoinedEndsWithARecord(t *testing.T) {
 	t.Parallel()
 	for _, lane := range []scoring.Lane{scoring.LaneAPI, scoring.LaneBulk} {
-		q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+		q := newQueue(t, stores.Redis(t).URL, queue.Config{})
 		ids, err := q.Start(t.Context(), scoring.LaneRefresh, "alone.com", "joined.com")
 		if err != nil {
 			t.Fatal(err)

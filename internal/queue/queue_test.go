@@ -14,7 +14,7 @@ import (
 
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 )
 
@@ -169,7 +169,7 @@ func succeed(_ context.Context, run scoring.Run) (time.Time, error) { return run
 
 func TestRunGoesThroughItsStates(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	client := connect(t, server.URL)
 	q := newQueue(t, server.URL, queue.Config{TTL: time.Hour})
 	run := start(t, q, "acme.com")[0]
@@ -208,7 +208,7 @@ func TestRunGoesThroughItsStates(t *testing.T) {
 
 func TestStartJoinsRunUnderWay(t *testing.T) {
 	t.Parallel()
-	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	q := newQueue(t, stores.Redis(t).URL, queue.Config{})
 	runs := start(t, q, "a.com", "b.com", "a.com")
 	if runs[0].ID != runs[2].ID || runs[0].ID == runs[1].ID || runs[1].Domain != "b.com" {
 		t.Errorf("Start(a, b, a) = %+v", runs)
@@ -238,7 +238,7 @@ func TestStartJoinsRunUnderWay(t *testing.T) {
 
 func TestListShowsOpenRuns(t *testing.T) {
 	t.Parallel()
-	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	q := newQueue(t, stores.Redis(t).URL, queue.Config{})
 	started := make(chan struct{}, 1)
 	work(t, q, queue.ServerConfig{Concurrency: 1, Grace: time.Millisecond}, func(ctx context.Context, _ scoring.Run) (time.Time, error) {
 		started <- struct{}{}
@@ -273,7 +273,7 @@ func TestListShowsOpenRuns(t *testing.T) {
 
 func TestAbortQueuedRun(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	client := connect(t, server.URL)
 	q := newQueue(t, server.URL, queue.Config{})
 	run := start(t, q, "acme.com")[0]
@@ -304,7 +304,7 @@ func TestAbortQueuedRun(t *testing.T) {
 
 func TestAbortRunningRunStopsHandler(t *testing.T) {
 	t.Parallel()
-	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	q := newQueue(t, stores.Redis(t).URL, queue.Config{})
 	log := &runLog{}
 	started, stopped := make(chan struct{}), make(chan struct{})
 	work(t, q, queue.ServerConfig{Log: log, Lease: time.Second}, func(ctx context.Context, _ scoring.Run) (time.Time, error) {
@@ -332,7 +332,7 @@ func TestAbortRunningRunStopsHandler(t *testing.T) {
 
 func TestHandlerOutcomes(t *testing.T) {
 	t.Parallel()
-	q := newQueue(t, testenv.Redis(t).URL, queue.Config{Deadline: time.Second, Attempts: 2})
+	q := newQueue(t, stores.Redis(t).URL, queue.Config{Deadline: time.Second, Attempts: 2})
 	var mu sync.Mutex
 	calls := make(map[string]int)
 	work(t, q, queue.ServerConfig{RetryDelay: time.Millisecond}, func(ctx context.Context, run scoring.Run) (time.Time, error) {
@@ -384,7 +384,7 @@ func TestHandlerOutcomes(t *testing.T) {
 
 func TestReplayedAttemptKeepsStartedAt(t *testing.T) {
 	t.Parallel()
-	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	q := newQueue(t, stores.Redis(t).URL, queue.Config{})
 	starts := make(chan time.Time, 2)
 	work(t, q, queue.ServerConfig{RetryDelay: time.Millisecond}, func(_ context.Context, run scoring.Run) (time.Time, error) {
 		starts <- run.StartedAt
@@ -401,7 +401,7 @@ func TestReplayedAttemptKeepsStartedAt(t *testing.T) {
 
 func TestShutdownPutsRunBack(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	q := newQueue(t, server.URL, queue.Config{})
 	started := make(chan struct{})
 	stop := work(t, q, queue.ServerConfig{Grace: 10 * time.Millisecond}, func(ctx context.Context, _ scoring.Run) (time.Time, error) {
@@ -426,7 +426,7 @@ func TestShutdownPutsRunBack(t *testing.T) {
 
 func TestShutdownLetsRunsEnd(t *testing.T) {
 	t.Parallel()
-	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	q := newQueue(t, stores.Redis(t).URL, queue.Config{})
 	started, finish := make(chan struct{}), make(chan struct{})
 	log := &runLog{}
 	stop := work(t, q, queue.ServerConfig{Log: log, Grace: time.Minute}, func(_ context.Context, run scoring.Run) (time.Time, error) {
@@ -448,7 +448,7 @@ func TestShutdownLetsRunsEnd(t *testing.T) {
 
 func TestReopenKeepsLostID(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	client := connect(t, server.URL)
 	q := newQueue(t, server.URL, queue.Config{})
 	lost := start(t, q, "acme.com")[0]
@@ -463,7 +463,7 @@ func TestReopenKeepsLostID(t *testing.T) {
 
 func TestFinishOfLostRunIsWrittenAnew(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	client := connect(t, server.URL)
 	q := newQueue(t, server.URL, queue.Config{TTL: time.Hour})
 	started, finish := make(chan struct{}), make(chan struct{})
@@ -487,7 +487,7 @@ func TestFinishOfLostRunIsWrittenAnew(t *testing.T) {
 
 func TestLogOutageLosesNoRun(t *testing.T) {
 	t.Parallel()
-	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	q := newQueue(t, stores.Redis(t).URL, queue.Config{})
 	log := &runLog{down: errors.New("away")}
 	work(t, q, queue.ServerConfig{Log: log}, succeed)
 	run := start(t, q, "acme.com")[0]
@@ -500,7 +500,7 @@ func TestLogOutageLosesNoRun(t *testing.T) {
 
 func TestBulk(t *testing.T) {
 	t.Parallel()
-	q := newQueue(t, testenv.Redis(t).URL, queue.Config{})
+	q := newQueue(t, stores.Redis(t).URL, queue.Config{})
 	domains := make([]string, 2*880)
 	for i := range domains {
 		domains[i] = fmt.Sprintf("company%d.com", i)

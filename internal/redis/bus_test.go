@@ -10,12 +10,12 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 )
 
 func TestSubscribersHearEventsAndLearnOfBreaks(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	client, err := redis.Open(t.Context(), server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +74,7 @@ func TestSubscribersHearEventsAndLearnOfBreaks(t *testing.T) {
 // Events that never end must not keep a server from ending.
 func TestSubscriptionEndsAmongEvents(t *testing.T) {
 	t.Parallel()
-	client, err := redis.Open(t.Context(), testenv.Redis(t).URL)
+	client, err := redis.Open(t.Context(), stores.Redis(t).URL)
 	if err != nil {
 		t.Fatal(err)
 	}

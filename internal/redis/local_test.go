@@ -14,12 +14,12 @@ import (
 	"log/slog"
 
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 )
 
 func TestLocalKeepsAcknowledgedWritesThroughKill(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	client, err := redis.Open(t.Context(), server.URL)
 	if err != nil {
 		t.Fatal(err)

@@ -5,12 +5,12 @@ import (
 	"time"
 
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 )
 
 func TestTakeLock(t *testing.T) {
 	t.Parallel()
-	client, err := redis.Open(t.Context(), testenv.Redis(t).URL)
+	client, err := redis.Open(t.Context(), stores.Redis(t).URL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,11 @@ import (
 	"companyscore/clickhouse"
 	"companyscore/internal/domainname"
 	"companyscore/internal/seed"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { stores.Main(m) }
 
 var until = time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC)
 
@@ -40,7 +40,7 @@ type database struct {
 
 func open(t testing.TB) database {
 	t.Helper()
-	url := testenv.ClickHouse(t)
+	url := stores.ClickHouse(t)
 	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: url})
 	if err != nil {
 		t.Fatal(err)

@@ -15,12 +15,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"companyscore/clickhouse"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 	"companyscore/scoring/rescore"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { stores.Main(m) }
 
 // next is a version that is not there yet.
 const next = "v2-test"
@@ -37,7 +37,7 @@ func halved(old scoring.Record, ref *scoring.Reference) (scoring.Record, error) 
 
 func open(t testing.TB) *clickhouse.DB {
 	t.Helper()
-	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: testenv.ClickHouse(t)})
+	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: stores.ClickHouse(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

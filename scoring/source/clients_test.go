@@ -17,9 +17,9 @@ import (
 
 	"github.com/miekg/dns"
 
+	"companyscore/internal/test/fakenet"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
-	"companyscore/scoring/source/fetch/lab"
 )
 
 // told is what a result says of a signal, as an observation or as a share of one.
@@ -47,14 +47,14 @@ func wantTold(t *testing.T, r source.Result, want map[string]string) {
 }
 
 // brindle gives the lab a domain with everything that the source reads.
-func brindle(l *lab.Lab) {
+func brindle(network *fakenet.Network) {
 	const d = "brindleworks.com."
-	l.Records("brindleworks.com",
-		d+" 300 IN A "+lab.Address, d+" 300 IN MX 10 aspmx.l.google.com.", d+" 300 IN NS ns-12.awsdns-34.org.", d+` 300 IN CAA 0 issue "letsencrypt.org"`,
+	network.Records("brindleworks.com",
+		d+" 300 IN A "+fakenet.Address, d+" 300 IN MX 10 aspmx.l.google.com.", d+" 300 IN NS ns-12.awsdns-34.org.", d+` 300 IN CAA 0 issue "letsencrypt.org"`,
 		d+` 300 IN TXT "v=spf1 include:sendgrid.net include:mail.zendesk.com ~all"`, d+` 300 IN TXT "docusign=1"`, d+" 300 IN DS 12345 13 2 "+strings.Repeat("AB", 32))
-	l.Records("www.brindleworks.com", "www."+d+" 300 IN A "+lab.Address)
-	l.Records("_dmarc.brindleworks.com", "_dmarc."+d+` 300 IN TXT "v=DMARC1; p=reject"`)
-	l.Records("_smtp._tls.brindleworks.com", "_smtp._tls."+d+` 300 IN TXT "v=TLSRPTv1; rua=mailto:a@brindleworks.com"`)
+	network.Records("www.brindleworks.com", "www."+d+" 300 IN A "+fakenet.Address)
+	network.Records("_dmarc.brindleworks.com", "_dmarc."+d+` 300 IN TXT "v=DMARC1; p=reject"`)
+	network.Records("_smtp._tls.brindleworks.com", "_smtp._tls."+d+` 300 IN TXT "v=TLSRPTv1; rua=mailto:a@brindleworks.com"`)
 }
 
 func TestDNS(t *testing.T) {
@@ -64,56 +64,58 @@ func TestDNS(t *testing.T) {
 	}
 	tests := []struct {
 		name         string
-		prepare      func(l *lab.Lab)
+		prepare      func(network *fakenet.Network)
 		want         map[string]string
 		code         string
 		unregistered bool
 	}{
 		{name: "good", prepare: brindle, want: all},
 		{
-			name: "nothing but an address", prepare: func(l *lab.Lab) { l.Records("brindleworks.com", "brindleworks.com. 300 IN A "+lab.Address) },
+			name: "nothing but an address", prepare: func(network *fakenet.Network) {
+				network.Records("brindleworks.com", "brindleworks.com. 300 IN A "+fakenet.Address)
+			},
 			want: map[string]string{"email_auth_maturity": "ok 0", "saas_tooling_breadth": "absent 0", "security_program": "part 0", "commercial_infrastructure": "part 0"},
 		},
 		{
-			name: "no such name", prepare: func(*lab.Lab) {}, unregistered: true,
+			name: "no such name", prepare: func(*fakenet.Network) {}, unregistered: true,
 			want: map[string]string{"email_auth_maturity": "ok 0", "saas_tooling_breadth": "absent 0"},
 		},
 		{
 			name: "an answer too large for a datagram comes over TCP", want: map[string]string{"saas_tooling_breadth": "ok 2", "email_auth_maturity": "ok 1"},
-			prepare: func(l *lab.Lab) {
+			prepare: func(network *fakenet.Network) {
 				var texts []string
 				for i := range 40 {
 					texts = append(texts, fmt.Sprintf(`brindleworks.com. 300 IN TXT "filler-%d %s"`, i, strings.Repeat("x", 100)))
 				}
-				l.Records("brindleworks.com", append(texts, `brindleworks.com. 300 IN TXT "v=spf1 include:sendgrid.net -all"`, `brindleworks.com. 300 IN TXT "docusign=1"`)...)
+				network.Records("brindleworks.com", append(texts, `brindleworks.com. 300 IN TXT "v=spf1 include:sendgrid.net -all"`, `brindleworks.com. 300 IN TXT "docusign=1"`)...)
 			},
 		},
 		{
 			name: "one question that nobody answers costs what needs it", code: "dns_failure",
 			want: map[string]string{"email_auth_maturity": "nothing", "saas_tooling_breadth": "ok 3", "security_program": "part 2", "commercial_infrastructure": "part 3"},
-			prepare: func(l *lab.Lab) {
-				brindle(l)
-				l.Answer("_dmarc.brindleworks.com", func(_ dns.Question, reply *dns.Msg) { reply.Rcode = dns.RcodeServerFailure })
+			prepare: func(network *fakenet.Network) {
+				brindle(network)
+				network.Answer("_dmarc.brindleworks.com", func(_ dns.Question, reply *dns.Msg) { reply.Rcode = dns.RcodeServerFailure })
 			},
 		},
 		{
 			name: "a resolver that says nothing", code: "timeout",
 			want:    map[string]string{"email_auth_maturity": "nothing", "saas_tooling_breadth": "nothing", "security_program": "nothing", "commercial_infrastructure": "nothing"},
-			prepare: func(l *lab.Lab) { silence(l, "brindleworks.com") },
+			prepare: func(network *fakenet.Network) { silence(network, "brindleworks.com") },
 		},
 		{
 			name: "an answer to another question", code: "dns_failure", want: map[string]string{"saas_tooling_breadth": "nothing"},
-			prepare: func(l *lab.Lab) {
-				l.Answer("brindleworks.com", func(_ dns.Question, reply *dns.Msg) { reply.Question[0].Name = "evil.com." })
+			prepare: func(network *fakenet.Network) {
+				network.Answer("brindleworks.com", func(_ dns.Question, reply *dns.Msg) { reply.Question[0].Name = "evil.com." })
 			},
 		},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			l := lab.New(t)
-			test.prepare(l)
-			got, err := source.NewDNS(l.Client()).Fetch(t.Context(), asked)
+			network := fakenet.New(t)
+			test.prepare(network)
+			got, err := source.NewDNS(network.Client()).Fetch(t.Context(), asked)
 			if code := codeOf(err); code != test.code {
 				t.Fatalf("got %q (%v), want %q", code, err, test.code)
 			}
@@ -121,15 +123,15 @@ func TestDNS(t *testing.T) {
 				t.Errorf("unregistered is %t", got.Unregistered)
 			}
 			wantTold(t, got, test.want)
-			if n := len(l.Asked()); n > 24 { // 12 questions, each repeated at most once
+			if n := len(network.Asked()); n > 24 { // 12 questions, each repeated at most once
 				t.Errorf("%d questions were asked", n)
 			}
 		})
 	}
 }
 
-func silence(l *lab.Lab, name string) {
-	l.Answer(name, func(_ dns.Question, reply *dns.Msg) { reply.Rcode = -1 })
+func silence(network *fakenet.Network, name string) {
+	network.Answer(name, func(_ dns.Question, reply *dns.Msg) { reply.Rcode = -1 })
 }
 
 func codeOf(err error) string {
@@ -150,11 +152,11 @@ func TestTLS(t *testing.T) {
 		{"no address", "missing.com", "nothing", "dns_failure"},
 		{"a private address", "inside.com", "nothing", "blocked_address"},
 	}
-	l := lab.New(t)
-	l.Site("owned.com", "Owned Inc.", http.NotFoundHandler())
-	l.Site("plain.com", "", http.NotFoundHandler())
-	l.Records("inside.com", "inside.com. 300 IN A 10.1.2.3")
-	src := source.NewTLS(l.Client())
+	network := fakenet.New(t)
+	network.Site("owned.com", "Owned Inc.", http.NotFoundHandler())
+	network.Site("plain.com", "", http.NotFoundHandler())
+	network.Records("inside.com", "inside.com. 300 IN A 10.1.2.3")
+	src := source.NewTLS(network.Client())
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			got, err := src.Fetch(t.Context(), source.Request{Domain: test.domain, Registrable: test.domain, Now: time.Now()})
@@ -169,10 +171,10 @@ func TestTLS(t *testing.T) {
 // An owner named in a certificate that nobody vouches for was checked by nobody.
 func TestTLSBelievesNoStrangersCertificate(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
-	l.Site("owned.com", "Owned Inc.", http.NotFoundHandler())
-	l.Rehearsal().CA = lab.New(t).Rehearsal().CA
-	got, err := source.NewTLS(l.Client()).Fetch(t.Context(), source.Request{Domain: "owned.com", Registrable: "owned.com", Now: time.Now()})
+	network := fakenet.New(t)
+	network.Site("owned.com", "Owned Inc.", http.NotFoundHandler())
+	network.Overrides().CA = fakenet.New(t).Overrides().CA
+	got, err := source.NewTLS(network.Client()).Fetch(t.Context(), source.Request{Domain: "owned.com", Registrable: "owned.com", Now: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,9 +266,9 @@ func TestTranco(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			l := lab.New(t)
-			l.Endpoint("tranco", test.server)
-			src := source.NewTranco(l.Client(), t.TempDir(), slog.New(slog.DiscardHandler))
+			network := fakenet.New(t)
+			network.Endpoint("tranco", test.server)
+			src := source.NewTranco(network.Client(), t.TempDir(), slog.New(slog.DiscardHandler))
 			got, err := runOnce(t, src)
 			if code := codeOf(err); code != test.code {
 				t.Fatalf("got %q (%v), want %q", code, err, test.code)
@@ -295,19 +297,19 @@ func TestTrancoKeepsItsLists(t *testing.T) {
 	t.Parallel()
 	date := func(ago int) string { return time.Now().UTC().AddDate(0, 0, -ago).Format(time.DateOnly) }
 	server := &rankings{lists: map[string]string{date(1): ranked("brindleworks.com", 7), date(31): ranked("a.com", 1), date(91): ranked("a.com", 1)}}
-	l := lab.New(t)
-	l.Endpoint("tranco", server)
+	network := fakenet.New(t)
+	network.Endpoint("tranco", server)
 	dir := t.TempDir()
 	old := filepath.Join(dir, "ranking-2020-01-01.csv")
 	if err := os.WriteFile(old, []byte(ranked("a.com", 1)), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	logger := slog.New(slog.DiscardHandler)
-	if _, err := runOnce(t, source.NewTranco(l.Client(), dir, logger)); err != nil {
+	if _, err := runOnce(t, source.NewTranco(network.Client(), dir, logger)); err != nil {
 		t.Fatal(err)
 	}
 	first := server.asked.Load()
-	got, err := runOnce(t, source.NewTranco(l.Client(), dir, logger))
+	got, err := runOnce(t, source.NewTranco(network.Client(), dir, logger))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -323,7 +325,7 @@ func TestTrancoKeepsItsLists(t *testing.T) {
 // Before the first lists are there a run waits, within its deadline.
 func TestTrancoWaitsForItsFirstList(t *testing.T) {
 	t.Parallel()
-	src := source.NewTranco(lab.New(t).Client(), "", slog.New(slog.DiscardHandler))
+	src := source.NewTranco(fakenet.New(t).Client(), "", slog.New(slog.DiscardHandler))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 	defer cancel()
 	if _, err := src.Fetch(ctx, asked); codeOf(err) != "timeout" {
@@ -334,17 +336,17 @@ func TestTrancoWaitsForItsFirstList(t *testing.T) {
 // Who is in no registry and in no DNS is told by both.
 func TestUnregisteredName(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
-	l.Endpoint("rdap.bootstrap", answers(`{"services":[[["com"],["https://rdap.registry-one.com/v1/"]]]}`))
-	l.Site("rdap.registry-one.com", "", http.NotFoundHandler())
-	got, err := source.NewRDAP(l.Client()).Fetch(t.Context(), asked)
+	network := fakenet.New(t)
+	network.Endpoint("rdap.bootstrap", answers(`{"services":[[["com"],["https://rdap.registry-one.com/v1/"]]]}`))
+	network.Site("rdap.registry-one.com", "", http.NotFoundHandler())
+	got, err := source.NewRDAP(network.Client()).Fetch(t.Context(), asked)
 	if err != nil || !got.Unregistered {
 		t.Errorf("got %+v %v, want an unregistered name", got, err)
 	}
 	wantTold(t, got, map[string]string{"domain_renewal_runway_days": "missing 0" + string(scoring.ReasonNotFound)})
 	other := asked
 	other.Domain, other.Registrable = "brindleworks.zz", "brindleworks.zz"
-	got, err = source.NewRDAP(l.Client()).Fetch(t.Context(), other)
+	got, err = source.NewRDAP(network.Client()).Fetch(t.Context(), other)
 	if err != nil || got.Unregistered {
 		t.Errorf("a suffix without a registry: got %+v %v, want nothing known", got, err)
 	}

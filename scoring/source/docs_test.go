@@ -10,10 +10,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"companyscore/internal/test/fakenet"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
 	"companyscore/scoring/source/fetch"
-	"companyscore/scoring/source/fetch/lab"
 )
 
 const sourcesPage = "../../docs/sources.md"
@@ -27,7 +27,7 @@ func TestSourcesPageIsUpToDate(t *testing.T) {
 		t.Fatal(err)
 	}
 	page := string(text)
-	live := source.Live(lab.New(t).Client(), "", slog.New(slog.DiscardHandler))
+	live := source.Live(fakenet.New(t).Client(), "", slog.New(slog.DiscardHandler))
 	for name, table := range map[string]string{
 		"order": orderTable(live), "policies": policyTable(), "limits": limitTable(), "signals": signalTable(), "coverage": coverageTable(), "trust": trustTable(),
 	} {

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"companyscore/internal/test/hostile"
 	"companyscore/scoring/source"
 	"companyscore/scoring/source/fetch"
-	"companyscore/scoring/source/sourcetest"
 )
 
 // routes answer by path, the first that is contained in it, and with 404 otherwise.
@@ -46,7 +46,7 @@ func TestHostileServersOfIdentifiedCompanies(t *testing.T) {
 	}
 	// Objects are not read to the end of what is none, and a third try finds the quota used up.
 	objects := map[string][]string{"gzip bomb": {fetch.CodeTooLarge, fetch.CodeParse}, "100 MB body": {fetch.CodeTooLarge, fetch.CodeParse}, "503": {fetch.CodeHTTP, fetch.CodeRateLimited}}
-	cases := map[string]sourcetest.Case{
+	cases := map[string]hostile.Case{
 		"web": {
 			Sites: map[string]http.Handler{"brindleworks.com": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if r.URL.Path != "/" {
@@ -98,7 +98,7 @@ func TestHostileServersOfIdentifiedCompanies(t *testing.T) {
 		"greenhouse": `{"jobs":[{"title":"Baker","location":{"name":"Berlin"}}]}`, "ashby": `{"jobs":[{"title":"Baker","location":"Berlin"}]}`,
 		"lever": `[{"text":"Baker","categories":{"location":"Berlin"}}]`, "lever_eu": `[{"text":"Baker","categories":{"location":"Berlin"}}]`,
 	} {
-		cases[provider] = sourcetest.Case{
+		cases[provider] = hostile.Case{
 			Endpoints: map[string]http.Handler{"jobs." + provider: answers(body)},
 			New:       func(c *fetch.Client) source.Source { return source.NewJobs(c) }, Request: source.Request{Company: claims("job_board", provider+"/brindle")}, Codes: objects,
 		}
@@ -107,7 +107,7 @@ func TestHostileServersOfIdentifiedCompanies(t *testing.T) {
 		c.Request.Domain, c.Request.Registrable, c.Request.Now = asked.Domain, asked.Registrable, asked.Now
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sourcetest.Run(t, c)
+			hostile.Run(t, c)
 		})
 	}
 }

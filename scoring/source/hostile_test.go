@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"companyscore/internal/test/hostile"
 	"companyscore/scoring/source"
 	"companyscore/scoring/source/fetch"
-	"companyscore/scoring/source/sourcetest"
 )
 
 var asked = source.Request{
@@ -25,7 +25,7 @@ func answers(body string) http.Handler {
 
 func TestHostileServers(t *testing.T) {
 	t.Parallel()
-	cases := map[string]sourcetest.Case{
+	cases := map[string]hostile.Case{
 		"rdap": {
 			Endpoints: map[string]http.Handler{
 				"rdap.bootstrap": answers(`{"services":[[["com"],["https://rdap.registry-one.com/v1/"]]]}`),
@@ -72,7 +72,7 @@ func TestHostileServers(t *testing.T) {
 		c.Request = asked
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sourcetest.Run(t, c)
+			hostile.Run(t, c)
 		})
 	}
 }

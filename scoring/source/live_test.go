@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"companyscore/internal/test/fakenet"
 	"companyscore/scoring"
 	"companyscore/scoring/source/fetch"
-	"companyscore/scoring/source/fetch/lab"
 )
 
 // wikidataSays is a company as Wikidata would describe it, with pairs of kind and value.
@@ -30,11 +30,11 @@ func TestGLEIFNames(t *testing.T) {
 	}
 	f := func(name string, company Company, found []obj, want string) {
 		t.Helper()
-		l := lab.New(t)
-		serve(l, "gleif", map[string]string{"/api/v1/lei-records": toJSON(obj{"data": append([]obj{}, found...)})})
+		network := fakenet.New(t)
+		serve(network, "gleif", map[string]string{"/api/v1/lei-records": toJSON(obj{"data": append([]obj{}, found...)})})
 		req := requestFor("brindleworks.com")
 		req.Company = company
-		got, err := NewGLEIF(l.Client()).Fetch(t.Context(), req)
+		got, err := NewGLEIF(network.Client()).Fetch(t.Context(), req)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -58,11 +58,11 @@ func TestRepositoriesIdentity(t *testing.T) {
 	t.Parallel()
 	f := func(name string, company Company, org, want string) {
 		t.Helper()
-		l := lab.New(t)
-		asked := serve(l, "github", map[string]string{"/orgs/brindleworks": org, "/orgs/brindleworks/repos": "[]"})
+		network := fakenet.New(t)
+		asked := serve(network, "github", map[string]string{"/orgs/brindleworks": org, "/orgs/brindleworks/repos": "[]"})
 		req := requestFor("app.brindleworks.com")
 		req.Company = company
-		got, err := NewRepositories(l.Client()).Fetch(t.Context(), req)
+		got, err := NewRepositories(network.Client()).Fetch(t.Context(), req)
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -90,14 +90,14 @@ func TestRepositoriesIdentity(t *testing.T) {
 
 func TestRepositoriesLimit(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
-	l.Endpoint("github", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	network := fakenet.New(t)
+	network.Endpoint("github", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("X-RateLimit-Remaining", "0")
 		w.Header().Set("X-RateLimit-Reset", fmt.Sprint(time.Now().Add(time.Hour).Unix()))
 		w.WriteHeader(http.StatusForbidden)
 	}))
 	req := requestFor("brindleworks.com")
-	_, err := NewRepositories(l.Client()).Fetch(t.Context(), req)
+	_, err := NewRepositories(network.Client()).Fetch(t.Context(), req)
 	if code := WarningCode(err); code != fetch.CodeRateLimited {
 		t.Errorf("got %q (%v), want %q", code, err, fetch.CodeRateLimited)
 	}
@@ -165,11 +165,11 @@ func round4(x float64) float64 { return math.Round(x*1e4) / 1e4 }
 
 func TestPageviewsTitles(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
-	asked := serve(l, "wikipedia", nil)
+	network := fakenet.New(t)
+	asked := serve(network, "wikipedia", nil)
 	req := requestFor("brindleworks.com")
 	req.Company = wikidataSays("wikipedia", "de:AC/DC_&_Söhne?")
-	got, err := NewPageviews(l.Client()).Fetch(t.Context(), req)
+	got, err := NewPageviews(network.Client()).Fetch(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -179,7 +179,7 @@ func TestPageviewsTitles(t *testing.T) {
 	}
 	wantSpoken(t, got, "wikipedia_pageviews_30d not_found, pageviews_trend_30d not_found, pageviews_trend_365d not_found, sector_attention_trend_365d not_applicable")
 	req.Company, req.Answered = Company{}, nil
-	got, err = NewPageviews(l.Client()).Fetch(t.Context(), req)
+	got, err = NewPageviews(network.Client()).Fetch(t.Context(), req)
 	if said := spoken(got)["wikipedia_pageviews_30d"]; err != nil || said != string(scoring.ReasonUnresolvedIdentity) {
 		t.Errorf("without Wikidata: %q, %v", said, err)
 	}
@@ -216,7 +216,7 @@ func TestJobsOfSitesWithoutBoard(t *testing.T) {
 
 func TestJobsPages(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
+	network := fakenet.New(t)
 	page := func(n int) string {
 		var all []obj
 		for range n {
@@ -224,18 +224,18 @@ func TestJobsPages(t *testing.T) {
 		}
 		return toJSON(all)
 	}
-	serve(l, "jobs.lever", map[string]string{
+	serve(network, "jobs.lever", map[string]string{
 		"/v0/postings/brindle?" + encoded("mode", "json", "limit", "100", "skip", "0"): page(100), "/v0/postings/brindle?" + encoded("mode", "json", "limit", "100", "skip", "100"): page(3),
 	})
 	req := requestFor("brindleworks.com")
 	req.Company = wikidataSays("job_board", "lever/brindle")
-	got, err := NewJobs(l.Client()).Fetch(t.Context(), req)
+	got, err := NewJobs(network.Client()).Fetch(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
 	wantSpoken(t, got, "ats_in_use 1, open_roles 103, department_breadth 1, hiring_location_count 1, technical_role_share 0, fresh_role_share_30d 1, open_roles_change_90d insufficient_history")
 	req.Company = wikidataSays("job_board", "lever/gone")
-	got, err = NewJobs(l.Client()).Fetch(t.Context(), req)
+	got, err = NewJobs(network.Client()).Fetch(t.Context(), req)
 	if said := spoken(got)["open_roles"]; err != nil || said != "not_found" {
 		t.Errorf("a board that is gone: %q, %v", said, err)
 	}
@@ -243,8 +243,8 @@ func TestJobsPages(t *testing.T) {
 
 func TestJobsOfALargeBoard(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
-	l.Endpoint("jobs.greenhouse", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	network := fakenet.New(t)
+	network.Endpoint("jobs.greenhouse", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		if r.URL.Query().Get("content") == "true" {
 			fmt.Fprintf(w, `{"jobs":[{"title":"Baker","content":%q}]}`, strings.Repeat("x", 9<<20))
@@ -254,7 +254,7 @@ func TestJobsOfALargeBoard(t *testing.T) {
 	}))
 	req := requestFor("brindleworks.com")
 	req.Company = wikidataSays("job_board", "greenhouse/brindle")
-	got, err := NewJobs(l.Client()).Fetch(t.Context(), req)
+	got, err := NewJobs(network.Client()).Fetch(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -293,11 +293,11 @@ func TestRegionOf(t *testing.T) {
 }
 
 // visitTo serves a site and reads it.
-func visitTo(t *testing.T, domain string, prepare func(l *lab.Lab)) (Result, error) {
+func visitTo(t *testing.T, domain string, prepare func(network *fakenet.Network)) (Result, error) {
 	t.Helper()
-	l := lab.New(t)
-	prepare(l)
-	got, err := NewWeb(l.Client()).Fetch(t.Context(), requestFor(domain))
+	network := fakenet.New(t)
+	prepare(network)
+	got, err := NewWeb(network.Client()).Fetch(t.Context(), requestFor(domain))
 	wantValid(t, got)
 	return got, err
 }
@@ -308,7 +308,7 @@ func TestWebStates(t *testing.T) {
 	t.Parallel()
 	f := func(name, body string, want map[string]string) {
 		t.Helper()
-		got, err := visitTo(t, "brindleworks.com", func(l *lab.Lab) { l.Site("brindleworks.com", "", siteOf(home(body))) })
+		got, err := visitTo(t, "brindleworks.com", func(network *fakenet.Network) { network.Site("brindleworks.com", "", siteOf(home(body))) })
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -340,30 +340,32 @@ func TestWebStates(t *testing.T) {
 
 func TestWebFailures(t *testing.T) {
 	t.Parallel()
-	f := func(name, code string, prepare func(l *lab.Lab)) {
+	f := func(name, code string, prepare func(network *fakenet.Network)) {
 		t.Helper()
 		got, err := visitTo(t, "brindleworks.com", prepare)
 		if WarningCode(err) != code || len(got.Observations) > 0 {
 			t.Errorf("%s: %q (%v) with %d observations, want %q with none", name, WarningCode(err), err, len(got.Observations), code)
 		}
 	}
-	status := func(code int) func(l *lab.Lab) {
-		return func(l *lab.Lab) {
-			l.Site("brindleworks.com", "", siteOf(map[string]reply{"/": {code, "text/html", "<p>Checking your browser"}}))
+	status := func(code int) func(network *fakenet.Network) {
+		return func(network *fakenet.Network) {
+			network.Site("brindleworks.com", "", siteOf(map[string]reply{"/": {code, "text/html", "<p>Checking your browser"}}))
 		}
 	}
-	f("no such name", fetch.CodeDNS, func(*lab.Lab) {})
+	f("no such name", fetch.CodeDNS, func(*fakenet.Network) {})
 	f("refused", fetch.CodeHTTP, status(403))
 	f("gone", fetch.CodeHTTP, status(404))
 	f("too many requests", fetch.CodeHTTP, status(429))
 	f("challenged", fetch.CodeHTTP, status(503))
-	f("forbidden by robots.txt", fetch.CodeRobots, func(l *lab.Lab) {
-		l.Site("brindleworks.com", "", siteOf(map[string]reply{"/robots.txt": {200, "text/plain", "User-agent: *\nDisallow: /"}, "/": {200, "text/html", "hello"}}))
+	f("forbidden by robots.txt", fetch.CodeRobots, func(network *fakenet.Network) {
+		network.Site("brindleworks.com", "", siteOf(map[string]reply{"/robots.txt": {200, "text/plain", "User-agent: *\nDisallow: /"}, "/": {200, "text/html", "hello"}}))
 	})
-	f("no page", fetch.CodeParse, func(l *lab.Lab) {
-		l.Site("brindleworks.com", "", siteOf(map[string]reply{"/": {200, "application/pdf", "%PDF"}}))
+	f("no page", fetch.CodeParse, func(network *fakenet.Network) {
+		network.Site("brindleworks.com", "", siteOf(map[string]reply{"/": {200, "application/pdf", "%PDF"}}))
 	})
-	f("a private address", fetch.CodeAddress, func(l *lab.Lab) { l.Records("brindleworks.com", "brindleworks.com. 300 IN A 10.0.0.7") })
+	f("a private address", fetch.CodeAddress, func(network *fakenet.Network) {
+		network.Records("brindleworks.com", "brindleworks.com. 300 IN A 10.0.0.7")
+	})
 }
 
 func TestWebMoves(t *testing.T) {
@@ -371,7 +373,7 @@ func TestWebMoves(t *testing.T) {
 	moveTo := func(target string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, target+r.URL.Path, http.StatusFound) })
 	}
-	f := func(name string, prepare func(l *lab.Lab), moved, companyName, surface string) {
+	f := func(name string, prepare func(network *fakenet.Network), moved, companyName, surface string) {
 		t.Helper()
 		got, err := visitTo(t, "brindleworks.com", prepare)
 		company := NewCompany(got.Claims...)
@@ -380,19 +382,19 @@ func TestWebMoves(t *testing.T) {
 		}
 	}
 	page := siteOf(home(`<title>Ovenly</title><a href="/products">Products</a><script type="application/ld+json">{"@type":"Organization","name":"Ovenly","url":"https://ovenly.com"}</script>`))
-	f("to its own www", func(l *lab.Lab) {
-		l.Site("brindleworks.com", "", moveTo("https://www.brindleworks.com"))
-		l.Site("www.brindleworks.com", "", page)
+	f("to its own www", func(network *fakenet.Network) {
+		network.Site("brindleworks.com", "", moveTo("https://www.brindleworks.com"))
+		network.Site("www.brindleworks.com", "", page)
 	}, "", "Ovenly", "1")
-	f("to another name: the pages count, who is named there is another", func(l *lab.Lab) {
-		l.Site("brindleworks.com", "", moveTo("https://www.ovenly.com"))
-		l.Site("www.ovenly.com", "", page)
+	f("to another name: the pages count, who is named there is another", func(network *fakenet.Network) {
+		network.Site("brindleworks.com", "", moveTo("https://www.ovenly.com"))
+		network.Site("www.ovenly.com", "", page)
 	}, "ovenly.com", "", "1")
-	f("to a seller of names", func(l *lab.Lab) {
-		l.Site("brindleworks.com", "", moveTo("https://www.hugedomains.com"))
-		l.Site("www.hugedomains.com", "", page)
+	f("to a seller of names", func(network *fakenet.Network) {
+		network.Site("brindleworks.com", "", moveTo("https://www.hugedomains.com"))
+		network.Site("www.hugedomains.com", "", page)
 	}, "hugedomains.com", "", "absent")
-	f("only the www has an address", func(l *lab.Lab) { l.Site("www.brindleworks.com", "", page) }, "", "Ovenly", "1")
+	f("only the www has an address", func(network *fakenet.Network) { network.Site("www.brindleworks.com", "", page) }, "", "Ovenly", "1")
 }
 
 // TestWebAsksLittle holds the bound of 14 requests, and their order.
@@ -408,8 +410,8 @@ func TestWebAsksLittle(t *testing.T) {
 	pages := siteOf(map[string]reply{
 		"/": {200, "text/html", links.String()}, "/robots.txt": {200, "text/plain", "Sitemap: https://brindleworks.com/a.xml\nSitemap: https://brindleworks.com/b.xml\nSitemap: https://brindleworks.com/c.xml\nSitemap: https://brindleworks.com/d.xml\nSitemap: https://brindleworks.com/e.xml"},
 	})
-	_, err := visitTo(t, "brindleworks.com", func(l *lab.Lab) {
-		l.Site("brindleworks.com", "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	_, err := visitTo(t, "brindleworks.com", func(network *fakenet.Network) {
+		network.Site("brindleworks.com", "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			asked <- r.URL.Path
 			pages.ServeHTTP(w, r)
 		}))

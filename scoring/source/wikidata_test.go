@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"companyscore/internal/test/fakenet"
 	"companyscore/scoring/source/fetch"
-	"companyscore/scoring/source/fetch/lab"
 )
 
 // itemWith is a body with one item that has these claims.
@@ -99,15 +99,15 @@ func TestWikidataChoice(t *testing.T) {
 
 func TestWikidataOfSeveralItems(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
-	serve(l, "wikidata.query", map[string]string{"/sparql": sparql("Q7", 50, "Q8", 3, "Q8", 3)})
-	serve(l, "wikidata.entity", map[string]string{
+	network := fakenet.New(t)
+	serve(network, "wikidata.query", map[string]string{"/sparql": sparql("Q7", 50, "Q8", 3, "Q8", 3)})
+	serve(network, "wikidata.entity", map[string]string{
 		"/w/api.php?" + encoded("action", "wbgetentities", "format", "json", "ids", "Q7|Q8", "languages", "en|mul", "maxlag", "5", "props", "labels|claims|sitelinks"): toJSON(obj{"entities": obj{
 			"Q7": obj{"id": "Q7", "labels": wdLabel("The product"), "claims": obj{}},
 			"Q8": obj{"id": "Q8", "labels": wdLabel("The company"), "claims": obj{"P1128": []obj{claimOf("normal", wdAmount("+12", "1"))}}},
 		}}),
 	})
-	got, err := NewWikidata(l.Client()).Fetch(t.Context(), requestFor("brindleworks.com"))
+	got, err := NewWikidata(network.Client()).Fetch(t.Context(), requestFor("brindleworks.com"))
 	if err != nil {
 		t.Fatal(err)
 	}

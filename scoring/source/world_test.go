@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/net/publicsuffix"
 
+	"companyscore/internal/test/fakenet"
 	"companyscore/scoring"
-	"companyscore/scoring/source/fetch/lab"
 )
 
 // goldenUpdate reports whether golden files are to be written; the flag is that of
@@ -63,9 +63,9 @@ type reply struct {
 
 // serve has known servers answer by "path?query" or by path alone, and with 404
 // to everything else. It returns what was asked for, as "endpoint path".
-func serve(l *lab.Lab, endpoint string, answers map[string]string) *[]string {
+func serve(network *fakenet.Network, endpoint string, answers map[string]string) *[]string {
 	asked := new([]string)
-	l.Endpoint(endpoint, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	network.Endpoint(endpoint, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		*asked = append(*asked, r.URL.RequestURI())
 		body, ok := answers[r.URL.Path+"?"+r.URL.RawQuery]
 		if !ok {
@@ -175,8 +175,8 @@ func viewsOf(lastYear, before int) string {
 
 // world is a lab with three invented companies. Quillworks is large and listed,
 // Brindleworks young and growing, Tarnfold small and known to nobody.
-func world(t testing.TB) *lab.Lab {
-	l := lab.New(t)
+func world(t testing.TB) *fakenet.Network {
+	network := fakenet.New(t)
 	label := func(id, text string, claims obj) obj { return obj{"id": id, "labels": wdLabel(text), "claims": claims} }
 	year := func(y int) obj { return wdDate(fmt.Sprintf("%d-12-31", y), 11) }
 	item := obj{"entities": obj{"Q900111": obj{
@@ -195,10 +195,10 @@ func world(t testing.TB) *lab.Lab {
 			"P856": []obj{claimOf("normal", "https://www.quillworks.com/")}, "P9999": []obj{{"mainsnak": "something new"}},
 		},
 	}}}
-	serve(l, "wikidata.query", map[string]string{
+	serve(network, "wikidata.query", map[string]string{
 		"/sparql?" + sparqlQuery("quillworks.com"): sparql("Q900111", 41), "/sparql?" + sparqlQuery("brindleworks.com"): sparql(), "/sparql?" + sparqlQuery("tarnfold.de"): sparql(),
 	})
-	serve(l, "wikidata.entity", map[string]string{
+	serve(network, "wikidata.entity", map[string]string{
 		"/wiki/Special:EntityData/Q900111.json": toJSON(item),
 		"/w/api.php?" + linkQuery("Q1490", "Q30", "Q7397", "Q901", "Q902"): toJSON(obj{"entities": obj{
 			"Q1490": label("Q1490", "Tokyo", obj{"P17": []obj{claimOf("preferred", wdItem("Q17"))}}), "Q30": label("Q30", "United States", obj{"P297": []obj{claimOf("normal", "US")}}),
@@ -206,8 +206,8 @@ func world(t testing.TB) *lab.Lab {
 		}}),
 		"/w/api.php?" + linkQuery("Q17"): toJSON(obj{"entities": obj{"Q17": label("Q17", "Japan", obj{"P297": []obj{claimOf("normal", "JP")}})}}),
 	})
-	serve(l, "sec.www", map[string]string{"/files/company_tickers.json": `{"0":{"cik_str":900111,"ticker":"QLWK","title":"QUILLWORKS CORP"},"1":{"cik_str":900222,"ticker":"BRND","title":"Brindle Works, Inc."},"2":{"cik_str":900333,"ticker":"TARN","title":"TARNFOLD INC"}}`})
-	serve(l, "sec.data", map[string]string{
+	serve(network, "sec.www", map[string]string{"/files/company_tickers.json": `{"0":{"cik_str":900111,"ticker":"QLWK","title":"QUILLWORKS CORP"},"1":{"cik_str":900222,"ticker":"BRND","title":"Brindle Works, Inc."},"2":{"cik_str":900333,"ticker":"TARN","title":"TARNFOLD INC"}}`})
+	serve(network, "sec.data", map[string]string{
 		"/submissions/CIK0000900111.json": `{"cik":"900111","name":"QUILLWORKS CORP","sic":"7372","tickers":["QLWK"],"website":"https://www.quillworks.com","addresses":{"business":{"stateOrCountry":"M0"}},
 			"filings":{"recent":{"form":["10-K","8-K","8-K","NT 10-K","424B5","4","10-K"],"filingDate":["2026-02-20","2026-01-05","2025-06-05","2025-03-02","2024-11-11","2024-11-01","2025-03-09"],"items":["","2.02,9.01","1.01, 4.02","","","",""]}}}`,
 		"/api/xbrl/companyfacts/CIK0000900111.json": concepts(map[string][]obj{
@@ -222,7 +222,7 @@ func world(t testing.TB) *lab.Lab {
 	record := func(lei, name, country, category, status, registration string) obj {
 		return obj{"id": lei, "attributes": obj{"lei": lei, "entity": obj{"legalName": obj{"name": name}, "headquartersAddress": obj{"country": country}, "category": category, "status": status}, "registration": obj{"status": registration}}}
 	}
-	serve(l, "gleif", map[string]string{
+	serve(network, "gleif", map[string]string{
 		"/api/v1/lei-records/5299000QUILLWORKS001":                            toJSON(obj{"data": record("5299000QUILLWORKS001", "QUILLWORKS CORP.", "JP", "GENERAL", "ACTIVE", "ISSUED")}),
 		"/api/v1/lei-records/5299000QUILLWORKS001/direct-child-relationships": `{"data":[],"meta":{"pagination":{"total":17}}}`,
 		"/api/v1/lei-records?" + nameQuery("Brindle Works, Inc."): toJSON(obj{"data": []obj{
@@ -230,7 +230,7 @@ func world(t testing.TB) *lab.Lab {
 		}}),
 		"/api/v1/lei-records?" + nameQuery("Tarnfold"): toJSON(obj{"data": []obj{record("5299000TARNFOLDUS001", "Tarnfold Ltd", "US", "GENERAL", "ACTIVE", "ISSUED")}}),
 	})
-	serve(l, "github", map[string]string{
+	serve(network, "github", map[string]string{
 		"/orgs/quillworks":         `{"login":"quillworks","blog":"","followers":9000,"is_verified":true}`,
 		"/orgs/quillworks/repos":   `[{"stargazers_count":5000,"pushed_at":"2026-03-09T12:00:00Z","created_at":"2020-01-01T00:00:00Z"},{"stargazers_count":70,"pushed_at":"2024-03-09T12:00:00Z","created_at":"2024-01-01T00:00:00Z"},{"stargazers_count":7,"pushed_at":"2019-03-09T12:00:00Z","created_at":"2019-01-01T00:00:00Z","archived":true},{"stargazers_count":100000,"pushed_at":"2026-03-10T00:00:00Z","created_at":"2026-01-01T00:00:00Z","fork":true}]`,
 		"/orgs/Brindle-Labs":       `{"login":"Brindle-Labs","blog":"www.brindleworks.com/","followers":12}`,
@@ -242,18 +242,18 @@ func world(t testing.TB) *lab.Lab {
 		roles = append(roles, obj{"title": title, "updated_at": "2026-03-01T10:00:00-05:00", "first_published": []string{"2026-03-01T10:00:00-05:00", "2025-01-01T10:00:00Z"}[i/2], "content": strings.Repeat("x", 100),
 			"location": obj{"name": []string{"Tokyo, Japan", "Portland, OR", "Remote - Europe", "Remote (US)"}[i]}, "departments": []obj{{"name": []string{"Design ", "Bakery", "bakery", "No Department"}[i]}}})
 	}
-	serve(l, "jobs.greenhouse", map[string]string{"/v1/boards/quillworks/jobs": toJSON(obj{"jobs": roles, "meta": obj{"total": 4}})})
-	serve(l, "jobs.ashby", map[string]string{"/posting-api/job-board/Brindle": `{"apiVersion":"1","jobs":[{"title":"Engineer","department":"Platform","location":"Berlin","isListed":true,"publishedAt":"2026-02-20T16:21:55.393+00:00"},{"title":"Ghost","isListed":false},{"title":"Seller","department":"Sales","location":"Berlin","isListed":true,"publishedAt":"2025-02-20T16:21:55.393+00:00"}]}`})
+	serve(network, "jobs.greenhouse", map[string]string{"/v1/boards/quillworks/jobs": toJSON(obj{"jobs": roles, "meta": obj{"total": 4}})})
+	serve(network, "jobs.ashby", map[string]string{"/posting-api/job-board/Brindle": `{"apiVersion":"1","jobs":[{"title":"Engineer","department":"Platform","location":"Berlin","isListed":true,"publishedAt":"2026-02-20T16:21:55.393+00:00"},{"title":"Ghost","isListed":false},{"title":"Seller","department":"Sales","location":"Berlin","isListed":true,"publishedAt":"2025-02-20T16:21:55.393+00:00"}]}`})
 	views := map[string]string{}
 	const views30 = "/api/rest_v1/metrics/pageviews/per-article/en.wikipedia/all-access/user/%s/daily/2024120400/2026030800"
 	views[fmt.Sprintf(views30, "Quillworks_Corp")] = viewsOf(100, 50)
 	views[fmt.Sprintf(views30, "Software_as_a_service")] = viewsOf(300, 200)
 	views[fmt.Sprintf(views30, "Cloud_computing")] = viewsOf(100, 200)
-	serve(l, "wikipedia", views)
-	l.Site("quillworks.com", "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	serve(network, "wikipedia", views)
+	network.Site("quillworks.com", "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://www.quillworks.com"+r.URL.RequestURI(), http.StatusMovedPermanently)
 	}))
-	l.Site("www.quillworks.com", "", siteOf(map[string]reply{
+	network.Site("www.quillworks.com", "", siteOf(map[string]reply{
 		"/robots.txt":               {200, "text/plain", "User-agent: *\nDisallow: /customers\nSitemap: https://www.quillworks.com/maps/index.xml\n"},
 		"/":                         {200, "text/html; charset=utf-8", quillworksHome},
 		"/.well-known/security.txt": {200, "text/plain; charset=utf-8", "Contact: mailto:security@quillworks.com\nExpires: 2027-01-01T00:00:00Z\n"},
@@ -267,17 +267,17 @@ func world(t testing.TB) *lab.Lab {
 		"/pricing":                  {200, "text/html", `<p>$12.50 per user, paid yearly</p>`},
 		"/trust":                    {200, "text/html", `<p>We are careful</p>`},
 	}))
-	l.Site("brindleworks.com", "", siteOf(map[string]reply{
+	network.Site("brindleworks.com", "", siteOf(map[string]reply{
 		"/":        {200, "text/html", `<html lang="en"><title>Brindle Works – Oven telemetry</title><script type="application/ld+json">[{"@type":"Organization","name":"Brindle Works","legalName":"Brindle Works, Inc.","url":"https://brindleworks.com","foundingDate":"2021-05","numberOfEmployees":{"minValue":11,"maxValue":49},"address":{"addressCountry":"US"},"sameAs":["https://github.com/Brindle-Labs","https://www.linkedin.com/company/brindle"]}]</script><h1>Platform for analytics of ovens</h1><a href="https://jobs.ashbyhq.com/Brindle">We are hiring</a><a href="/pricing">Pricing</a><a href="/docs">Docs</a><a href=/team>Team</a>` + strings.Repeat("<p>Words about ovens.</p>", 20)},
 		"/pricing": {404, "text/html", "gone"},
 		"/docs":    {200, "text/html", "docs"},
 		"/team":    {200, "text/html", "team"},
 		"/feed":    {200, "application/atom+xml", `<feed xmlns="http://www.w3.org/2005/Atom"><entry><published>2025-03-10T12:00:00Z</published></entry></feed>`},
 	}))
-	l.Site("tarnfold.de", "", siteOf(map[string]reply{
+	network.Site("tarnfold.de", "", siteOf(map[string]reply{
 		"/": {200, "text/html; charset=iso-8859-1", "<title>Tarnfold</title><h1>B\xe4ckerei</h1><p>Wir backen. " + strings.Repeat("Brot und K\xe4se. ", 30) + "<a href=/karriere>Karriere</a>"}, "/karriere": {200, "text/html", "Komm zu uns"},
 	}))
-	return l
+	return network
 }
 
 const quillworksHome = `<html lang="en"><head><title>Quillworks: payments</title><meta property="og:site_name" content="Quillworks"><meta name="description" content="Software for bakeries">
@@ -383,8 +383,8 @@ func written(r Result) string {
 
 func TestInventedCompanies(t *testing.T) {
 	t.Parallel()
-	l := world(t)
-	client := l.Client()
+	network := world(t)
+	client := network.Client()
 	var b strings.Builder
 	for _, domain := range []string{"quillworks.com", "brindleworks.com", "tarnfold.de"} {
 		req := requestFor(domain)

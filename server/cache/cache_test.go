@@ -12,11 +12,11 @@ import (
 
 	"companyscore/internal/latest"
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { stores.Main(m) }
 
 // records is a store in a map. Queries wait at the gate while there is one.
 type records struct {
@@ -70,14 +70,14 @@ var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 type world struct {
 	*Cache
 	*records
-	server *testenv.RedisServer
+	server *stores.RedisServer
 	clock  time.Time
 	told   []string // who was asked for, in lookups one after the other
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	client, err := redis.Open(t.Context(), server.URL)
 	if err != nil {
 		t.Fatal(err)

@@ -13,7 +13,7 @@ import (
 	"companyscore/internal/account"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 	"companyscore/server/job"
 	"companyscore/server/meter"
@@ -55,7 +55,7 @@ type world struct {
 // newWorld has admitted jobs worked on by a real queue.
 func newWorld(t *testing.T, options ...job.Option) *world {
 	t.Helper()
-	client, err := redis.Open(t.Context(), testenv.Redis(t).URL)
+	client, err := redis.Open(t.Context(), stores.Redis(t).URL)
 	if err != nil {
 		t.Fatal(err)
 	}

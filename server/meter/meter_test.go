@@ -13,7 +13,7 @@ import (
 
 	"companyscore/internal/account"
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 )
 
 func TestMain(m *testing.M) {
@@ -109,7 +109,7 @@ func (l *memoryLedger) call(jobID string) (account.ColdCall, bool) {
 type world struct {
 	*Meter
 	client goredis.UniversalClient
-	server *testenv.RedisServer
+	server *stores.RedisServer
 	ledger *memoryLedger
 }
 
@@ -117,7 +117,7 @@ type world struct {
 // copy, and the time is noon.
 func newWorld(t *testing.T, limits Limits) *world {
 	t.Helper()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	client, err := redis.Open(t.Context(), server.URL)
 	if err != nil {
 		t.Fatal(err)

@@ -11,12 +11,12 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 	"companyscore/universe"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { stores.Main(m) }
 
 // counts are of so many companies.
 func counts(companies int) universe.Counts {
@@ -46,7 +46,7 @@ func eventually(t *testing.T, f *Follower, companies int64) {
 
 func TestFollowersGetWhatIsPublishedAndKeepItThroughAnOutage(t *testing.T) {
 	t.Parallel()
-	server := testenv.Redis(t)
+	server := stores.Redis(t)
 	client, err := redis.Open(t.Context(), server.URL)
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestFollowersGetWhatIsPublishedAndKeepItThroughAnOutage(t *testing.T) {
 
 func TestPartsArePublishedAlone(t *testing.T) {
 	t.Parallel()
-	client, err := redis.Open(t.Context(), testenv.Redis(t).URL)
+	client, err := redis.Open(t.Context(), stores.Redis(t).URL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,7 +146,7 @@ func TestPartsArePublishedAlone(t *testing.T) {
 
 func TestLateLeaderPublishesNothing(t *testing.T) {
 	t.Parallel()
-	client, err := redis.Open(t.Context(), testenv.Redis(t).URL)
+	client, err := redis.Open(t.Context(), stores.Redis(t).URL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"companyscore/internal/redis"
-	"companyscore/internal/test/document"
-	"companyscore/internal/test/live"
+	"companyscore/internal/test/openapicheck"
+	"companyscore/internal/test/program"
 	"companyscore/scoring"
 )
 
@@ -62,15 +62,15 @@ func TestLedger(t *testing.T) {
 	defer stop()
 	limit := *length + 15*time.Minute
 	if deadline, ok := t.Deadline(); ok {
-		limit = min(limit, time.Until(deadline)-live.Timeout)
+		limit = min(limit, time.Until(deadline)-program.Timeout)
 	}
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	program, err := live.Build(dir)
+	binary, err := program.Build(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	system := live.New(program, dir, "--tiers", filepath.Join(dir, "tiers.yaml"), "--log-format", "json")
+	system := program.New(binary, dir, "--tiers", filepath.Join(dir, "tiers.yaml"), "--log-format", "json")
 	t.Cleanup(func() {
 		for _, pid := range system.Processes() {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // it may have ended this instant
@@ -98,7 +98,7 @@ func TestLedger(t *testing.T) {
 // says so.
 type experiment struct {
 	dir     string
-	system  *live.System
+	system  *program.System
 	load    *load
 	ledger  *ledger
 	target  *target
@@ -199,7 +199,7 @@ func (e *experiment) prepare(ctx context.Context) error {
 		target: e.target, ledger: e.ledger, seed: *seed * 1000, customers: customers, hot: domains[:hotCompanies], domains: domains[hotCompanies:],
 		free: free.Keys[0], stranger: stranger.Keys[0], sandbox: sandbox,
 	}
-	e.load.document, err = document.Load()
+	e.load.document, err = openapicheck.Load()
 	return err
 }
 
@@ -512,7 +512,7 @@ func TestDeathsOutsideThePlanAreNamed(t *testing.T) {
 	at := func(seconds float64) time.Time {
 		return time.Unix(1000, 0).Add(time.Duration(seconds * float64(time.Second)))
 	}
-	e := experiment{system: live.New("", dir), ledger: l, target: &target{done: []*doneFault{
+	e := experiment{system: program.New("", dir), ledger: l, target: &target{done: []*doneFault{
 		{fault: fault{kind: freeze, victim: "clickhouse"}, at: at(0), end: at(1)},
 		{fault: fault{kind: kill, victim: "clickhouse"}, at: at(20), end: at(20)},
 		{fault: fault{kind: kill, victim: "worker"}, at: at(30), end: at(30)},

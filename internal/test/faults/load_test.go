@@ -13,7 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"companyscore/internal/test/document"
+	"companyscore/internal/test/openapicheck"
 )
 
 // load is what callers do meanwhile. Each of its parts runs in a goroutine until its
@@ -21,7 +21,7 @@ import (
 type load struct {
 	target   *target
 	ledger   *ledger
-	document *document.Document
+	document *openapicheck.Document
 	seed     uint64
 	requests atomic.Int64
 

@@ -14,13 +14,13 @@ import (
 	"time"
 
 	"companyscore/internal/config"
-	"companyscore/internal/test/document"
-	"companyscore/internal/test/live"
+	"companyscore/internal/test/openapicheck"
+	"companyscore/internal/test/program"
 )
 
 // target is the system under test, and what was done to it. It may be used concurrently.
 type target struct {
-	system *live.System
+	system *program.System
 	ledger *ledger
 
 	mu      sync.Mutex
@@ -38,7 +38,7 @@ type doneFault struct {
 	failed  int           // starts of `up` that failed
 }
 
-func newTarget(system *live.System, ledger *ledger) *target {
+func newTarget(system *program.System, ledger *ledger) *target {
 	t := &target{system: system, ledger: ledger, serving: make(chan struct{})}
 	t.serve()
 	return t
@@ -297,7 +297,7 @@ func (l *load) call(ctx context.Context, method, path, key, body string, headers
 	var operation string
 	if a.err == nil {
 		var fault error
-		operation, fault = l.document.Check(req, document.Answer{Status: res.StatusCode, Header: res.Header, Body: a.body})
+		operation, fault = l.document.Check(req, openapicheck.Answer{Status: res.StatusCode, Header: res.Header, Body: a.body})
 		if fault != nil {
 			l.ledger.differ(undocumented, "%s %s, request %s: %d is not as documented: %v\n%.2000s", method, path, a.request, a.status, fault, a.body)
 		}

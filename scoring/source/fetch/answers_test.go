@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"companyscore/internal/test/fakenet"
 	"companyscore/scoring/source/fetch"
-	"companyscore/scoring/source/fetch/lab"
 )
 
 // ask asks the server of a source for its only thing.
@@ -75,10 +75,10 @@ func TestAnswersThatAreNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			l := lab.New(t)
+			network := fakenet.New(t)
 			var n atomic.Int64
-			l.Endpoint("hn", turns(&n, c.answers...))
-			client := l.Client()
+			network.Endpoint("hn", turns(&n, c.answers...))
+			client := network.Client()
 			ctx, cancel := context.WithTimeout(t.Context(), 14*time.Second)
 			defer cancel()
 			got, err := fetch.Get(ctx, client, fetch.Request{Source: "hn", Endpoint: "hn", Path: "/thing"}, fetch.DecodeJSON[thing])
@@ -91,9 +91,9 @@ func TestAnswersThatAreNone(t *testing.T) {
 
 func TestAnswerIsKept(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
+	network := fakenet.New(t)
 	var n, ahead atomic.Int64
-	l.Endpoint("hn", hits(&n, func(w http.ResponseWriter, r *http.Request) {
+	network.Endpoint("hn", hits(&n, func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("If-None-Match") == `"v1"` {
 			w.WriteHeader(http.StatusNotModified)
 			return
@@ -101,7 +101,7 @@ func TestAnswerIsKept(t *testing.T) {
 		w.Header().Set("ETag", `"v1"`)
 		answerJSON(w, fmt.Sprintf(`{"N": %d}`, n.Load()))
 	}))
-	c := l.ClientWith(fetch.Config{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+	c := network.ClientWith(fetch.Config{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 	for i, step := range []struct {
 		after time.Duration
 		asked int64
@@ -120,10 +120,10 @@ func TestFailureIsKept(t *testing.T) {
 		answer http.HandlerFunc
 		until  time.Duration
 	}{"not found": {status(404), 6 * time.Hour}, "broken": {status(500), 10 * time.Minute}} {
-		l := lab.New(t)
+		network := fakenet.New(t)
 		var n, ahead atomic.Int64
-		l.Endpoint("hn", turns(&n, c.answer))
-		client := l.ClientWith(fetch.Config{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+		network.Endpoint("hn", turns(&n, c.answer))
+		client := network.ClientWith(fetch.Config{Now: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 		for _, step := range []struct {
 			at    time.Duration
 			asked int64
@@ -139,17 +139,17 @@ func TestFailureIsKept(t *testing.T) {
 
 func TestEqualQuestionsAreAskedOnce(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
+	network := fakenet.New(t)
 	var n atomic.Int64
 	release := make(chan struct{})
-	l.Endpoint("hn", hits(&n, func(w http.ResponseWriter, r *http.Request) {
+	network.Endpoint("hn", hits(&n, func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-release:
 		case <-r.Context().Done():
 		}
 		good(w, r)
 	}))
-	c := l.Client()
+	c := network.Client()
 	var all sync.WaitGroup
 	for i := range 20 {
 		all.Go(func() {
@@ -169,15 +169,15 @@ func TestEqualQuestionsAreAskedOnce(t *testing.T) {
 
 func TestProviderThatRefusesIsLeftAlone(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
+	network := fakenet.New(t)
 	var n, m atomic.Int64
-	l.Endpoint("wayback", turns(&n, status(429)))
-	l.Endpoint("github", turns(&m, func(w http.ResponseWriter, r *http.Request) {
+	network.Endpoint("wayback", turns(&n, status(429)))
+	network.Endpoint("github", turns(&m, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("X-RateLimit-Remaining", "0")
 		w.Header().Set("X-RateLimit-Reset", fmt.Sprint(time.Now().Add(time.Hour).Unix()))
 		good(w, r)
 	}))
-	c := l.Client()
+	c := network.Client()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	began := time.Now()
@@ -200,7 +200,7 @@ func TestProviderThatRefusesIsLeftAlone(t *testing.T) {
 
 func TestTokenStaysWithItsServer(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
+	network := fakenet.New(t)
 	got := make(map[string]string)
 	see := func(name string, next http.HandlerFunc) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -213,12 +213,12 @@ func TestTokenStaysWithItsServer(t *testing.T) {
 			next(w, r)
 		})
 	}
-	l.Endpoint("ct.certspotter", see("certspotter", func(w http.ResponseWriter, r *http.Request) {
+	network.Endpoint("ct.certspotter", see("certspotter", func(w http.ResponseWriter, r *http.Request) {
 		http.SetCookie(w, &http.Cookie{Name: "session", Value: "1"})
-		http.Redirect(w, r, l.Rehearsal().Endpoints["ct.crtsh"]+"/thing", http.StatusFound)
+		http.Redirect(w, r, network.Overrides().Endpoints["ct.crtsh"]+"/thing", http.StatusFound)
 	}))
-	l.Endpoint("ct.crtsh", see("crt.sh", good))
-	c := l.ClientWith(fetch.Config{Tokens: map[string]string{"COMPANYSCORE_CERTSPOTTER_TOKEN": "secret"}})
+	network.Endpoint("ct.crtsh", see("crt.sh", good))
+	c := network.ClientWith(fetch.Config{Tokens: map[string]string{"COMPANYSCORE_CERTSPOTTER_TOKEN": "secret"}})
 	if answer, err := ask(t, c, "ct", "ct.certspotter"); err != nil || answer.N != 1 {
 		t.Fatalf("%+v, %v", answer, err)
 	}
@@ -232,8 +232,8 @@ func TestTokenStaysWithItsServer(t *testing.T) {
 
 func TestParserMayStopEarly(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
-	l.Endpoint("hn", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	network := fakenet.New(t)
+	network.Endpoint("hn", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
 		for r.Context().Err() == nil {
 			if _, err := w.Write(make([]byte, 1<<16)); err != nil {
@@ -241,7 +241,7 @@ func TestParserMayStopEarly(t *testing.T) {
 			}
 		}
 	}))
-	c := l.Client()
+	c := network.Client()
 	req := fetch.Request{Source: "hn", Endpoint: "hn", Path: "/thing"}
 	first, err := fetch.Get(t.Context(), c, req, func(res *fetch.Response) (int, error) {
 		n, err := io.ReadFull(res.Body, make([]byte, 1000))
@@ -263,10 +263,10 @@ func TestParserMayStopEarly(t *testing.T) {
 
 func TestPathCannotLeaveTheServer(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
+	network := fakenet.New(t)
 	var n atomic.Int64
-	l.Endpoint("hn", turns(&n, good))
-	c := l.Client()
+	network.Endpoint("hn", turns(&n, good))
+	c := network.Client()
 	for _, path := range []string{"@evil.com/", ":99/", ".evil.com/", "//\x00"} {
 		if _, err := fetch.Get(t.Context(), c, fetch.Request{Source: "hn", Endpoint: "hn", Path: path, Query: url.Values{"a": {"b"}}}, fetch.DecodeJSON[thing]); err == nil {
 			t.Errorf("path %q was asked", path)
@@ -275,8 +275,8 @@ func TestPathCannotLeaveTheServer(t *testing.T) {
 	if n.Load() != 0 {
 		t.Errorf("%d requests", n.Load())
 	}
-	if _, err := ask(t, c, "gdelt", "gdelt"); err == nil || !strings.Contains(err.Error(), "rehearsal") {
-		t.Errorf("a server that the rehearsal does not have: %v", err)
+	if _, err := ask(t, c, "gdelt", "gdelt"); err == nil || !strings.Contains(err.Error(), "overrides") {
+		t.Errorf("an endpoint without an override: %v", err)
 	}
 }
 
@@ -290,7 +290,7 @@ func TestContact(t *testing.T) {
 			t.Errorf("CheckContact(%q) = %v", contact, err)
 		}
 	}
-	_, err := fetch.New(fetch.Config{Resolvers: []string{"resolver.example:53"}, Never: []string{"not a host"}, Rehearsal: &fetch.Rehearsal{HTTP: "10.0.0.1:80", Endpoints: map[string]string{"hn": "http://93.184.215.14:80"}}})
+	_, err := fetch.New(fetch.Config{Resolvers: []string{"resolver.example:53"}, Never: []string{"not a host"}, Overrides: &fetch.Overrides{HTTP: "10.0.0.1:80", Endpoints: map[string]string{"hn": "http://93.184.215.14:80"}}})
 	for _, fault := range []string{"--contact", "not a host", "10.0.0.1:80", "93.184.215.14:80"} {
 		if err == nil || !strings.Contains(err.Error(), fault) {
 			t.Errorf("New does not complain of %q: %v", fault, err)

@@ -29,14 +29,14 @@ type Config struct {
 	// both separated by "; ". It is part of the User-Agent, and required.
 	Contact string
 	// Resolvers are the DNS servers to ask, as IP:port; empty means two public
-	// ones. In a rehearsal its own are asked.
+	// ones. Overrides replaces them.
 	Resolvers []string
 	// Tokens are bearer tokens by the name that Endpoint.Token gives.
 	Tokens map[string]string
 	// Redis keeps the limits that all workers share; nil when there is one worker only.
 	Redis goredis.UniversalClient
-	// Rehearsal sends everything to servers of its own; nil for the real network.
-	Rehearsal *Rehearsal
+	// Overrides sends everything to servers of its own; nil for the real network.
+	Overrides *Overrides
 	// Never lists domains, addresses and address ranges that are not asked: those of
 	// companies that do not want to be, and the service's own.
 	Never []string
@@ -91,9 +91,9 @@ func New(cfg Config) (*Client, error) {
 		resolvers = publicResolvers
 	}
 	c := &Client{cfg: cfg, metrics: newMetrics(cfg.Registry), bases: make(map[string]*url.URL), failures: failuresMax}
-	var onStage *stage
-	if r := cfg.Rehearsal; r != nil {
-		onStage, err = r.stage()
+	var overrides *overrideAddresses
+	if r := cfg.Overrides; r != nil {
+		overrides, err = r.addresses()
 		faults = append(faults, err)
 		if r.CA != "" {
 			c.roots, err = readRoots(r.CA)
@@ -104,8 +104,8 @@ func New(cfg Config) (*Client, error) {
 	}
 	for _, e := range Endpoints {
 		base := e.Base
-		if cfg.Rehearsal != nil {
-			base = cfg.Rehearsal.Endpoints[e.Name]
+		if cfg.Overrides != nil {
+			base = cfg.Overrides.Endpoints[e.Name]
 		}
 		if base == "" {
 			continue
@@ -125,7 +125,7 @@ func New(cfg Config) (*Client, error) {
 	c.userAgent = userAgent(cfg.Contact)
 	c.limits = newLimits(cfg.Redis, scale, cfg.Logger)
 	c.resolver = &resolver{servers: resolvers, limits: c.limits, now: cfg.Now, answers: newLRU[question, answer](answersKept)}
-	c.dialer = &dialer{resolver: c.resolver, gate: g, stage: onStage, targets: newLRU[netip.Addr, *semaphore.Weighted](hostsKept)}
+	c.dialer = &dialer{resolver: c.resolver, gate: g, overrides: overrides, targets: newLRU[netip.Addr, *semaphore.Weighted](hostsKept)}
 	c.breakers = newLRU[string, *breaker](hostsKept)
 	c.known = transport(c.dialer.known, c.roots, true)
 	c.strangers = transport(c.dialer.stranger, c.roots, false)
@@ -164,11 +164,11 @@ func userAgent(contact string) string {
 func readRoots(path string) (*x509.CertPool, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the authority of the rehearsal: %w", err)
+		return nil, fmt.Errorf("read the overriding CA: %w", err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("read the authority of the rehearsal: %s holds no certificate in PEM form", path)
+		return nil, fmt.Errorf("read the overriding CA: %s has no PEM certificate", path)
 	}
 	return roots, nil
 }
@@ -207,7 +207,7 @@ func (c *Client) call(req Request) (*call, error) {
 		}
 		base := c.bases[e.Name]
 		if base == nil {
-			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("the rehearsal has no server for %s", e.Name)}
+			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("the overrides name no server for %s", e.Name)}
 		}
 		text := base.String() + req.Path
 		if len(req.Query) > 0 {

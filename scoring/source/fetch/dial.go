@@ -24,18 +24,18 @@ const perAddress = 4
 type dialer struct {
 	resolver *resolver
 	gate     gate
-	// stage is where connections lead in a rehearsal, nil on the real network.
-	stage   *stage
-	targets *lru[netip.Addr, *semaphore.Weighted]
+	// overrides is where connections lead in a rehearsal, nil on the real network.
+	overrides *overrideAddresses
+	targets   *lru[netip.Addr, *semaphore.Weighted]
 }
 
-// stage is the set of loopback addresses of a rehearsal.
-type stage struct {
+// overrideAddresses is the set of loopback addresses of a rehearsal.
+type overrideAddresses struct {
 	endpoints   []netip.AddrPort // of known servers
 	http, https netip.AddrPort   // in the place of any public host; may be invalid
 }
 
-func (s *stage) has(to netip.AddrPort) bool {
+func (s *overrideAddresses) has(to netip.AddrPort) bool {
 	return to.IsValid() && (to == s.http || to == s.https || slices.Contains(s.endpoints, to))
 }
 
@@ -56,10 +56,10 @@ func connectLimit(ctx context.Context) time.Duration {
 // known connects to a known server. In a rehearsal these are the configured
 // loopback addresses; otherwise a known server passes the same gate as all.
 func (d *dialer) known(ctx context.Context, network, address string) (net.Conn, error) {
-	if d.stage != nil {
+	if d.overrides != nil {
 		to, err := netip.ParseAddrPort(address)
-		if err != nil || !slices.Contains(d.stage.endpoints, to) {
-			return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("%s is no server of the rehearsal", address)}
+		if err != nil || !slices.Contains(d.overrides.endpoints, to) {
+			return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("%s is not a server of the overrides", address)}
 		}
 		ctx, cancel := context.WithTimeout(ctx, connectLimit(ctx))
 		defer cancel()
@@ -105,12 +105,12 @@ func (d *dialer) reach(ctx context.Context, addr netip.Addr, port string) (net.C
 	if port == "80" {
 		to = netip.AddrPortFrom(addr, 80)
 	}
-	if d.stage != nil {
-		if to = d.stage.https; port == "80" {
-			to = d.stage.http
+	if d.overrides != nil {
+		if to = d.overrides.https; port == "80" {
+			to = d.overrides.http
 		}
 		if !to.IsValid() {
-			return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("the rehearsal has nothing at port %s", port)}
+			return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("the overrides have no server for port %s", port)}
 		}
 		return d.connect(ctx, to)
 	}
@@ -140,10 +140,10 @@ func (d *dialer) control(network, address string, _ syscall.RawConn) error {
 	switch {
 	case network != "tcp4" && network != "tcp6":
 		return &Error{Code: CodeAddress, Err: fmt.Errorf("network %s is not used", network)}
-	case d.stage != nil && d.stage.has(to):
+	case d.overrides != nil && d.overrides.has(to):
 		return nil
-	case d.stage != nil:
-		return &Error{Code: CodeAddress, Err: fmt.Errorf("%s is no server of the rehearsal", to)}
+	case d.overrides != nil:
+		return &Error{Code: CodeAddress, Err: fmt.Errorf("%s is not a server of the overrides", to)}
 	case to.Port() != 80 && to.Port() != 443:
 		return &Error{Code: CodeAddress, Err: fmt.Errorf("port %d is not asked", to.Port())}
 	}

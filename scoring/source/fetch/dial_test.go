@@ -32,20 +32,20 @@ func TestDialerAsksAgain(t *testing.T) {
 		conn.Close()
 		t.Error("connected to loopback")
 	}
-	elsewhere := &dialer{stage: &stage{http: netip.MustParseAddrPort("127.0.0.1:9")}}
+	elsewhere := &dialer{overrides: &overrideAddresses{http: netip.MustParseAddrPort("127.0.0.1:9")}}
 	if conn, err := elsewhere.connect(ctx, here); err == nil {
 		conn.Close()
-		t.Error("a rehearsal connected to another server on loopback")
+		t.Error("the overridden dialer connected to another server on loopback")
 	}
 	select {
 	case <-reached:
 		t.Error("a refused connection reached the server")
 	default:
 	}
-	rehearsal := &dialer{stage: &stage{http: here}}
-	conn, err := rehearsal.connect(ctx, here)
+	withOverrides := &dialer{overrides: &overrideAddresses{http: here}}
+	conn, err := withOverrides.connect(ctx, here)
 	if err != nil {
-		t.Fatalf("a rehearsal does not reach its own server: %v", err)
+		t.Fatalf("the overridden dialer does not reach its own server: %v", err)
 	}
 	conn.Close()
 }

@@ -12,8 +12,8 @@ import (
 
 	"github.com/miekg/dns"
 
+	"companyscore/internal/test/fakenet"
 	"companyscore/scoring/source/fetch"
-	"companyscore/scoring/source/fetch/lab"
 )
 
 // hits counts the requests that reach a handler.
@@ -41,9 +41,9 @@ func code(err error) string {
 
 func TestGet(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
+	network := fakenet.New(t)
 	var n atomic.Int64
-	l.Endpoint("hn", hits(&n, func(w http.ResponseWriter, r *http.Request) {
+	network.Endpoint("hn", hits(&n, func(w http.ResponseWriter, r *http.Request) {
 		if got := r.UserAgent(); !strings.HasPrefix(got, "companyscore/") || !strings.Contains(got, "operator@example.com") {
 			t.Errorf("User-Agent %q does not say who asks", got)
 		}
@@ -52,7 +52,7 @@ func TestGet(t *testing.T) {
 		}
 		answerJSON(w, `{"N": 7, "more": [1,2,3]}`)
 	}))
-	c := l.Client()
+	c := network.Client()
 	for range 2 {
 		got, err := fetch.Get(t.Context(), c, fetch.Request{Source: "hn", Endpoint: "hn", Path: "/api/v1/search", Query: url.Values{"q": {"a b"}}}, fetch.DecodeJSON[thing])
 		if err != nil || got.N != 7 {
@@ -66,7 +66,7 @@ func TestGet(t *testing.T) {
 
 func TestSite(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
+	network := fakenet.New(t)
 	mux := http.NewServeMux()
 	mux.HandleFunc("/robots.txt", func(w http.ResponseWriter, _ *http.Request) {
 		fmt.Fprint(w, "User-agent: *\nDisallow: /secret\nSitemap: https://example.com/map.xml\n")
@@ -76,9 +76,9 @@ func TestSite(t *testing.T) {
 		w.Write([]byte("<p>caf\xe9"))
 	})
 	mux.Handle("/moved", http.RedirectHandler("https://www.example.com/", http.StatusFound))
-	l.Site("example.com", "Example Inc", mux)
-	l.Site("www.example.com", "", mux)
-	c := l.Client()
+	network.Site("example.com", "Example Inc", mux)
+	network.Site("www.example.com", "", mux)
+	c := network.Client()
 	site, err := c.Visit(t.Context(), "example.com")
 	if err != nil {
 		t.Fatal(err)
@@ -107,22 +107,22 @@ func TestSite(t *testing.T) {
 
 func TestLookup(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
-	l.Records("example.com", `example.com. 60 IN TXT "v=spf1 -all"`, `example.com. 60 IN MX 10 mx.example.com.`)
-	c := l.Client()
+	network := fakenet.New(t)
+	network.Records("example.com", `example.com. 60 IN TXT "v=spf1 -all"`, `example.com. 60 IN MX 10 mx.example.com.`)
+	c := network.Client()
 	for range 2 {
 		msg, err := c.Lookup(t.Context(), "Example.com", dns.TypeTXT)
 		if err != nil || len(msg.Answer) != 1 {
 			t.Fatalf("TXT = %v, %v", msg, err)
 		}
 	}
-	if n := len(l.Asked()); n != 1 {
+	if n := len(network.Asked()); n != 1 {
 		t.Errorf("asked %d times, want once", n)
 	}
 	if msg, err := c.Lookup(t.Context(), "none.example", dns.TypeA); err != nil || msg.Rcode != dns.RcodeNameError {
 		t.Errorf("no such name = %v, %v", msg, err)
 	}
-	l.Answer("broken.example.com", func(_ dns.Question, reply *dns.Msg) { reply.Rcode = dns.RcodeServerFailure })
+	network.Answer("broken.example.com", func(_ dns.Question, reply *dns.Msg) { reply.Rcode = dns.RcodeServerFailure })
 	if _, err := c.Lookup(t.Context(), "broken.example.com", dns.TypeA); code(err) != fetch.CodeDNS {
 		t.Errorf("server failure: %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"companyscore/internal/redis"
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 )
 
 func newTestLimits(scale float64) *limits {
@@ -175,7 +175,7 @@ func TestBreaker(t *testing.T) {
 
 func openRedis(t *testing.T) goredis.UniversalClient {
 	t.Helper()
-	client, err := redis.Open(t.Context(), testenv.Redis(t).URL)
+	client, err := redis.Open(t.Context(), stores.Redis(t).URL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,8 @@ func TestRefreshPaceIsHalfOfTheSlowestSharedLimit(t *testing.T) {
 		{"with one", []string{"github"}, github, nil, 2500},
 		{"two servers of a source", []string{"ct"}, nil, nil, 4},
 		{"two servers, one with a token", []string{"ct"}, certspotter, nil, 180},
-		{"a rehearsal", []string{"gdelt"}, nil, &Rehearsal{Scale: 10, Endpoints: map[string]string{"gdelt": "http://127.0.0.1:1"}}, 3000},
-		{"a rehearsal without the server", []string{"gdelt"}, nil, &Rehearsal{}, 0},
+		{"a overrides", []string{"gdelt"}, nil, &Overrides{Scale: 10, Endpoints: map[string]string{"gdelt": "http://127.0.0.1:1"}}, 3000},
+		{"a overrides without the server", []string{"gdelt"}, nil, &Overrides{}, 0},
 	} {
 		if got := RefreshPace(c.sources, c.tokens, c.at) * 3600; math.Abs(got-c.perHour) > 1e-6 {
 			t.Errorf("%s: %g an hour, want %g", c.name, got, c.perHour)

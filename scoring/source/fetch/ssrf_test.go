@@ -18,8 +18,8 @@ import (
 
 	"github.com/miekg/dns"
 
+	"companyscore/internal/test/fakenet"
 	"companyscore/scoring/source/fetch"
-	"companyscore/scoring/source/fetch/lab"
 )
 
 // refusal is one hostile target and how it was refused.
@@ -33,7 +33,7 @@ type refusal struct {
 // ways out of the client.
 type suite struct {
 	t        *testing.T
-	lab      *lab.Lab
+	network  *fakenet.Network
 	client   *fetch.Client
 	refusals []refusal
 	hosts    int
@@ -46,10 +46,10 @@ func (s *suite) add(what string, err error, want ...string) {
 	s.refusals = append(s.refusals, refusal{what, err, want})
 }
 
-// newHost returns a host of the lab that nothing is known about yet.
+// newHost returns a host name of the fake network that has no records yet.
 func (s *suite) newHost() string {
 	s.hosts++
-	return fmt.Sprintf("host%d.hostile-lab.com", s.hosts)
+	return fmt.Sprintf("host%d.hostile-fake.com", s.hosts)
 }
 
 // page reads one page of a host, or says why the visit was refused.
@@ -71,7 +71,7 @@ func (s *suite) atPage(ctx context.Context, kind fetch.PageKind, handler http.Ha
 	mux := http.NewServeMux()
 	mux.Handle("/robots.txt", http.NotFoundHandler())
 	mux.Handle("/page", handler)
-	s.lab.Site(host, "", mux)
+	s.network.Site(host, "", mux)
 	return s.page(ctx, host, "/page", kind)
 }
 
@@ -80,16 +80,16 @@ func (s *suite) atPage(ctx context.Context, kind fetch.PageKind, handler http.Ha
 // refused, and nothing of it reaches a server. `make ssrf` prints the list.
 func TestHostileTargets(t *testing.T) {
 	t.Parallel()
-	l := lab.New(t)
+	network := fakenet.New(t)
 	var inside atomic.Int64 // requests that reach what must not be reached
 	canary := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { inside.Add(1) }))
 	t.Cleanup(canary.Close)
-	l.Endpoint("gleif", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	network.Endpoint("gleif", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, r.URL.Query().Get("to"), http.StatusFound)
 	}))
 	var clock atomic.Int64 // seconds that the client's clock is ahead
-	s := &suite{t: t, lab: l}
-	s.client = l.ClientWith(fetch.Config{
+	s := &suite{t: t, network: network}
+	s.client = network.ClientWith(fetch.Config{
 		Never: []string{"opted-out.com", "93.184.99.0/24"},
 		Now:   func() time.Time { return time.Now().Add(time.Duration(clock.Load()) * time.Second) },
 	})
@@ -124,8 +124,8 @@ func (s *suite) notations(ctx context.Context) {
 		"169.254.169.254", "2852039166", "0xa9fea9fe", "[::1]", "::1", "[::ffff:127.0.0.1]", "[fe80::1%eth0]", "fe80::1%25lo", "[fd00:ec2::254]",
 		"127。0。0。1", "１２７.0.0.1", "①②⑦.⓪.⓪.①", "ⓛⓞⓒⓐⓛⓗⓞⓢⓣ", "localhost", "LOCALHOST.", "localhost.localdomain", "metadata.google.internal",
 		"router.lan", "db.corp", "printer.local", "service.home.arpa", "hidden.onion", "intranet", "com", "co.uk", "a..com", "-", "",
-		"user@hostile-lab.com", "hostile-lab.com:22", "hostile-lab.com/@127.0.0.1", "127.0.0.1\x00.hostile-lab.com", "hostile-lab.com#.lan",
-		"127.0.0.1%2f.hostile-lab.com", "exa mple.com", "opted-out.com", "www.opted-out.com", strings.Repeat("a", 64) + ".com", strings.Repeat("a.", 130) + "com",
+		"user@hostile-fake.com", "hostile-fake.com:22", "hostile-fake.com/@127.0.0.1", "127.0.0.1\x00.hostile-fake.com", "hostile-fake.com#.lan",
+		"127.0.0.1%2f.hostile-fake.com", "exa mple.com", "opted-out.com", "www.opted-out.com", strings.Repeat("a", 64) + ".com", strings.Repeat("a.", 130) + "com",
 	} {
 		s.add(fmt.Sprintf("visit %.40q", host), s.page(ctx, host, "/", fetch.HTML))
 	}
@@ -134,9 +134,9 @@ func (s *suite) notations(ctx context.Context) {
 		s.add(fmt.Sprintf("handshake with %q", host), err)
 	}
 	for _, url := range []string{
-		"http://rdap.hostile-lab.com/", "https://127.0.0.1/", "https://[::1]/", "https://rdap.hostile-lab.com:8443/", "https://user:pw@rdap.hostile-lab.com/",
-		"file:///etc/passwd", "gopher://rdap.hostile-lab.com/", "ftp://rdap.hostile-lab.com/", "https:///nohost", "//rdap.hostile-lab.com/", "https:rdap.hostile-lab.com",
-		"unix:///var/run/docker.sock", "https://rdap.hostile-lab.com\\@127.0.0.1/", "https://2130706433/",
+		"http://rdap.hostile-fake.com/", "https://127.0.0.1/", "https://[::1]/", "https://rdap.hostile-fake.com:8443/", "https://user:pw@rdap.hostile-fake.com/",
+		"file:///etc/passwd", "gopher://rdap.hostile-fake.com/", "ftp://rdap.hostile-fake.com/", "https:///nohost", "//rdap.hostile-fake.com/", "https:rdap.hostile-fake.com",
+		"unix:///var/run/docker.sock", "https://rdap.hostile-fake.com\\@127.0.0.1/", "https://2130706433/",
 	} {
 		_, err := fetch.Get(ctx, s.client, fetch.Request{Source: "rdap", URL: url}, fetch.DecodeJSON[thing])
 		s.add("registry "+url, err)
@@ -156,36 +156,36 @@ func (s *suite) addresses(ctx context.Context) {
 		if strings.Contains(address, ":") {
 			kind = "AAAA"
 		}
-		s.lab.Records(host, fmt.Sprintf("%s. 300 IN %s %s", host, kind, address))
+		s.network.Records(host, fmt.Sprintf("%s. 300 IN %s %s", host, kind, address))
 		s.add("name with address "+address, s.page(ctx, host, "/", fetch.HTML))
 	}
 	host := s.newHost()
-	s.lab.Records(host, host+". 300 IN A "+lab.Address, host+". 300 IN A 10.0.0.1")
+	s.network.Records(host, host+". 300 IN A "+fakenet.Address, host+". 300 IN A 10.0.0.1")
 	s.add("name with a public and a private address", s.page(ctx, host, "/", fetch.HTML))
 	host = s.newHost()
-	s.lab.Records(host, host+". 300 IN A "+lab.Address, host+". 300 IN AAAA ::1")
+	s.network.Records(host, host+". 300 IN A "+fakenet.Address, host+". 300 IN AAAA ::1")
 	s.add("name with public IPv4 and loopback IPv6", s.page(ctx, host, "/", fetch.HTML))
 	host = s.newHost()
-	s.lab.Records(host, host+". 300 IN CNAME localhost.", "localhost. 300 IN A 127.0.0.1")
+	s.network.Records(host, host+". 300 IN CNAME localhost.", "localhost. 300 IN A 127.0.0.1")
 	s.add("alias of localhost", s.page(ctx, host, "/", fetch.HTML))
 	host = s.newHost()
-	s.lab.Answer(host, func(q dns.Question, reply *dns.Msg) {
+	s.network.Answer(host, func(q dns.Question, reply *dns.Msg) {
 		for i := range 9 {
 			reply.Answer = append(reply.Answer, &dns.CNAME{Hdr: dns.RR_Header{Name: fmt.Sprintf("a%d.com.", i), Rrtype: dns.TypeCNAME, Class: dns.ClassINET, Ttl: 60}, Target: fmt.Sprintf("a%d.com.", i+1)})
 		}
 	})
 	s.add("nine aliases in a row", s.page(ctx, host, "/", fetch.HTML), fetch.CodeDNS)
 	host = s.newHost()
-	s.lab.Answer(host, func(q dns.Question, reply *dns.Msg) { reply.Question[0].Name = "other.com." })
+	s.network.Answer(host, func(q dns.Question, reply *dns.Msg) { reply.Question[0].Name = "other.com." })
 	s.add("answer to another question", s.page(ctx, host, "/", fetch.HTML), fetch.CodeDNS)
 }
 
 // redirects are where an honest-looking page, or a known server, may send us.
 func (s *suite) redirects(ctx context.Context, canary string) {
 	private := s.newHost()
-	s.lab.Records(private, private+". 300 IN A 192.168.0.1")
+	s.network.Records(private, private+". 300 IN A 192.168.0.1")
 	other := s.newHost()
-	s.lab.Site(other, "", http.NotFoundHandler())
+	s.network.Site(other, "", http.NotFoundHandler())
 	for _, to := range []string{
 		"http://127.0.0.1/", "https://127.0.0.1/", canary, "https://169.254.169.254/latest/meta-data/", "https://[::1]/", "https://[fe80::1%25eth0]/", "https://2130706433/",
 		"https://0x7f.1/", "https://0177.0.0.1/", "//127.0.0.1/", "https://localhost/", "https://" + private + "/", "https://" + other + ":8443/", "https://user@" + other + "/",
@@ -205,18 +205,18 @@ func (s *suite) redirects(ctx context.Context, canary string) {
 	s.add("redirects without end", s.atPage(ctx, fetch.HTML, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/page?"+r.URL.RawQuery+"x", http.StatusFound)
 	}), fetch.CodeHTTP)
-	s.lab.Site("second-lab.com", "", http.RedirectHandler("https://third-lab.com/", http.StatusFound))
-	s.lab.Site("third-lab.com", "", http.NotFoundHandler())
+	s.network.Site("second-fake.com", "", http.RedirectHandler("https://third-fake.com/", http.StatusFound))
+	s.network.Site("third-fake.com", "", http.NotFoundHandler())
 	s.add("redirect to a third site", s.atPage(ctx, fetch.HTML, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "https://second-lab.com/", http.StatusFound)
+		http.Redirect(w, r, "https://second-fake.com/", http.StatusFound)
 	}), fetch.CodeHTTP, fetch.CodeRobots)
-	s.lab.Site("closed-lab.com", "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "User-agent: *\nDisallow: /") }))
+	s.network.Site("closed-fake.com", "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "User-agent: *\nDisallow: /") }))
 	s.add("redirect to a site that wants no robots", s.atPage(ctx, fetch.HTML, func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, "https://closed-lab.com/", http.StatusFound)
+		http.Redirect(w, r, "https://closed-fake.com/", http.StatusFound)
 	}), fetch.CodeRobots)
-	for _, ref := range []string{"https://127.0.0.1/", "http://localhost/", "//[::1]/", "https://unrelated-lab.com/", "file:///etc/passwd", "https://" + other + ":99/", "/\r\nHost: evil", "/%zz"} {
+	for _, ref := range []string{"https://127.0.0.1/", "http://localhost/", "//[::1]/", "https://unrelated-fake.com/", "file:///etc/passwd", "https://" + other + ":99/", "/\r\nHost: evil", "/%zz"} {
 		host := s.newHost()
-		s.lab.Site(host, "", http.NotFoundHandler())
+		s.network.Site(host, "", http.NotFoundHandler())
 		s.add(fmt.Sprintf("link to %q", ref), s.page(ctx, host, ref, fetch.HTML))
 	}
 	// A known server that was taken over must not lead anywhere else either.
@@ -228,11 +228,11 @@ func (s *suite) redirects(ctx context.Context, canary string) {
 
 // rebinding is a name whose address changes between two looks.
 func (s *suite) rebinding(ctx context.Context, clock *atomic.Int64) {
-	host := "rebinding-lab.com"
+	host := "rebinding-fake.com"
 	var asked atomic.Int64
-	s.lab.Site(host, "", http.NotFoundHandler())
-	s.lab.Answer(host, func(q dns.Question, reply *dns.Msg) {
-		address := lab.Address
+	s.network.Site(host, "", http.NotFoundHandler())
+	s.network.Answer(host, func(q dns.Question, reply *dns.Msg) {
+		address := fakenet.Address
 		if asked.Add(1) > 2 { // A and AAAA of the first look
 			address = "127.0.0.1"
 		}
@@ -334,7 +334,7 @@ func (s *suite) bodies(ctx context.Context) {
 		mux := http.NewServeMux()
 		mux.Handle("/robots.txt", http.NotFoundHandler())
 		mux.Handle("/page", handler)
-		s.lab.Site(host, "", mux)
+		s.network.Site(host, "", mux)
 		return s.page(ctx, host, "http://"+host+"/page", fetch.HTML)
 	}
 	s.add("headers without end", plain(raw(func(conn net.Conn) {
@@ -354,12 +354,12 @@ func (s *suite) bodies(ctx context.Context) {
 	})), fetch.CodeParse)
 	s.add("robots.txt that cannot be had", func() error {
 		host := s.newHost()
-		s.lab.Site(host, "", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+		s.network.Site(host, "", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
 		return s.page(ctx, host, "/", fetch.HTML)
 	}(), fetch.CodeRobots)
 	s.add("more than 12 MiB in a visit", func() error {
 		host := s.newHost()
-		s.lab.Site(host, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.network.Site(host, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if html(w); r.URL.Path != "/robots.txt" {
 				_, _ = w.Write(make([]byte, 2<<20-1))
 			}
@@ -372,7 +372,7 @@ func (s *suite) bodies(ctx context.Context) {
 	}(), fetch.CodeTooLarge)
 	s.add("more than 14 pages in a visit", func() error {
 		host := s.newHost()
-		s.lab.Site(host, "", http.NotFoundHandler())
+		s.network.Site(host, "", http.NotFoundHandler())
 		site, err := s.client.Visit(ctx, host)
 		for i := 0; err == nil && i < 14; i++ {
 			_, err = site.Get(ctx, fmt.Sprintf("/%d", i), fetch.HTML)
@@ -398,7 +398,7 @@ func pause(ctx context.Context, d time.Duration) {
 
 func TestRefusalsAreErrorsOfTheClient(t *testing.T) {
 	t.Parallel()
-	client := lab.New(t).Client()
+	client := fakenet.New(t).Client()
 	_, err := client.Visit(t.Context(), "localhost")
 	var e *fetch.Error
 	if !errors.As(err, &e) || e.WarningCode() != fetch.CodeAddress {

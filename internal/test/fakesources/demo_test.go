@@ -1,4 +1,4 @@
-package standin_test
+package fakesources_test
 
 import (
 	"bufio"
@@ -18,37 +18,37 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"companyscore/internal/test/fakesources"
 	"companyscore/scoring"
-	"companyscore/scoring/source/standin"
 )
 
 var program = flag.String("program", "", "companyscore to rehearse at full load; without it the rehearsal is skipped")
 
 // What a rehearsal must show.
 const (
-	rehearsed    = 200
+	companies    = 200
 	inFlightMin  = 50
 	concurrency  = 96
 	memoryMaxMB  = 300
 	runsPatience = 3 * time.Minute
 )
 
-// TestRehearsal runs the program itself against the stand-in: `up` with a worker
+// TestDemoSources runs the program itself against the stand-in: `up` with a worker
 // whose client asks loopback servers that take a second for each answer, and of
 // which one in ten fails for a company. It prints a line for each figure.
-func TestRehearsal(t *testing.T) {
+func TestDemoSources(t *testing.T) {
 	if *program == "" {
 		t.Skip("no -program is given")
 	}
 	dir := t.TempDir()
-	world, err := standin.Start(standin.Config{
-		Companies: rehearsed, Seed: *seed, Latency: time.Second, Faults: 0.1, Hangs: true, Ranked: 1_000_000, Dir: dir, Scale: 10_000,
+	world, err := fakesources.Start(fakesources.Config{
+		Companies: companies, Seed: *seed, Latency: time.Second, Faults: 0.1, Hangs: true, Ranked: 1_000_000, Dir: dir, Scale: 10_000,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer world.Close()
-	rehearsal, err := yaml.Marshal(world.Rehearsal())
+	overrides, err := yaml.Marshal(world.Overrides())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestRehearsal(t *testing.T) {
 	for _, c := range world.Companies {
 		fmt.Fprintln(&domains, c.Domain)
 	}
-	for name, text := range map[string][]byte{"rehearsal.yaml": rehearsal, "domains.txt": domains.Bytes()} {
+	for name, text := range map[string][]byte{"sources.yaml": overrides, "domains.txt": domains.Bytes()} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -101,9 +101,9 @@ func TestRehearsal(t *testing.T) {
 		}
 		fmt.Printf("%s  %s\n", mark, fmt.Sprintf(format, args...))
 	}
-	verdict(len(outcomes) == rehearsed, "%d of %d runs made a record, in %.1f s", len(outcomes), rehearsed, took.Seconds())
+	verdict(len(outcomes) == companies, "%d of %d runs made a record, in %.1f s", len(outcomes), companies, took.Seconds())
 	verdict(warned == injected && injected > 0, "%d sources failed as injected, %d warnings were recorded", injected, warned)
-	verdict(wrong == 0 && signals == rehearsed*scoring.SignalCount, "%d signals compared with the facts behind, with completeness and warnings: %d differences", signals, wrong)
+	verdict(wrong == 0 && signals == companies*scoring.SignalCount, "%d signals compared with the facts behind, with completeness and warnings: %d differences", signals, wrong)
 	verdict(peak > 0 && peak < memoryMaxMB, "the worker's memory peaked at %.0f MB, with a list of 1,000,000 traffic ranks three times, and at %.0f MB before the first run (limit %d MB)", peak, before, memoryMaxMB)
 	verdict(world.InFlight() >= inFlightMin, "%d runs were in flight at once in one worker (at least %d)", world.InFlight(), inFlightMin)
 }
@@ -117,7 +117,7 @@ func start(t *testing.T, dir, data string) (worker int) {
 		t.Fatal(err)
 	}
 	up := exec.Command(*program, "up", "--data", data, "--listen", "127.0.0.1:0", "--sources", "all", "--contact", "operator@example.com",
-		"--sources-at", filepath.Join(dir, "rehearsal.yaml"), "--log-level", "error")
+		"--sources-at", filepath.Join(dir, "sources.yaml"), "--log-level", "error")
 	up.Env = append(os.Environ(), "COMPANYSCORE_CONCURRENCY="+strconv.Itoa(concurrency))
 	up.Stderr = log
 	stdout, err := up.StdoutPipe()
@@ -192,7 +192,7 @@ func peakMemory(t *testing.T, pid int) float64 {
 }
 
 // outcomes reads what came out of all runs, as an operator can.
-func outcomes(t *testing.T, data string) map[string]standin.Outcome {
+func outcomes(t *testing.T, data string) map[string]fakesources.Outcome {
 	t.Helper()
 	ask := func(query string) *bufio.Scanner {
 		out, err := exec.CommandContext(t.Context(), *program, "sql", "--data", data, "--format", "JSONEachRow", query).Output()
@@ -201,7 +201,7 @@ func outcomes(t *testing.T, data string) map[string]standin.Outcome {
 		}
 		return bufio.NewScanner(bytes.NewReader(out))
 	}
-	found := make(map[string]standin.Outcome)
+	found := make(map[string]fakesources.Outcome)
 	rows := ask("SELECT domain, toUnixTimestamp64Milli(scored_at) AS at, completeness_pct AS pct, `warning.source` AS sources, `warning.code` AS codes FROM score_history FINAL" +
 		" SETTINGS output_format_json_quote_64bit_integers = 0")
 	for rows.Scan() {
@@ -214,7 +214,7 @@ func outcomes(t *testing.T, data string) map[string]standin.Outcome {
 		if err := json.Unmarshal(rows.Bytes(), &row); err != nil {
 			t.Fatal(err)
 		}
-		o := standin.Outcome{ScoredAt: time.UnixMilli(row.At).UTC(), CompletenessPct: row.Pct, Signals: make(map[string]standin.Seen), Warnings: make(map[string]string)}
+		o := fakesources.Outcome{ScoredAt: time.UnixMilli(row.At).UTC(), CompletenessPct: row.Pct, Signals: make(map[string]fakesources.Seen), Warnings: make(map[string]string)}
 		for i, source := range row.Sources {
 			o.Warnings[source] = row.Codes[i]
 		}
@@ -231,7 +231,7 @@ func outcomes(t *testing.T, data string) map[string]standin.Outcome {
 		if err := json.Unmarshal(rows.Bytes(), &row); err != nil {
 			t.Fatal(err)
 		}
-		found[row.Domain].Signals[row.Signal] = standin.Seen{State: row.State, Raw: row.Raw, Reason: row.Reason}
+		found[row.Domain].Signals[row.Signal] = fakesources.Seen{State: row.State, Raw: row.Raw, Reason: row.Reason}
 	}
 	return found
 }

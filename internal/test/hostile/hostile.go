@@ -1,5 +1,5 @@
 // Package sourcetest holds sources against servers that mean no good.
-package sourcetest
+package hostile
 
 import (
 	"bytes"
@@ -18,10 +18,10 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"companyscore/internal/test/fakenet"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
 	"companyscore/scoring/source/fetch"
-	"companyscore/scoring/source/fetch/lab"
 )
 
 // Fault is a way in which a server can fail who asks it.
@@ -140,7 +140,7 @@ type Case struct {
 	// Codes replace those of a fault, by its name; an empty string is no failure.
 	Codes map[string][]string
 	// Prepare gives the lab what else the source needs; it may be nil.
-	Prepare func(l *lab.Lab)
+	Prepare func(network *fakenet.Network)
 }
 
 // Run holds a source against all faults of all its servers.
@@ -203,9 +203,9 @@ func codeOf(err error) string {
 // fetch asks the source while one endpoint fails.
 func (c Case) fetch(t *testing.T, failing string, fault Fault, sent *atomic.Int64) (source.Result, error) {
 	t.Helper()
-	l := lab.New(t)
+	network := fakenet.New(t)
 	if c.Prepare != nil {
-		c.Prepare(l)
+		c.Prepare(network)
 	}
 	serve := func(server string, good http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -217,12 +217,12 @@ func (c Case) fetch(t *testing.T, failing string, fault Fault, sent *atomic.Int6
 		})
 	}
 	for endpoint, good := range c.Endpoints {
-		l.Endpoint(endpoint, serve(endpoint, good))
+		network.Endpoint(endpoint, serve(endpoint, good))
 	}
 	for host, good := range c.Sites {
-		l.Site(host, "", serve(host, good))
+		network.Site(host, "", serve(host, good))
 	}
-	src := c.New(l.Client())
+	src := c.New(network.Client())
 	// Only a server that never answers is held against the deadline: the others end by
 	// themselves, and how long a busy machine takes for that is no matter of this test.
 	limit := time.Minute

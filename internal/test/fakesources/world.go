@@ -1,4 +1,4 @@
-package standin
+package fakesources
 
 import (
 	"archive/zip"
@@ -90,12 +90,12 @@ func Start(cfg Config) (*World, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.servers.rehearsal.Scale, w.servers.rehearsal.Failures = cfg.Scale, 1_000_000
+	w.servers.overrides.Scale, w.servers.overrides.Failures = cfg.Scale, 1_000_000
 	return w, nil
 }
 
-// Rehearsal is what points a client at the stand-in.
-func (w *World) Rehearsal() fetch.Rehearsal { return w.servers.rehearsal }
+// Overrides is what points a client at the stand-in.
+func (w *World) Overrides() fetch.Overrides { return w.servers.overrides }
 
 // Close ends the stand-in.
 func (w *World) Close() error {

@@ -10,11 +10,11 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Rehearsal replaces the internet by servers on this machine: for tests, demos
+// Overrides replaces the internet by servers on this machine: for tests, demos
 // and load tests of the real client. Every connection leads to one of them and
 // nowhere else. A host that a stranger could have chosen must still have a public
 // address in the rehearsal's own DNS, and is refused as ever when it has not.
-type Rehearsal struct {
+type Overrides struct {
 	// Endpoints are base URLs by name of the endpoint, on loopback addresses. One
 	// that is not named is off.
 	Endpoints map[string]string `yaml:"endpoints"`
@@ -34,27 +34,27 @@ type Rehearsal struct {
 	Failures int `yaml:"failures"`
 }
 
-// ReadRehearsal reads a rehearsal from a YAML file. Unknown keys are errors.
-func ReadRehearsal(path string) (*Rehearsal, error) {
+// ReadOverrides reads a rehearsal from a YAML file. Unknown keys are errors.
+func ReadOverrides(path string) (*Overrides, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("read the rehearsal: %w", err)
+		return nil, fmt.Errorf("read the source overrides: %w", err)
 	}
 	defer file.Close()
-	var r Rehearsal
+	var r Overrides
 	decoder := yaml.NewDecoder(file)
 	decoder.KnownFields(true)
 	if err := decoder.Decode(&r); err != nil {
-		return nil, fmt.Errorf("read the rehearsal %s: %w", path, err)
+		return nil, fmt.Errorf("read the source overrides %s: %w", path, err)
 	}
-	if _, err := r.stage(); err != nil {
-		return nil, fmt.Errorf("read the rehearsal %s: %w", path, err)
+	if _, err := r.addresses(); err != nil {
+		return nil, fmt.Errorf("read the source overrides %s: %w", path, err)
 	}
 	return &r, nil
 }
 
-// stage collects the addresses of the rehearsal, all of which must be loopback.
-func (r *Rehearsal) stage() (*stage, error) {
+// addresses collects the addresses of the rehearsal, all of which must be loopback.
+func (r *Overrides) addresses() (*overrideAddresses, error) {
 	var faults []error
 	address := func(what, text string) netip.AddrPort {
 		to, err := netip.ParseAddrPort(text)
@@ -63,7 +63,7 @@ func (r *Rehearsal) stage() (*stage, error) {
 		}
 		return to
 	}
-	s := new(stage)
+	s := new(overrideAddresses)
 	if r.HTTP != "" {
 		s.http = address("http", r.HTTP)
 	}

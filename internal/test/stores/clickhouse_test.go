@@ -1,4 +1,4 @@
-package testenv_test
+package stores_test
 
 import (
 	"errors"
@@ -13,14 +13,14 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"companyscore/internal/testenv"
+	"companyscore/internal/test/stores"
 )
 
-func TestMain(m *testing.M) { testenv.Main(m) }
+func TestMain(m *testing.M) { stores.Main(m) }
 
 func TestEachTestHasADatabaseOfItsOwn(t *testing.T) {
 	t.Parallel()
-	a, b := testenv.ClickHouse(t), testenv.ClickHouse(t)
+	a, b := stores.ClickHouse(t), stores.ClickHouse(t)
 	if a == b {
 		t.Fatalf("two tests share %s", a)
 	}
@@ -28,7 +28,7 @@ func TestEachTestHasADatabaseOfItsOwn(t *testing.T) {
 
 func TestKilledServerComesBackWithItsData(t *testing.T) {
 	t.Parallel()
-	s := testenv.StartClickHouse(t)
+	s := stores.StartClickHouse(t)
 	mustQuery(t, s, "CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a")
 	mustQuery(t, s, "INSERT INTO t VALUES (1), (2)")
 
@@ -46,7 +46,7 @@ func TestKilledServerComesBackWithItsData(t *testing.T) {
 // Whatever was acknowledged before a crash in the middle of inserts is there after it.
 func TestCrashesAmongInsertsLoseNothingAcknowledged(t *testing.T) {
 	t.Parallel()
-	s := testenv.StartClickHouse(t)
+	s := stores.StartClickHouse(t)
 	mustQuery(t, s, "CREATE TABLE t (a UInt64) ENGINE = MergeTree ORDER BY a SETTINGS fsync_after_insert = 1")
 	const writers, rounds, enough = 6, 5, 60
 	var next, acknowledged atomic.Int64
@@ -81,7 +81,7 @@ func TestCrashesAmongInsertsLoseNothingAcknowledged(t *testing.T) {
 // touches no others.
 func TestFilesOfDroppedTablesAreRemovedAtTheNextStart(t *testing.T) {
 	t.Parallel()
-	s := testenv.StartClickHouse(t)
+	s := stores.StartClickHouse(t)
 	for _, name := range []string{"kept", "dropped"} {
 		mustQuery(t, s, "CREATE TABLE "+name+" (a UInt64, b String) ENGINE = MergeTree ORDER BY a")
 		mustQuery(t, s, "INSERT INTO "+name+" SELECT number, randomString(100) FROM numbers(50000)")
@@ -98,7 +98,7 @@ func TestFilesOfDroppedTablesAreRemovedAtTheNextStart(t *testing.T) {
 	mustQuery(t, s, "CREATE TABLE dropped (a UInt64) ENGINE = MergeTree ORDER BY a")
 }
 
-func mustQuery(t *testing.T, s *testenv.ClickHouseServer, q string) string {
+func mustQuery(t *testing.T, s *stores.ClickHouseServer, q string) string {
 	t.Helper()
 	got, err := query(s, q)
 	if err != nil {
@@ -107,7 +107,7 @@ func mustQuery(t *testing.T, s *testenv.ClickHouseServer, q string) string {
 	return got
 }
 
-func query(s *testenv.ClickHouseServer, q string) (string, error) {
+func query(s *stores.ClickHouseServer, q string) (string, error) {
 	res, err := http.Post(strings.TrimSuffix(s.URL(""), "/")+"/", "text/plain", strings.NewReader(q))
 	if err != nil {
 		return "", err

@@ -1,4 +1,4 @@
-package standin
+package fakesources
 
 import (
 	"math/rand/v2"

@@ -1,4 +1,4 @@
-package standin
+package fakesources
 
 import (
 	"encoding/json"
@@ -77,7 +77,7 @@ func (w *World) logs(r *http.Request) (*Company, func() reply) {
 		for i := range c.Hosts {
 			host := fmt.Sprintf("h%d.%s", i, c.Domain)
 			rows = append(rows, object{
-				"issuer_name": "C=ZZ, O=Stand-in Authority", "common_name": host, "name_value": "*." + host + "\n" + host, "id": i,
+				"issuer_name": "C=ZZ, O=Fake Authority", "common_name": host, "name_value": "*." + host + "\n" + host, "id": i,
 				"entry_timestamp": "2025-10-24T18:07:24.655", "not_before": "2025-10-24T17:08:54", "not_after": w.now.Add(60 * day).Format("2006-01-02T15:04:05"),
 			})
 		}

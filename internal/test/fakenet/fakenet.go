@@ -2,7 +2,7 @@
 // sites with certificates, and known servers, all of them asked by the real
 // client. Nothing it serves can be reached by other means, and nothing that is
 // asked through its client can leave the machine.
-package lab
+package fakenet
 
 import (
 	"crypto/ecdsa"
@@ -32,10 +32,10 @@ import (
 // Address is the public address that hosts of the lab have in its DNS.
 const Address = "93.184.215.14"
 
-// Lab is a small internet. Its methods may be called while it is asked.
-type Lab struct {
+// Network is a small internet. Its methods may be called while it is asked.
+type Network struct {
 	t         testing.TB
-	rehearsal fetch.Rehearsal
+	overrides fetch.Overrides
 	authority *x509.Certificate
 	key       *ecdsa.PrivateKey
 
@@ -47,80 +47,80 @@ type Lab struct {
 }
 
 // New starts a lab, which ends with the test.
-func New(t testing.TB) *Lab {
+func New(t testing.TB) *Network {
 	t.Helper()
-	l := &Lab{
+	network := &Network{
 		t: t, zone: make(map[string]func(dns.Question, *dns.Msg)), sites: make(map[string]http.Handler), owners: make(map[string]string),
-		rehearsal: fetch.Rehearsal{Endpoints: make(map[string]string), Scale: 1000},
+		overrides: fetch.Overrides{Endpoints: make(map[string]string), Scale: 1000},
 	}
-	l.startAuthority()
-	l.startDNS()
-	plain := httptest.NewServer(http.HandlerFunc(l.serveSite))
+	network.startAuthority()
+	network.startDNS()
+	plain := httptest.NewServer(http.HandlerFunc(network.serveSite))
 	t.Cleanup(plain.Close)
-	secure := httptest.NewUnstartedServer(http.HandlerFunc(l.serveSite))
-	secure.TLS = &tls.Config{GetCertificate: l.certificate}
+	secure := httptest.NewUnstartedServer(http.HandlerFunc(network.serveSite))
+	secure.TLS = &tls.Config{GetCertificate: network.certificate}
 	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelDebug)
 	secure.StartTLS()
 	t.Cleanup(secure.Close)
-	l.rehearsal.HTTP, l.rehearsal.HTTPS = plain.Listener.Addr().String(), secure.Listener.Addr().String()
-	return l
+	network.overrides.HTTP, network.overrides.HTTPS = plain.Listener.Addr().String(), secure.Listener.Addr().String()
+	return network
 }
 
-// Rehearsal is what makes a client ask the lab. It may be changed before the
+// Overrides is what makes a client ask the lab. It may be changed before the
 // first client is made: limits, for one, are a thousand times those in earnest.
-func (l *Lab) Rehearsal() *fetch.Rehearsal { return &l.rehearsal }
+func (network *Network) Overrides() *fetch.Overrides { return &network.overrides }
 
 // Client returns a client that asks the lab.
-func (l *Lab) Client() *fetch.Client {
-	l.t.Helper()
-	return l.ClientWith(fetch.Config{})
+func (network *Network) Client() *fetch.Client {
+	network.t.Helper()
+	return network.ClientWith(fetch.Config{})
 }
 
 // ClientWith returns a client that asks the lab and is otherwise as cfg says.
-func (l *Lab) ClientWith(cfg fetch.Config) *fetch.Client {
-	l.t.Helper()
-	rehearsal := l.rehearsal
-	cfg.Rehearsal = &rehearsal
+func (network *Network) ClientWith(cfg fetch.Config) *fetch.Client {
+	network.t.Helper()
+	overrides := network.overrides
+	cfg.Overrides = &overrides
 	if cfg.Contact == "" {
 		cfg.Contact = "operator@example.com"
 	}
 	client, err := fetch.New(cfg)
 	if err != nil {
-		l.t.Fatal(err)
+		network.t.Fatal(err)
 	}
 	return client
 }
 
 // Endpoint has a handler answer for a known server, such as "hn". Paths reach it
 // as they would reach the real one.
-func (l *Lab) Endpoint(name string, handler http.Handler) {
+func (network *Network) Endpoint(name string, handler http.Handler) {
 	server := httptest.NewServer(handler)
-	l.t.Cleanup(server.Close)
-	l.rehearsal.Endpoints[name] = server.URL
+	network.t.Cleanup(server.Close)
+	network.overrides.Endpoints[name] = server.URL
 }
 
 // Site has a handler answer for a host, over http and https, and gives the host
 // a public address. The organisation stands in its certificate unless it is empty.
-func (l *Lab) Site(host, organisation string, handler http.Handler) {
-	l.Records(host, host+". 300 IN A "+Address)
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.sites[host], l.owners[host] = handler, organisation
+func (network *Network) Site(host, organisation string, handler http.Handler) {
+	network.Records(host, host+". 300 IN A "+Address)
+	network.mu.Lock()
+	defer network.mu.Unlock()
+	network.sites[host], network.owners[host] = handler, organisation
 }
 
 // Records has the DNS answer for a name with records in the form of a zone file,
 // those of the type that is asked for. A name without any does not exist.
-func (l *Lab) Records(name string, records ...string) {
-	l.t.Helper()
+func (network *Network) Records(name string, records ...string) {
+	network.t.Helper()
 	var all []dns.RR
 	for _, text := range records {
 		rr, err := dns.NewRR(text)
 		if err != nil {
-			l.t.Fatalf("record %q: %v", text, err)
+			network.t.Fatalf("record %q: %v", text, err)
 		}
 		all = append(all, rr)
 	}
-	l.Answer(name, func(q dns.Question, reply *dns.Msg) {
+	network.Answer(name, func(q dns.Question, reply *dns.Msg) {
 		for _, rr := range all {
 			if rr.Header().Rrtype == q.Qtype || rr.Header().Rrtype == dns.TypeCNAME {
 				reply.Answer = append(reply.Answer, rr)
@@ -131,41 +131,41 @@ func (l *Lab) Records(name string, records ...string) {
 
 // Answer has a function answer for a name: it fills the reply, whose Rcode is
 // success. An Rcode of -1 is no answer at all.
-func (l *Lab) Answer(name string, answer func(q dns.Question, reply *dns.Msg)) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.zone[dns.CanonicalName(name)] = answer
+func (network *Network) Answer(name string, answer func(q dns.Question, reply *dns.Msg)) {
+	network.mu.Lock()
+	defer network.mu.Unlock()
+	network.zone[dns.CanonicalName(name)] = answer
 }
 
 // Asked returns the questions the DNS was asked, in order.
-func (l *Lab) Asked() []dns.Question {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return append([]dns.Question(nil), l.asked...)
+func (network *Network) Asked() []dns.Question {
+	network.mu.Lock()
+	defer network.mu.Unlock()
+	return append([]dns.Question(nil), network.asked...)
 }
 
-func (l *Lab) serveSite(w http.ResponseWriter, r *http.Request) {
+func (network *Network) serveSite(w http.ResponseWriter, r *http.Request) {
 	host, _, err := net.SplitHostPort(r.Host)
 	if err != nil {
 		host = r.Host
 	}
-	l.mu.Lock()
-	handler := l.sites[strings.ToLower(host)]
-	l.mu.Unlock()
+	network.mu.Lock()
+	handler := network.sites[strings.ToLower(host)]
+	network.mu.Unlock()
 	if handler == nil {
-		http.Error(w, "the lab has no such site", http.StatusNotFound)
+		http.Error(w, "the fake network has no such site", http.StatusNotFound)
 		return
 	}
 	handler.ServeHTTP(w, r)
 }
 
 // listenDNS finds a port that is free for UDP as well as TCP.
-func (l *Lab) listenDNS() (net.PacketConn, net.Listener) {
+func (network *Network) listenDNS() (net.PacketConn, net.Listener) {
 	var fault error
 	for range 20 {
 		packets, err := net.ListenPacket("udp", "127.0.0.1:0")
 		if err != nil {
-			l.t.Fatal(err)
+			network.t.Fatal(err)
 		}
 		listener, err := net.Listen("tcp", packets.LocalAddr().String())
 		if err == nil {
@@ -174,15 +174,15 @@ func (l *Lab) listenDNS() (net.PacketConn, net.Listener) {
 		packets.Close()
 		fault = err
 	}
-	l.t.Fatal(fault)
+	network.t.Fatal(fault)
 	return nil, nil
 }
 
-func (l *Lab) startDNS() {
-	packets, listener := l.listenDNS()
-	l.rehearsal.Resolvers = []string{packets.LocalAddr().String()}
+func (network *Network) startDNS() {
+	packets, listener := network.listenDNS()
+	network.overrides.Resolvers = []string{packets.LocalAddr().String()}
 	for _, server := range []*dns.Server{{PacketConn: packets}, {Listener: listener}} {
-		server.Handler = dns.HandlerFunc(l.serveDNS)
+		server.Handler = dns.HandlerFunc(network.serveDNS)
 		started := make(chan struct{})
 		server.NotifyStartedFunc = func() { close(started) }
 		ended := make(chan struct{})
@@ -191,19 +191,19 @@ func (l *Lab) startDNS() {
 			_ = server.ActivateAndServe() // its error is that it was shut down
 		}()
 		<-started
-		l.t.Cleanup(func() { _ = server.Shutdown(); <-ended })
+		network.t.Cleanup(func() { _ = server.Shutdown(); <-ended })
 	}
 }
 
-func (l *Lab) serveDNS(w dns.ResponseWriter, query *dns.Msg) {
+func (network *Network) serveDNS(w dns.ResponseWriter, query *dns.Msg) {
 	if len(query.Question) != 1 {
 		return
 	}
 	q := query.Question[0]
-	l.mu.Lock()
-	answer := l.zone[dns.CanonicalName(q.Name)]
-	l.asked = append(l.asked, q)
-	l.mu.Unlock()
+	network.mu.Lock()
+	answer := network.zone[dns.CanonicalName(q.Name)]
+	network.asked = append(network.asked, q)
+	network.mu.Unlock()
 	reply := new(dns.Msg)
 	reply.SetReply(query)
 	if answer == nil {
@@ -217,35 +217,35 @@ func (l *Lab) serveDNS(w dns.ResponseWriter, query *dns.Msg) {
 	_ = w.WriteMsg(reply) // who asked may have gone
 }
 
-func (l *Lab) startAuthority() {
+func (network *Network) startAuthority() {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		l.t.Fatal(err)
+		network.t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Lab Authority"}, IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Fake Authority"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
-		l.t.Fatal(err)
+		network.t.Fatal(err)
 	}
-	if l.authority, err = x509.ParseCertificate(der); err != nil {
-		l.t.Fatal(err)
+	if network.authority, err = x509.ParseCertificate(der); err != nil {
+		network.t.Fatal(err)
 	}
-	l.key = key
-	l.rehearsal.CA = filepath.Join(l.t.TempDir(), "authority.pem")
-	if err := os.WriteFile(l.rehearsal.CA, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
-		l.t.Fatal(err)
+	network.key = key
+	network.overrides.CA = filepath.Join(network.t.TempDir(), "authority.pem")
+	if err := os.WriteFile(network.overrides.CA, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600); err != nil {
+		network.t.Fatal(err)
 	}
 }
 
 // certificate issues the certificate of a host, valid for thirty minutes.
-func (l *Lab) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (network *Network) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	host := strings.ToLower(hello.ServerName)
-	l.mu.Lock()
-	owner := l.owners[host]
-	l.mu.Unlock()
+	network.mu.Lock()
+	owner := network.owners[host]
+	network.mu.Unlock()
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(time.Now().UnixNano()), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
 		NotBefore: time.Now().Add(-time.Minute), NotAfter: time.Now().Add(30 * time.Minute),
@@ -253,6 +253,6 @@ func (l *Lab) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) 
 	if owner != "" {
 		template.Subject.Organization = []string{owner}
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, l.authority, &l.key.PublicKey, l.key)
-	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: l.key}, err
+	der, err := x509.CreateCertificate(rand.Reader, template, network.authority, &network.key.PublicKey, network.key)
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: network.key}, err
 }

@@ -4,7 +4,7 @@
 // them slow, and some of them failing. It knows what it served and what it
 // failed, and computes from the facts behind, not from the bytes it sent, what
 // each company's signals must come out as.
-package standin
+package fakesources
 
 import (
 	"crypto/ecdsa"
@@ -38,7 +38,7 @@ const address = "93.184.215.14"
 type servers struct {
 	endpoints, plain, secure *http.Server
 	names                    []*dns.Server
-	rehearsal                fetch.Rehearsal
+	overrides                fetch.Overrides
 	authority                *x509.Certificate
 	key                      *ecdsa.PrivateKey
 	// organization is the owner that the certificate of a host names.
@@ -55,7 +55,7 @@ type servers struct {
 // known with its name; site answers for every host; zone for every name.
 func listen(dir string, known func(endpoint string) http.Handler, site http.Handler, zone dns.Handler, organization func(string) string, shaken func(string) error) (*servers, error) {
 	s := &servers{organization: organization, shaken: shaken, certificates: make(map[string]*tls.Certificate)}
-	s.rehearsal.Endpoints = make(map[string]string)
+	s.overrides.Endpoints = make(map[string]string)
 	if err := s.authorize(dir); err != nil {
 		return nil, err
 	}
@@ -82,9 +82,9 @@ func listen(dir string, known func(endpoint string) http.Handler, site http.Hand
 	}
 	for _, e := range fetch.Endpoints {
 		mux.Handle("/"+e.Name+"/", http.StripPrefix("/"+e.Name, known(e.Name)))
-		s.rehearsal.Endpoints[e.Name] = "http://" + at[0] + "/" + e.Name
+		s.overrides.Endpoints[e.Name] = "http://" + at[0] + "/" + e.Name
 	}
-	s.rehearsal.HTTP, s.rehearsal.HTTPS = at[1], at[2]
+	s.overrides.HTTP, s.overrides.HTTPS = at[1], at[2]
 	for range 2 {
 		if err := s.listenNames(zone); err != nil {
 			return nil, errors.Join(err, s.close())
@@ -110,7 +110,7 @@ func (s *servers) listenNames(zone dns.Handler) error {
 			fault = errors.Join(err, packets.Close())
 			continue
 		}
-		s.rehearsal.Resolvers = append(s.rehearsal.Resolvers, packets.LocalAddr().String())
+		s.overrides.Resolvers = append(s.overrides.Resolvers, packets.LocalAddr().String())
 		for _, server := range []*dns.Server{{PacketConn: packets, Handler: zone}, {Listener: listener, Handler: zone}} {
 			started := make(chan struct{})
 			server.NotifyStartedFunc = func() { close(started) }
@@ -144,7 +144,7 @@ func (s *servers) authorize(dir string) (err error) {
 		return err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Stand-in Authority"}, IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Fake Authority"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &s.key.PublicKey, s.key)
@@ -154,8 +154,8 @@ func (s *servers) authorize(dir string) (err error) {
 	if s.authority, err = x509.ParseCertificate(der); err != nil {
 		return err
 	}
-	s.rehearsal.CA = filepath.Join(dir, "authority.pem")
-	return os.WriteFile(s.rehearsal.CA, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)
+	s.overrides.CA = filepath.Join(dir, "authority.pem")
+	return os.WriteFile(s.overrides.CA, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)
 }
 
 // greet tells handshakes that look at the certificate only from those of HTTP

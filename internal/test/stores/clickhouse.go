@@ -2,7 +2,7 @@
 //
 // A package that uses it calls Main from its TestMain. Servers run as child processes that end with the test binary, however it ends:
 // the embedded ClickHouse is the test binary itself, run a second time, so that killing it is a real crash and not a pretence.
-package testenv
+package stores
 
 import (
 	"bufio"
@@ -26,7 +26,7 @@ import (
 )
 
 // childVariable holds the childConfig of a test binary that is to be a ClickHouse server instead of running tests.
-const childVariable = "COMPANYSCORE_TESTENV_CLICKHOUSE"
+const childVariable = "COMPANYSCORE_TEST_CLICKHOUSE"
 
 type childConfig struct{ Path, Listen, Password, AnalystPassword string }
 
@@ -53,7 +53,7 @@ func Main(m *testing.M) {
 	if s := shared.server; s != nil {
 		s.Kill()
 		if shared.keep {
-			fmt.Fprintln(os.Stderr, "testenv: ClickHouse data of the failed tests is in", s.config.Path)
+			fmt.Fprintln(os.Stderr, "stores: ClickHouse data of the failed tests is in", s.config.Path)
 		} else {
 			os.RemoveAll(s.config.Path)
 		}

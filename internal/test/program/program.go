@@ -1,6 +1,6 @@
 // Package live runs the built program for tests: `up` in a directory of its own,
 // and other commands beside it.
-package live
+package program
 
 import (
 	"bufio"

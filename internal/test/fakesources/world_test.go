@@ -1,4 +1,4 @@
-package standin_test
+package fakesources_test
 
 import (
 	"context"
@@ -12,10 +12,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sync/errgroup"
 
+	"companyscore/internal/test/fakesources"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
 	"companyscore/scoring/source/fetch"
-	"companyscore/scoring/source/standin"
 	"companyscore/scoring/worker"
 )
 
@@ -28,10 +28,10 @@ func (forgetful) Reference(context.Context, string, time.Time) (*scoring.Referen
 	return nil, nil
 }
 
-func outcome(rec scoring.Record) standin.Outcome {
-	got := standin.Outcome{ScoredAt: rec.ScoredAt, CompletenessPct: rec.CompletenessPct, Signals: make(map[string]standin.Seen), Warnings: make(map[string]string)}
+func outcome(rec scoring.Record) fakesources.Outcome {
+	got := fakesources.Outcome{ScoredAt: rec.ScoredAt, CompletenessPct: rec.CompletenessPct, Signals: make(map[string]fakesources.Seen), Warnings: make(map[string]string)}
 	for _, s := range rec.Signals {
-		got.Signals[s.ID] = standin.Seen{State: s.State, Raw: s.Raw, Reason: s.Reason}
+		got.Signals[s.ID] = fakesources.Seen{State: s.State, Raw: s.Raw, Reason: s.Reason}
 	}
 	for _, w := range rec.Warnings {
 		got.Warnings[w.Source] = w.Code
@@ -45,15 +45,15 @@ func TestSignalsFollowFromFacts(t *testing.T) {
 	t.Parallel()
 	for name, share := range map[string]float64{"no faults": 0, "one in five fails": 0.2} {
 		t.Run(name, func(t *testing.T) {
-			world, err := standin.Start(standin.Config{
+			world, err := fakesources.Start(fakesources.Config{
 				Companies: 24, Seed: *seed, Latency: time.Millisecond, Faults: share, Ranked: 2000, Dir: t.TempDir(), Scale: 10_000,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer world.Close()
-			rehearsal := world.Rehearsal()
-			client, err := fetch.New(fetch.Config{Contact: "operator@example.com", Rehearsal: &rehearsal})
+			overrides := world.Overrides()
+			client, err := fetch.New(fetch.Config{Contact: "operator@example.com", Overrides: &overrides})
 			if err != nil {
 				t.Fatal(err)
 			}

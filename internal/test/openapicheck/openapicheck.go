@@ -1,5 +1,5 @@
 // Package document holds answers of the HTTP interface against its OpenAPI document.
-package document
+package openapicheck
 
 import (
 	"bytes"
