@@ -36,8 +36,8 @@ type History interface {
 	Unchanged(ctx context.Context, domains []string) (map[string]bool, error)
 }
 
-// Archive is where it is kept what runs learnt on their way.
-type Archive interface {
+// TraceStore is where it is kept what runs learnt on their way.
+type TraceStore interface {
 	// WriteTrace returns only when the trace is durable. Writing it again replaces it.
 	WriteTrace(ctx context.Context, trace scoring.Trace) error
 	// Past returns the values of the runs of a domain before now, newest first, none
@@ -54,7 +54,7 @@ const sourcesMax = 85 * time.Second
 type Worker struct {
 	plan    *plan
 	history History
-	archive Archive
+	traces  TraceStore
 	metrics *metrics
 	logger  *slog.Logger
 }
@@ -62,12 +62,12 @@ type Worker struct {
 // New returns a worker that asks the given sources and counts what it does. The
 // archive may be nil when no source needs one: imported facts alone do not, since
 // a record says all about them. It fails when the sources wait for each other.
-func New(sources []source.Source, history History, archive Archive, registry prometheus.Registerer, logger *slog.Logger) (*Worker, error) {
+func New(sources []source.Source, history History, traces TraceStore, registry prometheus.Registerer, logger *slog.Logger) (*Worker, error) {
 	p, err := newPlan(sources)
 	if err != nil {
 		return nil, err
 	}
-	return &Worker{plan: p, history: history, archive: archive, metrics: newMetrics(registry), logger: logger}, nil
+	return &Worker{plan: p, history: history, traces: traces, metrics: newMetrics(registry), logger: logger}, nil
 }
 
 // Run makes the records of runs and returns what became of each, in their order. It
@@ -131,9 +131,9 @@ func (w *Worker) Score(ctx context.Context, run scoring.Run) (scoring.Record, sc
 	var found *findings
 	group.Go(func() (err error) {
 		req := source.Request{Domain: run.Domain, Registrable: domainname.Registrable(run.Domain), Now: run.StartedAt}
-		if w.archive != nil && w.plan.live {
+		if w.traces != nil && w.plan.live {
 			err = untilAnswered(gctx, func() (err error) {
-				req.Past, err = w.archive.Past(gctx, run.Domain, run.StartedAt)
+				req.Past, err = w.traces.Past(gctx, run.Domain, run.StartedAt)
 				return err
 			})
 		}
@@ -158,8 +158,8 @@ func (w *Worker) Score(ctx context.Context, run scoring.Run) (scoring.Record, sc
 func (w *Worker) store(ctx context.Context, rec scoring.Record, trace scoring.Trace) error {
 	writing, wctx := errgroup.WithContext(ctx)
 	writing.Go(func() error { return w.history.Write(wctx, rec) })
-	if w.archive != nil && w.plan.live {
-		writing.Go(func() error { return w.archive.WriteTrace(wctx, trace) })
+	if w.traces != nil && w.plan.live {
+		writing.Go(func() error { return w.traces.WriteTrace(wctx, trace) })
 	}
 	if err := writing.Wait(); err != nil {
 		return fmt.Errorf("store score of %s: %w", rec.Domain, err)

@@ -35,11 +35,11 @@ func (c *cappedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// wireReader names the failures of a connection. A body that ends too early is
+// classifyingReader names the failures of a connection. A body that ends too early is
 // left to the parser, who can tell whether it matters.
-type wireReader struct{ r io.Reader }
+type classifyingReader struct{ r io.Reader }
 
-func (w wireReader) Read(p []byte) (int, error) {
+func (w classifyingReader) Read(p []byte) (int, error) {
 	n, err := w.r.Read(p)
 	if err != nil && err != io.EOF && !errors.Is(err, io.ErrUnexpectedEOF) {
 		err = classify(err)
@@ -49,11 +49,11 @@ func (w wireReader) Read(p []byte) (int, error) {
 
 // openBody returns the body of an answer decompressed, and bounded on the wire
 // as well as after.
-func openBody(res *http.Response, max int64) (io.Reader, error) {
-	if res.ContentLength > max {
-		return nil, &Error{Code: CodeTooLarge, Status: res.StatusCode, Err: fmt.Errorf("the answer of %d bytes is larger than the %d that are read", res.ContentLength, max)}
+func openBody(res *http.Response, limit int64) (io.Reader, error) {
+	if res.ContentLength > limit {
+		return nil, &Error{Code: CodeTooLarge, Status: res.StatusCode, Err: fmt.Errorf("the answer of %d bytes is larger than the %d that are read", res.ContentLength, limit)}
 	}
-	wire := &cappedReader{r: wireReader{res.Body}, left: max, what: "the answer"}
+	wire := &cappedReader{r: classifyingReader{res.Body}, left: limit, what: "the answer"}
 	switch coding := strings.ToLower(res.Header.Get("Content-Encoding")); coding {
 	case "", "identity":
 		return wire, nil
@@ -62,7 +62,7 @@ func openBody(res *http.Response, max int64) (io.Reader, error) {
 		if err != nil {
 			return nil, asParse(fmt.Errorf("decompress the answer: %w", err))
 		}
-		return &cappedReader{r: plain, left: max, what: "the decompressed answer"}, nil
+		return &cappedReader{r: plain, left: limit, what: "the decompressed answer"}, nil
 	default:
 		return nil, &Error{Code: CodeParse, Err: fmt.Errorf("the answer is encoded as %q, which was not asked for", coding)}
 	}

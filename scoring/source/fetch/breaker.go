@@ -13,7 +13,7 @@ const failuresMax = 5
 // while one request is let through; if it fails too, the next while begins. It
 // is safe for concurrent use.
 type breaker struct {
-	max int // failures in a row that are too many; failuresMax in earnest
+	failuresMax int // failures in a row that are too many; failuresMax in earnest
 
 	mu       sync.Mutex
 	failures int
@@ -32,8 +32,8 @@ func (b *breaker) allow(name string, now time.Time) error {
 	return nil
 }
 
-// ended counts the end of a request; code is empty for one that was answered.
-func (b *breaker) ended(code string, p Policy, now time.Time) {
+// record counts the end of a request; code is empty for one that was answered.
+func (b *breaker) record(code string, p Policy, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if code == "" {
@@ -41,8 +41,8 @@ func (b *breaker) ended(code string, p Policy, now time.Time) {
 		return
 	}
 	b.failures++
-	if b.failures >= b.max || code == CodeRateLimited && p.BreakOnRefusal {
+	if b.failures >= b.failuresMax || code == CodeRateLimited && p.BreakOnRefusal {
 		b.until, b.code = now.Add(p.BreakFor), code
-		b.failures = b.max - 1
+		b.failures = b.failuresMax - 1
 	}
 }

@@ -59,19 +59,19 @@ type Client struct {
 	failures     int                 // in a row, after which a server is left alone
 	bases        map[string]*url.URL // of the endpoints that are on, by name
 	known        http.RoundTripper
-	strangers    http.RoundTripper
+	untrusted    http.RoundTripper
 	roots        *x509.CertPool // nil: those of the system
-	kept         *lru[string, *keptAnswer]
-	pages        *lru[string, *keptPage]
-	flights      flights
-	certificates *lru[string, keptCertificate]
+	answers      *lru[string, *cachedAnswer]
+	pages        *lru[string, *cachedPage]
+	inFlight     inFlight
+	certificates *lru[string, cachedCertificate]
 	metrics      *metrics
 }
 
 // The memory of kept answers and of kept pages is bounded.
 const (
-	keptMaxBytes  = 32 << 20
-	pagesMaxBytes = 32 << 20
+	answersMaxBytes = 32 << 20
+	pagesMaxBytes   = 32 << 20
 )
 
 // New returns a client, or says all that is wrong with the configuration.
@@ -84,7 +84,7 @@ func New(cfg Config) (*Client, error) {
 	}
 	var faults []error
 	faults = append(faults, CheckContact(cfg.Contact))
-	g, err := newGate(cfg.Never)
+	g, err := newGuard(cfg.Never)
 	faults = append(faults, err)
 	resolvers, scale := cfg.Resolvers, 1.0
 	if len(resolvers) == 0 {
@@ -124,15 +124,15 @@ func New(cfg Config) (*Client, error) {
 	}
 	c.userAgent = userAgent(cfg.Contact)
 	c.limits = newLimits(cfg.Redis, scale, cfg.Logger)
-	c.resolver = &resolver{servers: resolvers, limits: c.limits, now: cfg.Now, answers: newLRU[question, answer](answersKept)}
-	c.dialer = &dialer{resolver: c.resolver, gate: g, overrides: overrides, targets: newLRU[netip.Addr, *semaphore.Weighted](hostsKept)}
-	c.breakers = newLRU[string, *breaker](hostsKept)
+	c.resolver = &resolver{servers: resolvers, limits: c.limits, now: cfg.Now, answers: newLRU[question, answer](dnsAnswersMax)}
+	c.dialer = &dialer{resolver: c.resolver, guard: g, overrides: overrides, slots: newLRU[netip.Addr, *semaphore.Weighted](hostsMax)}
+	c.breakers = newLRU[string, *breaker](hostsMax)
 	c.known = transport(c.dialer.known, c.roots, true)
-	c.strangers = transport(c.dialer.stranger, c.roots, false)
-	c.kept = newLRU[string, *keptAnswer](keptMaxBytes)
-	c.pages = newLRU[string, *keptPage](pagesMaxBytes)
-	c.certificates = newLRU[string, keptCertificate](hostsKept)
-	c.flights.under = make(map[string]chan struct{})
+	c.untrusted = transport(c.dialer.untrusted, c.roots, false)
+	c.answers = newLRU[string, *cachedAnswer](answersMaxBytes)
+	c.pages = newLRU[string, *cachedPage](pagesMaxBytes)
+	c.certificates = newLRU[string, cachedCertificate](hostsMax)
+	c.inFlight.ended = make(map[string]chan struct{})
 	return c, nil
 }
 
@@ -189,7 +189,7 @@ func (c *Client) call(req Request) (*call, error) {
 	if req.Endpoint == "" {
 		u, err := url.Parse(req.URL)
 		if err == nil {
-			u, err = c.dialer.gate.url(u)
+			u, err = c.dialer.guard.url(u)
 		}
 		if err == nil && u.Scheme != "https" {
 			err = errors.New("the URL is not https")
@@ -240,7 +240,7 @@ func (c *Client) HasToken(endpoint string) bool {
 func (c *Client) exchange(ctx context.Context, call *call, handle func(*http.Response) error) error {
 	for tries := 0; ; tries++ {
 		err := c.send(ctx, call, handle)
-		if err == nil || tries >= call.policy.Retries || !retryable(err) || !backOff(ctx, tries, err) {
+		if err == nil || tries >= call.policy.Retries || !retryable(err) || !waitRetry(ctx, tries, err) {
 			return err
 		}
 	}

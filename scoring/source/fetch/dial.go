@@ -23,10 +23,10 @@ const perAddress = 4
 // operating system asks once more, with the final address, before it connects.
 type dialer struct {
 	resolver *resolver
-	gate     gate
+	guard    guard
 	// overrides is where connections lead in a rehearsal, nil on the real network.
 	overrides *overrideAddresses
-	targets   *lru[netip.Addr, *semaphore.Weighted]
+	slots     *lru[netip.Addr, *semaphore.Weighted]
 }
 
 // overrideAddresses is the set of loopback addresses of a rehearsal.
@@ -65,11 +65,11 @@ func (d *dialer) known(ctx context.Context, network, address string) (net.Conn, 
 		defer cancel()
 		return d.connect(ctx, to)
 	}
-	return d.stranger(ctx, network, address)
+	return d.untrusted(ctx, network, address)
 }
 
-// stranger connects to a host that somebody else chose.
-func (d *dialer) stranger(ctx context.Context, _, address string) (net.Conn, error) {
+// untrusted connects to a host that somebody else chose.
+func (d *dialer) untrusted(ctx context.Context, _, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit(ctx))
 	defer cancel()
 	host, port, err := net.SplitHostPort(address)
@@ -79,16 +79,16 @@ func (d *dialer) stranger(ctx context.Context, _, address string) (net.Conn, err
 	if port != "80" && port != "443" {
 		return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("port %s is not asked", port)}
 	}
-	if host, err = d.gate.host(host); err != nil {
+	if host, err = d.guard.host(host); err != nil {
 		return nil, &Error{Code: CodeAddress, Err: err}
 	}
-	addrs, err := d.resolver.addresses(ctx, host, d.gate)
+	addrs, err := d.resolver.addresses(ctx, host, d.guard)
 	if err != nil {
 		return nil, err
 	}
 	var faults []error
 	for _, addr := range addrs {
-		conn, err := d.reach(ctx, addr, port)
+		conn, err := d.connectTo(ctx, addr, port)
 		if err == nil {
 			return conn, nil
 		}
@@ -99,8 +99,8 @@ func (d *dialer) stranger(ctx context.Context, _, address string) (net.Conn, err
 	return nil, fmt.Errorf("connect to %s: %w", host, errors.Join(faults...))
 }
 
-// reach connects to one checked address, or to what stands for it in a rehearsal.
-func (d *dialer) reach(ctx context.Context, addr netip.Addr, port string) (net.Conn, error) {
+// connectTo connects to one checked address, or to what stands for it in a rehearsal.
+func (d *dialer) connectTo(ctx context.Context, addr netip.Addr, port string) (net.Conn, error) {
 	to := netip.AddrPortFrom(addr, 443)
 	if port == "80" {
 		to = netip.AddrPortFrom(addr, 80)
@@ -114,16 +114,16 @@ func (d *dialer) reach(ctx context.Context, addr netip.Addr, port string) (net.C
 		}
 		return d.connect(ctx, to)
 	}
-	free := d.targets.getOr(addr, func() *semaphore.Weighted { return semaphore.NewWeighted(perAddress) })
-	if err := free.Acquire(ctx, 1); err != nil {
+	slots := d.slots.getOr(addr, func() *semaphore.Weighted { return semaphore.NewWeighted(perAddress) })
+	if err := slots.Acquire(ctx, 1); err != nil {
 		return nil, fmt.Errorf("wait for a connection to %s: %w", addr, err)
 	}
 	conn, err := d.connect(ctx, to)
 	if err != nil {
-		free.Release(1)
+		slots.Release(1)
 		return nil, err
 	}
-	return &countedConn{Conn: conn, release: func() { free.Release(1) }}, nil
+	return &countedConn{Conn: conn, release: func() { slots.Release(1) }}, nil
 }
 
 func (d *dialer) connect(ctx context.Context, to netip.AddrPort) (net.Conn, error) {
@@ -147,7 +147,7 @@ func (d *dialer) control(network, address string, _ syscall.RawConn) error {
 	case to.Port() != 80 && to.Port() != 443:
 		return &Error{Code: CodeAddress, Err: fmt.Errorf("port %d is not asked", to.Port())}
 	}
-	if err := d.gate.address(to.Addr()); err != nil {
+	if err := d.guard.address(to.Addr()); err != nil {
 		return &Error{Code: CodeAddress, Err: err}
 	}
 	return nil

@@ -52,11 +52,11 @@ func TestDialerAsksAgain(t *testing.T) {
 
 func TestControl(t *testing.T) {
 	t.Parallel()
-	g, err := newGate([]string{"93.184.99.0/24", "2606:4700::1"})
+	g, err := newGuard([]string{"93.184.99.0/24", "2606:4700::1"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &dialer{gate: g}
+	d := &dialer{guard: g}
 	f := func(network, address string, passes bool) {
 		t.Helper()
 		if err := d.control(network, address, nil); (err == nil) != passes {

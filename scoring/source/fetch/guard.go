@@ -3,73 +3,107 @@ package fetch
 import (
 	"fmt"
 	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"companyscore/internal/domainname"
 )
 
-// refused are the ranges that no connection may lead to, with what they are.
-// They follow the registries of special-purpose addresses at IANA. Outside of
-// 2000::/3 every IPv6 address is refused, so what lies there needs no line.
-var refused = []struct {
-	prefix netip.Prefix
-	what   string
-}{
-	{netip.MustParsePrefix("0.0.0.0/8"), "this network"},
-	{netip.MustParsePrefix("10.0.0.0/8"), "private"},
-	{netip.MustParsePrefix("100.64.0.0/10"), "carrier-grade NAT"},
-	{netip.MustParsePrefix("127.0.0.0/8"), "loopback"},
-	{netip.MustParsePrefix("168.63.129.16/32"), "cloud metadata"},
-	{netip.MustParsePrefix("169.254.0.0/16"), "link-local, with cloud metadata"},
-	{netip.MustParsePrefix("172.16.0.0/12"), "private"},
-	{netip.MustParsePrefix("192.0.0.0/24"), "protocol assignments"},
-	{netip.MustParsePrefix("192.0.2.0/24"), "documentation"},
-	{netip.MustParsePrefix("192.31.196.0/24"), "AS112"},
-	{netip.MustParsePrefix("192.52.193.0/24"), "AMT relays"},
-	{netip.MustParsePrefix("192.88.99.0/24"), "6to4 relays"},
-	{netip.MustParsePrefix("192.168.0.0/16"), "private"},
-	{netip.MustParsePrefix("192.175.48.0/24"), "AS112"},
-	{netip.MustParsePrefix("198.18.0.0/15"), "benchmarking"},
-	{netip.MustParsePrefix("198.51.100.0/24"), "documentation"},
-	{netip.MustParsePrefix("203.0.113.0/24"), "documentation"},
-	{netip.MustParsePrefix("224.0.0.0/4"), "multicast"},
-	{netip.MustParsePrefix("240.0.0.0/4"), "reserved, with broadcast"},
-	{netip.MustParsePrefix("::/128"), "unspecified"},
-	{netip.MustParsePrefix("::1/128"), "loopback"},
-	{netip.MustParsePrefix("::/96"), "IPv4-compatible"},
-	{netip.MustParsePrefix("64:ff9b::/96"), "NAT64"},
-	{netip.MustParsePrefix("64:ff9b:1::/48"), "NAT64"},
-	{netip.MustParsePrefix("100::/64"), "discard"},
-	{netip.MustParsePrefix("5f00::/16"), "segment routing"},
-	{netip.MustParsePrefix("fc00::/7"), "private, with cloud metadata"},
-	{netip.MustParsePrefix("fe80::/10"), "link-local"},
-	{netip.MustParsePrefix("fec0::/10"), "site-local"},
-	{netip.MustParsePrefix("ff00::/8"), "multicast"},
-	{netip.MustParsePrefix("2001:db8::/32"), "documentation"},
-	{netip.MustParsePrefix("2001::/32"), "Teredo"},
-	{netip.MustParsePrefix("2001::/23"), "protocol assignments"},
-	{netip.MustParsePrefix("2002::/16"), "6to4"},
-	{netip.MustParsePrefix("2620:4f:8000::/48"), "AS112"},
-	{netip.MustParsePrefix("3fff::/20"), "documentation"},
+// guard decides which hosts and addresses may be asked at all. It never changes
+// after it was made.
+type guard struct {
+	hosts    []string       // never to be asked, with everything below them
+	prefixes []netip.Prefix // in addition to refused
 }
 
-var globalUnicast = netip.MustParsePrefix("2000::/3")
+// newGuard reads names and address ranges that must never be asked.
+func newGuard(never []string) (guard, error) {
+	var g guard
+	for _, entry := range never {
+		if prefix, err := netip.ParsePrefix(entry); err == nil {
+			g.prefixes = append(g.prefixes, prefix.Masked())
+			continue
+		}
+		if addr, err := netip.ParseAddr(entry); err == nil {
+			g.prefixes = append(g.prefixes, netip.PrefixFrom(addr, addr.BitLen()))
+			continue
+		}
+		host, err := domainname.Clean(entry)
+		if err != nil {
+			return guard{}, fmt.Errorf("%q is neither a domain nor an address range: %w", entry, err)
+		}
+		g.hosts = append(g.hosts, host)
+	}
+	return g, nil
+}
 
-// CheckAddress returns nil for an address on the public internet, and an error
-// that says what the address is otherwise. An IPv4 address mapped into IPv6 is
-// judged as IPv4; an address with a zone is never public.
-func CheckAddress(addr netip.Addr) error {
-	if addr.Zone() != "" {
-		return fmt.Errorf("address %s has a zone", addr)
+// host returns the canonical spelling of a host that a stranger chose, or says
+// why it is refused: only names below a public suffix pass, no address in
+// whatever notation.
+func (g guard) host(raw string) (string, error) {
+	if raw == "" || strings.ContainsAny(raw, ":/?#@[]%\\") {
+		return "", fmt.Errorf("host %q is no host name", raw)
 	}
-	addr = addr.Unmap()
-	if !addr.IsValid() {
-		return fmt.Errorf("address is not valid")
+	clean, err := domainname.Clean(raw)
+	if err != nil {
+		return "", fmt.Errorf("host %q: %w", raw, err)
 	}
-	for _, r := range refused {
-		if r.prefix.Contains(addr) {
-			return fmt.Errorf("address %s is not public: %s (%s)", addr, r.what, r.prefix)
+	if err := domainname.CheckPublic(clean); err != nil {
+		return "", fmt.Errorf("host %q: %w", raw, err)
+	}
+	for _, never := range g.hosts {
+		if clean == never || strings.HasSuffix(clean, "."+never) {
+			return "", fmt.Errorf("host %q is on the list of hosts never to ask", raw)
 		}
 	}
-	if addr.Is6() && !globalUnicast.Contains(addr) {
-		return fmt.Errorf("address %s is not public: outside of %s", addr, globalUnicast)
+	// Clean takes www. away; here it is a host of its own.
+	ascii, err := toASCII(raw)
+	if err != nil {
+		return "", fmt.Errorf("host %q: %w", raw, err)
+	}
+	return ascii, nil
+}
+
+// url refuses a URL that a stranger chose unless it is plain http or https to a
+// host that passes, on the scheme's own port and without user name. It returns
+// the URL with the canonical host and without fragment.
+func (g guard) url(u *url.URL) (*url.URL, error) {
+	switch {
+	case u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("scheme %q: only http and https are asked", u.Scheme)
+	case u.User != nil:
+		return nil, fmt.Errorf("a URL with a user name is refused")
+	case u.Opaque != "" || u.Host == "":
+		return nil, fmt.Errorf("the URL has no host")
+	}
+	if port := u.Port(); port != "" && port != defaultPort(u.Scheme) || strings.HasSuffix(u.Host, ":") {
+		return nil, fmt.Errorf("port %q: only port %s is asked with %s", port, defaultPort(u.Scheme), u.Scheme)
+	}
+	host, err := g.host(u.Hostname())
+	if err != nil {
+		return nil, err
+	}
+	clean := *u
+	clean.Host, clean.Fragment, clean.RawFragment = host, "", ""
+	return &clean, nil
+}
+
+// address refuses an address that is not public or that the operator excluded.
+func (g guard) address(addr netip.Addr) error {
+	if err := CheckAddress(addr); err != nil {
+		return err
+	}
+	addr = addr.Unmap()
+	if i := slices.IndexFunc(g.prefixes, func(p netip.Prefix) bool { return p.Contains(addr) }); i >= 0 {
+		return fmt.Errorf("address %s is on the list of addresses never to ask (%s)", addr, g.prefixes[i])
 	}
 	return nil
+}
+
+func defaultPort(scheme string) string {
+	if scheme == "https" {
+		return "443"
+	}
+	return "80"
 }

@@ -11,38 +11,38 @@ import (
 
 func (c *Client) handshake(ctx context.Context, host string) (Certificate, error) {
 	policy := PolicyOf("tls")
-	host, err := c.dialer.gate.host(host)
+	host, err := c.dialer.guard.host(host)
 	if err != nil {
 		return Certificate{}, &Error{Code: CodeAddress, Err: err}
 	}
 	key := "tls " + host
-	if kept, ok := c.certificates.get(key); ok && c.cfg.Now().Before(kept.expires) {
-		c.metrics.kept.WithLabelValues(policy.Source).Inc()
-		return kept.certificate, nil
+	if cached, ok := c.certificates.get(key); ok && c.cfg.Now().Before(cached.expires) {
+		c.metrics.cacheHits.WithLabelValues(policy.Source).Inc()
+		return cached.certificate, nil
 	}
-	done, err := c.limits.enter(ctx, "tls", host, policy.Total)
+	done, err := c.limits.acquire(ctx, "tls", host, policy.Total)
 	if err != nil {
-		c.metrics.asked(policy.Source, err)
+		c.metrics.requestEnded(policy.Source, err)
 		return Certificate{}, err
 	}
 	defer done()
 	ctx, cancel := context.WithTimeout(withConnect(ctx, policy.Connect), policy.Total)
 	defer cancel()
-	certificate, err := c.shake(ctx, host)
-	c.metrics.asked(policy.Source, err)
+	certificate, err := c.readCertificate(ctx, host)
+	c.metrics.requestEnded(policy.Source, err)
 	if err == nil {
-		c.certificates.put(key, keptCertificate{certificate, c.cfg.Now().Add(policy.TTL)}, 1)
+		c.certificates.put(key, cachedCertificate{certificate, c.cfg.Now().Add(policy.TTL)}, 1)
 	}
 	return certificate, err
 }
 
-type keptCertificate struct {
+type cachedCertificate struct {
 	certificate Certificate
 	expires     time.Time
 }
 
-func (c *Client) shake(ctx context.Context, host string) (Certificate, error) {
-	raw, err := c.dialer.stranger(ctx, "tcp", net.JoinHostPort(host, "443"))
+func (c *Client) readCertificate(ctx context.Context, host string) (Certificate, error) {
+	raw, err := c.dialer.untrusted(ctx, "tcp", net.JoinHostPort(host, "443"))
 	if err != nil {
 		return Certificate{}, classify(err)
 	}
@@ -55,16 +55,16 @@ func (c *Client) shake(ctx context.Context, host string) (Certificate, error) {
 	}
 	state := conn.ConnectionState()
 	leaf := state.PeerCertificates[0]
-	seen := Certificate{Issuer: leaf.Issuer.CommonName, NotAfter: leaf.NotAfter.UTC(), Version: state.Version}
+	certificate := Certificate{Issuer: leaf.Issuer.CommonName, NotAfter: leaf.NotAfter.UTC(), Version: state.Version}
 	if len(leaf.Subject.Organization) > 0 {
-		seen.Organization = leaf.Subject.Organization[0]
+		certificate.Organization = leaf.Subject.Organization[0]
 	}
-	between := x509.NewCertPool()
+	intermediates := x509.NewCertPool()
 	for _, cert := range state.PeerCertificates[1:] {
-		between.AddCert(cert)
+		intermediates.AddCert(cert)
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: c.roots, Intermediates: between, CurrentTime: c.cfg.Now()}); err != nil {
-		seen.Fault = err.Error()
+	if _, err := leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: c.roots, Intermediates: intermediates, CurrentTime: c.cfg.Now()}); err != nil {
+		certificate.Fault = err.Error()
 	}
-	return seen, nil
+	return certificate, nil
 }

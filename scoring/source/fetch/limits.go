@@ -32,7 +32,7 @@ const (
 	// connectionsMax bounds the requests of the process that are under way.
 	connectionsMax = 64
 	// hostsKept is for how many hosts a limit of their own is remembered.
-	hostsKept = 10_000
+	hostsMax = 10_000
 	// pauseMax bounds how long a provider is believed when it asks to be left alone.
 	pauseMax = 24 * time.Hour
 	// sharedTimeout bounds asking Redis for a turn.
@@ -45,24 +45,24 @@ type limits struct {
 	redis  goredis.UniversalClient // nil: nothing is shared
 	scale  float64                 // multiplies every limit; 1 in earnest
 	logger *slog.Logger
-	all    *semaphore.Weighted
+	slots  *semaphore.Weighted
 	queues *lru[queueKey, *queue]
 
 	mu       sync.Mutex
-	grumbled time.Time // when Redis was last complained about
+	warnedAt time.Time // when Redis was last complained about
 }
 
 type queueKey struct{ quota, host string }
 
 // queue is the line in front of one quota, or of one host of it.
 type queue struct {
-	quota  Quota
-	turns  *rate.Limiter
-	places *semaphore.Weighted
+	quota Quota
+	turns *rate.Limiter
+	slots *semaphore.Weighted
 
 	mu     sync.Mutex
 	paused time.Time // until when nobody gets a turn
-	every  time.Duration
+	pace   time.Duration
 	next   time.Time // earliest next turn when the host asked for a pace of its own
 }
 
@@ -72,8 +72,8 @@ func newLimits(redis goredis.UniversalClient, scale float64, logger *slog.Logger
 	}
 	return &limits{
 		redis: redis, scale: scale, logger: logger,
-		all:    semaphore.NewWeighted(int64(math.Ceil(connectionsMax * max(scale, 1)))),
-		queues: newLRU[queueKey, *queue](hostsKept),
+		slots:  semaphore.NewWeighted(int64(math.Ceil(connectionsMax * max(scale, 1)))),
+		queues: newLRU[queueKey, *queue](hostsMax),
 	}
 }
 
@@ -95,54 +95,54 @@ func (l *limits) queue(quota, host string) *queue {
 	return l.queues.getOr(queueKey{quota, host}, func() *queue {
 		perSecond := float64(q.Requests) / q.Per.Seconds() * l.scale
 		burst := int(math.Ceil(float64(q.Burst) * max(l.scale, 1)))
-		places := int64(math.Ceil(float64(q.InFlight) * max(l.scale, 1)))
-		return &queue{quota: q, turns: rate.NewLimiter(rate.Limit(perSecond), burst), places: semaphore.NewWeighted(places)}
+		slots := int64(math.Ceil(float64(q.InFlight) * max(l.scale, 1)))
+		return &queue{quota: q, turns: rate.NewLimiter(rate.Limit(perSecond), burst), slots: semaphore.NewWeighted(slots)}
 	})
 }
 
-// enter waits for a turn at a quota and for a place among the requests under way.
+// acquire waits for a turn at a quota and for a place among the requests under way.
 // When the wait would leave less than a quarter of need until the deadline of ctx
 // it fails at once with CodeRateLimited; without a wait it never does. The returned function gives the place back.
-func (l *limits) enter(ctx context.Context, quota, host string, need time.Duration) (done func(), err error) {
+func (l *limits) acquire(ctx context.Context, quota, host string, need time.Duration) (release func(), err error) {
 	q := l.queue(quota, host)
-	if err := l.turn(ctx, q, need); err != nil {
+	if err := l.waitTurn(ctx, q, need); err != nil {
 		return nil, err
 	}
-	if err := q.places.Acquire(ctx, 1); err != nil {
+	if err := q.slots.Acquire(ctx, 1); err != nil {
 		return nil, &Error{Code: CodeRateLimited, Err: fmt.Errorf("%s: too many requests are under way: %w", quota, context.Cause(ctx))}
 	}
-	if err := l.all.Acquire(ctx, 1); err != nil {
-		q.places.Release(1)
+	if err := l.slots.Acquire(ctx, 1); err != nil {
+		q.slots.Release(1)
 		return nil, &Error{Code: CodeRateLimited, Err: fmt.Errorf("%s: too many requests of the process are under way: %w", quota, context.Cause(ctx))}
 	}
-	return func() { l.all.Release(1); q.places.Release(1) }, nil
+	return func() { l.slots.Release(1); q.slots.Release(1) }, nil
 }
 
-// turn waits for a turn.
-func (l *limits) turn(ctx context.Context, q *queue, need time.Duration) error {
+// waitTurn waits for a turn.
+func (l *limits) waitTurn(ctx context.Context, q *queue, need time.Duration) error {
 	now := time.Now()
-	patience := pauseMax
+	waitMax := pauseMax
 	if deadline, ok := ctx.Deadline(); ok {
-		patience = max(0, deadline.Sub(now)-need/4)
+		waitMax = max(0, deadline.Sub(now)-need/4)
 	}
 	tooLong := func(wait time.Duration) error {
 		return &Error{Code: CodeRateLimited, RetryAfter: wait, Err: fmt.Errorf("%s: the wait of %s would outlast the deadline", q.quota.Name, wait.Round(time.Millisecond))}
 	}
-	wait, taken, err := l.sharedTurn(ctx, q, patience)
+	wait, taken, err := l.reserveShared(ctx, q, waitMax)
 	if !taken && err == nil && wait > 0 {
 		return tooLong(wait)
 	}
 	if !taken {
-		if wait = q.pause(now); wait > patience {
+		if wait = q.pauseLeft(now); wait > waitMax {
 			return tooLong(wait)
 		}
 		reserved := q.turns.ReserveN(now, 1)
-		if wait = max(wait, reserved.DelayFrom(now)); wait > patience {
+		if wait = max(wait, reserved.DelayFrom(now)); wait > waitMax {
 			reserved.CancelAt(now)
 			return tooLong(wait)
 		}
 	}
-	pace, booked := q.takePace(now.Add(wait), patience-wait)
+	pace, booked := q.reservePace(now.Add(wait), waitMax-wait)
 	if wait += pace; !booked {
 		return tooLong(wait)
 	}
@@ -159,20 +159,20 @@ func (l *limits) turn(ctx context.Context, q *queue, need time.Duration) error {
 	}
 }
 
-// sharedTurn takes a turn in Redis. It says taken when it got one after wait, and
+// reserveShared takes a turn in Redis. It says taken when it got one after wait, and
 // neither taken nor an error, with the wait, when that is longer than patience.
 // With an error the process has to keep the limit alone.
-func (l *limits) sharedTurn(ctx context.Context, q *queue, patience time.Duration) (wait time.Duration, taken bool, err error) {
+func (l *limits) reserveShared(ctx context.Context, q *queue, waitMax time.Duration) (wait time.Duration, taken bool, err error) {
 	if l.redis == nil || !q.quota.Shared {
 		return 0, false, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, sharedTimeout)
 	defer cancel()
-	every := l.between(q.quota)
+	interval := l.interval(q.quota)
 	us, err := reserveScript.Run(ctx, l.redis, []string{redis.SourceQuota(q.quota.Name)},
-		every.Microseconds(), q.turns.Burst(), patience.Microseconds()).Int64()
+		interval.Microseconds(), q.turns.Burst(), waitMax.Microseconds()).Int64()
 	if err != nil {
-		l.grumble(err)
+		l.warnThrottled(err)
 		return 0, false, err
 	}
 	if us < 0 {
@@ -181,13 +181,13 @@ func (l *limits) sharedTurn(ctx context.Context, q *queue, patience time.Duratio
 	return time.Duration(us) * time.Microsecond, true, nil
 }
 
-// between is the time between two turns of a quota.
-func (l *limits) between(q Quota) time.Duration {
+// interval is the time between two turns of a quota.
+func (l *limits) interval(q Quota) time.Duration {
 	return time.Duration(float64(q.Per) / float64(q.Requests) / l.scale)
 }
 
-// hold gives out no turn at a quota for a while.
-func (l *limits) hold(ctx context.Context, quota, host string, pause time.Duration) {
+// pauseQuota gives out no turn at a quota for a while.
+func (l *limits) pauseQuota(ctx context.Context, quota, host string, pause time.Duration) {
 	pause = min(pause, pauseMax)
 	q := l.queue(quota, host)
 	q.mu.Lock()
@@ -201,48 +201,48 @@ func (l *limits) hold(ctx context.Context, quota, host string, pause time.Durati
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sharedTimeout)
 	defer cancel()
 	err := pauseScript.Run(ctx, l.redis, []string{redis.SourceQuota(quota)},
-		l.between(q.quota).Microseconds(), q.turns.Burst(), pause.Microseconds()).Err()
+		l.interval(q.quota).Microseconds(), q.turns.Burst(), pause.Microseconds()).Err()
 	if err != nil {
-		l.grumble(err)
+		l.warnThrottled(err)
 	}
 }
 
-// pace has the requests to a host follow each other no faster than every.
-func (l *limits) pace(quota, host string, every time.Duration) {
+// setPace has the requests to a host follow each other no faster than every.
+func (l *limits) setPace(quota, host string, interval time.Duration) {
 	q := l.queue(quota, host)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.every = every
+	q.pace = interval
 }
 
-// pause is how long nobody gets a turn from now on.
-func (q *queue) pause(now time.Time) time.Duration {
+// pauseLeft is how long nobody gets a turn from now on.
+func (q *queue) pauseLeft(now time.Time) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return max(0, q.paused.Sub(now))
 }
 
-// takePace returns by how much a turn at an instant is too early for the pace
+// reservePace returns by how much a turn at an instant is too early for the pace
 // that the host asked for, and books it unless that is longer than patience.
-func (q *queue) takePace(at time.Time, patience time.Duration) (wait time.Duration, booked bool) {
+func (q *queue) reservePace(at time.Time, waitMax time.Duration) (wait time.Duration, booked bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.every <= 0 {
+	if q.pace <= 0 {
 		return 0, true
 	}
-	if wait = max(0, q.next.Sub(at)); wait > patience {
+	if wait = max(0, q.next.Sub(at)); wait > waitMax {
 		return wait, false
 	}
-	q.next = at.Add(wait + q.every)
+	q.next = at.Add(wait + q.pace)
 	return wait, true
 }
 
-// grumble says, at most once a minute, that Redis does not keep the limits.
-func (l *limits) grumble(err error) {
+// warnThrottled says, at most once a minute, that Redis does not keep the limits.
+func (l *limits) warnThrottled(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if now := time.Now(); now.Sub(l.grumbled) > time.Minute {
-		l.grumbled = now
+	if now := time.Now(); now.Sub(l.warnedAt) > time.Minute {
+		l.warnedAt = now
 		l.logger.Warn("limits of sources are kept by each worker alone", "error", err)
 	}
 }

@@ -42,7 +42,7 @@ func TestTurnsComeInOrder(t *testing.T) {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()
-				done, err := l.enter(ctx, "gdelt", "", 4*time.Second)
+				done, err := l.acquire(ctx, "gdelt", "", 4*time.Second)
 				if codeOf(err) == CodeRateLimited {
 					skipped[i] = time.Since(start) + 1
 					return
@@ -67,7 +67,7 @@ func TestTurnsComeInOrder(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		if done, err := l.enter(ctx, "gdelt", "", 0); err != nil {
+		if done, err := l.acquire(ctx, "gdelt", "", 0); err != nil {
 			t.Errorf("those who were skipped took turns: %v", err)
 		} else {
 			done()
@@ -81,21 +81,21 @@ func TestPlacesAreBounded(t *testing.T) {
 		l := newTestLimits(1)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		first, err := l.enter(ctx, "wikimedia", "", 0)
+		first, err := l.acquire(ctx, "wikimedia", "", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		second, err := l.enter(ctx, "wikimedia", "", 0)
+		second, err := l.acquire(ctx, "wikimedia", "", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		short, cancelShort := context.WithTimeout(t.Context(), time.Second)
 		defer cancelShort()
-		if _, err := l.enter(short, "wikimedia", "", 0); codeOf(err) != CodeRateLimited {
+		if _, err := l.acquire(short, "wikimedia", "", 0); codeOf(err) != CodeRateLimited {
 			t.Errorf("a third request at once: %v", err)
 		}
 		first()
-		third, err := l.enter(ctx, "wikimedia", "", 0)
+		third, err := l.acquire(ctx, "wikimedia", "", 0)
 		if err != nil {
 			t.Fatalf("a place was given back and not given out: %v", err)
 		}
@@ -110,7 +110,7 @@ func TestHostsHaveLimitsOfTheirOwn(t *testing.T) {
 		l, start := newTestLimits(1), time.Now()
 		enter := func(host string) time.Duration {
 			t.Helper()
-			done, err := l.enter(t.Context(), "web", host, 0)
+			done, err := l.acquire(t.Context(), "web", host, 0)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,15 +123,15 @@ func TestHostsHaveLimitsOfTheirOwn(t *testing.T) {
 		if took := enter("a.com"); took != time.Second {
 			t.Errorf("the second request to a host came after %s, want 1 s", took)
 		}
-		l.pace("web", "a.com", 10*time.Second) // its robots.txt asks for more
-		enter("a.com")                         // 2 s
+		l.setPace("web", "a.com", 10*time.Second) // its robots.txt asks for more
+		enter("a.com")                            // 2 s
 		if took := enter("a.com"); took != 12*time.Second {
 			t.Errorf("a host that asked for 10 s was asked again after %s in all", took)
 		}
-		l.hold(t.Context(), "web", "a.com", time.Minute)
+		l.pauseQuota(t.Context(), "web", "a.com", time.Minute)
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		defer cancel()
-		if _, err := l.enter(ctx, "web", "a.com", 0); codeOf(err) != CodeRateLimited || ctx.Err() != nil {
+		if _, err := l.acquire(ctx, "web", "a.com", 0); codeOf(err) != CodeRateLimited || ctx.Err() != nil {
 			t.Errorf("a host that asked for a pause: %v", err)
 		}
 		if before := time.Since(start); enter("b.com") != before {
@@ -144,18 +144,18 @@ func TestBreaker(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1e9, 0)
 	p := Policy{BreakFor: time.Minute}
-	b := &breaker{max: failuresMax}
+	b := &breaker{failuresMax: failuresMax}
 	for range failuresMax - 1 {
-		b.ended(CodeHTTP, p, now)
+		b.record(CodeHTTP, p, now)
 	}
-	b.ended("", p, now)
+	b.record("", p, now)
 	for range failuresMax - 1 {
-		b.ended(CodeTimeout, p, now)
+		b.record(CodeTimeout, p, now)
 	}
 	if err := b.allow("x", now); err != nil {
 		t.Errorf("left alone after an answer in between: %v", err)
 	}
-	b.ended(CodeTimeout, p, now)
+	b.record(CodeTimeout, p, now)
 	if err := b.allow("x", now); codeOf(err) != CodeTimeout {
 		t.Errorf("after five failures in a row: %v", err)
 	}
@@ -163,11 +163,11 @@ func TestBreaker(t *testing.T) {
 	if err := b.allow("x", later); err != nil {
 		t.Errorf("after a minute: %v", err)
 	}
-	if b.ended(CodeHTTP, p, later); b.allow("x", later) == nil {
+	if b.record(CodeHTTP, p, later); b.allow("x", later) == nil {
 		t.Error("the request that tries again failed, and the next may go on")
 	}
-	strict := &breaker{max: failuresMax}
-	strict.ended(CodeRateLimited, Policy{BreakFor: 10 * time.Minute, BreakOnRefusal: true}, now)
+	strict := &breaker{failuresMax: failuresMax}
+	strict.record(CodeRateLimited, Policy{BreakFor: 10 * time.Minute, BreakOnRefusal: true}, now)
 	if err := strict.allow("x", now.Add(9*time.Minute)); codeOf(err) != CodeRateLimited {
 		t.Errorf("a provider that punishes: %v", err)
 	}
@@ -191,7 +191,7 @@ func TestWorkersShareTurns(t *testing.T) {
 	try := func(l *limits, patience time.Duration) error {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		done, err := l.enter(ctx, "crt.sh", "", 0)
+		done, err := l.acquire(ctx, "crt.sh", "", 0)
 		if err == nil {
 			done()
 		}
@@ -204,10 +204,10 @@ func TestWorkersShareTurns(t *testing.T) {
 		t.Errorf("the other worker got a turn in the same 10 s: %v", err)
 	}
 	// A pause that one is asked for is a pause for all.
-	other.hold(t.Context(), "sec", "", time.Hour)
+	other.pauseQuota(t.Context(), "sec", "", time.Hour)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	if _, err := one.enter(ctx, "sec", "", 0); codeOf(err) != CodeRateLimited || ctx.Err() != nil {
+	if _, err := one.acquire(ctx, "sec", "", 0); codeOf(err) != CodeRateLimited || ctx.Err() != nil {
 		t.Errorf("a pause that one worker was asked for: %v", err)
 	}
 }
@@ -218,7 +218,7 @@ func TestSharedBurst(t *testing.T) {
 	l := newLimits(openRedis(t), 1, slog.New(slog.DiscardHandler))
 	q := l.queue("gleif", "") // 30 a minute, 5 at once
 	for i := range 7 {
-		wait, taken, err := l.sharedTurn(t.Context(), q, time.Minute)
+		wait, taken, err := l.reserveShared(t.Context(), q, time.Minute)
 		if err != nil || !taken {
 			t.Fatalf("turn %d: %v, %v", i, taken, err)
 		}
@@ -227,7 +227,7 @@ func TestSharedBurst(t *testing.T) {
 			t.Errorf("turn %d waits %s, want %s to %s", i, wait, lowest, highest)
 		}
 	}
-	if wait, taken, err := l.sharedTurn(t.Context(), q, time.Second); err != nil || taken || wait <= time.Second {
+	if wait, taken, err := l.reserveShared(t.Context(), q, time.Second); err != nil || taken || wait <= time.Second {
 		t.Errorf("a turn beyond patience: %s, %v, %v", wait, taken, err)
 	}
 }
@@ -239,7 +239,7 @@ func TestSharedTurnsAfterTheClockWentBack(t *testing.T) {
 	l := newLimits(r, 1, slog.New(slog.DiscardHandler))
 	q := l.queue("gleif", "") // 30 a minute, 5 at once
 	for range 5 {
-		if _, _, err := l.sharedTurn(t.Context(), q, time.Minute); err != nil {
+		if _, _, err := l.reserveShared(t.Context(), q, time.Minute); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -251,7 +251,7 @@ func TestSharedTurnsAfterTheClockWentBack(t *testing.T) {
 	if err := r.Set(t.Context(), redis.SourceQuota("gleif"), fmt.Sprint(used+step, " ", written+step), 2*time.Hour).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if wait, taken, err := l.sharedTurn(t.Context(), q, time.Minute); err != nil || !taken || wait <= 0 || wait > 2*time.Second {
+	if wait, taken, err := l.reserveShared(t.Context(), q, time.Minute); err != nil || !taken || wait <= 0 || wait > 2*time.Second {
 		t.Errorf("the sixth turn waits %s (taken %v, %v), want up to 2 s as before the step", wait, taken, err)
 	}
 }
@@ -265,12 +265,12 @@ func TestLimitsHoldWithoutRedis(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	done, err := l.enter(ctx, "crt.sh", "", 0)
+	done, err := l.acquire(ctx, "crt.sh", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	done()
-	if _, err := l.enter(ctx, "crt.sh", "", 0); codeOf(err) != CodeRateLimited {
+	if _, err := l.acquire(ctx, "crt.sh", "", 0); codeOf(err) != CodeRateLimited {
 		t.Errorf("without Redis a second turn in the same 10 s: %v", err)
 	}
 }

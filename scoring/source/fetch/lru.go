@@ -9,7 +9,7 @@ import (
 // concurrently.
 type lru[K comparable, V any] struct {
 	mu    sync.Mutex
-	max   int64
+	limit int64
 	size  int64
 	order *list.List // of *lruItem, used last in front
 	items map[K]*list.Element
@@ -21,8 +21,8 @@ type lruItem[K comparable, V any] struct {
 	size  int64
 }
 
-func newLRU[K comparable, V any](max int64) *lru[K, V] {
-	return &lru[K, V]{max: max, order: list.New(), items: make(map[K]*list.Element)}
+func newLRU[K comparable, V any](limit int64) *lru[K, V] {
+	return &lru[K, V]{limit: limit, order: list.New(), items: make(map[K]*list.Element)}
 }
 
 func (l *lru[K, V]) get(key K) (value V, ok bool) {
@@ -37,14 +37,14 @@ func (l *lru[K, V]) get(key K) (value V, ok bool) {
 }
 
 // getOr returns the value of key, which make makes when there is none. It has size 1.
-func (l *lru[K, V]) getOr(key K, make func() V) V {
+func (l *lru[K, V]) getOr(key K, create func() V) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if e, ok := l.items[key]; ok {
 		l.order.MoveToFront(e)
 		return e.Value.(*lruItem[K, V]).value
 	}
-	value := make()
+	value := create()
 	l.putLocked(key, value, 1)
 	return value
 }
@@ -60,10 +60,10 @@ func (l *lru[K, V]) putLocked(key K, value V, size int64) {
 	if e, ok := l.items[key]; ok {
 		l.remove(e)
 	}
-	if size > max(l.max/8, 1) {
+	if size > max(l.limit/8, 1) {
 		return
 	}
-	for l.size+size > l.max {
+	for l.size+size > l.limit {
 		l.remove(l.order.Back())
 	}
 	l.size += size

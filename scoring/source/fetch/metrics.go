@@ -8,8 +8,8 @@ import (
 
 // metrics counts requests. It may be used concurrently.
 type metrics struct {
-	requests *prometheus.CounterVec // by source and outcome
-	kept     *prometheus.CounterVec // by source
+	requests  *prometheus.CounterVec // by source and outcome
+	cacheHits *prometheus.CounterVec // by source
 }
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -17,17 +17,17 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "companyscore_source_requests_total", Help: "Requests to servers of data sources, by source and outcome: answered or a warning code.",
 		}, []string{"source", "outcome"}),
-		kept: prometheus.NewCounterVec(prometheus.CounterOpts{
+		cacheHits: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "companyscore_source_kept_answers_total", Help: "Questions of data sources that a kept answer spared a request, by source.",
 		}, []string{"source"}),
 	}
 	if registry != nil {
-		registry.MustRegister(m.requests, m.kept)
+		registry.MustRegister(m.requests, m.cacheHits)
 	}
 	return m
 }
 
-func (m *metrics) asked(source string, err error) {
+func (m *metrics) requestEnded(source string, err error) {
 	outcome := "answered"
 	var e *Error
 	switch {

@@ -24,9 +24,9 @@ type Policy struct {
 	// BreakOnRefusal has the first 429 be enough for that: the provider punishes
 	// those who go on.
 	BreakOnRefusal bool
-	// Roams lets redirects lead to any public host over https, and not only to the
+	// RedirectAnywhere lets redirects lead to any public host over https, and not only to the
 	// source's own servers.
-	Roams bool
+	RedirectAnywhere bool
 }
 
 // Quota is a limit on requests that one or several endpoints share.
@@ -66,7 +66,7 @@ const (
 
 // Policies are the policies of all live sources.
 var Policies = []Policy{
-	{Source: "rdap", Deadline: 18 * time.Second, Connect: 3 * time.Second, Total: 8 * time.Second, Retries: 1, TTL: 7 * day, BodyMax: 8 * miB, BreakFor: time.Minute, Roams: true},
+	{Source: "rdap", Deadline: 18 * time.Second, Connect: 3 * time.Second, Total: 8 * time.Second, Retries: 1, TTL: 7 * day, BodyMax: 8 * miB, BreakFor: time.Minute, RedirectAnywhere: true},
 	{Source: "dns", Deadline: 6 * time.Second, Connect: 2 * time.Second, Total: 2 * time.Second, Retries: 1, TTL: 6 * time.Hour, BodyMax: 64 * kiB, BreakFor: time.Minute},
 	{Source: "tls", Deadline: 8 * time.Second, Connect: 3 * time.Second, Total: 6 * time.Second, TTL: day, BodyMax: 64 * kiB, BreakFor: time.Minute},
 	{Source: "ct", Deadline: 30 * time.Second, Connect: 3 * time.Second, Total: 20 * time.Second, Retries: 1, TTL: day, BodyMax: 16 * miB, BreakFor: time.Minute},

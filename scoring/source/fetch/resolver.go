@@ -18,9 +18,9 @@ import (
 var publicResolvers = []string{"1.1.1.1:53", "9.9.9.9:53"}
 
 const (
-	answerMin      = 5 * time.Minute
-	answerMax      = 6 * time.Hour
-	answersKept    = 20_000
+	dnsTTLMin      = 5 * time.Minute
+	dnsTTLMax      = 6 * time.Hour
+	dnsAnswersMax  = 20_000
 	aliasesMax     = 8
 	udpPayloadMax  = 1232 // fits every path without fragments
 	addressesTried = 3
@@ -54,14 +54,14 @@ func (r *resolver) lookup(ctx context.Context, name string, qtype uint16) (*dns.
 	if _, ok := dns.IsDomainName(q.name); !ok {
 		return nil, &Error{Code: CodeDNS, Err: fmt.Errorf("%q is no name to look up", name)}
 	}
-	if kept, ok := r.answers.get(q); ok && r.now().Before(kept.expires) {
-		return kept.msg, nil
+	if cached, ok := r.answers.get(q); ok && r.now().Before(cached.expires) {
+		return cached.msg, nil
 	}
 	var fault error
 	for _, server := range r.servers {
-		msg, err := r.ask(ctx, server, q)
+		msg, err := r.query(ctx, server, q)
 		if err == nil {
-			r.answers.put(q, answer{msg, r.now().Add(lifetime(msg))}, 1)
+			r.answers.put(q, answer{msg, r.now().Add(ttlOf(msg))}, 1)
 			return msg, nil
 		}
 		if fault = err; ctx.Err() != nil {
@@ -71,23 +71,23 @@ func (r *resolver) lookup(ctx context.Context, name string, qtype uint16) (*dns.
 	return nil, fault
 }
 
-// ask asks one server, over UDP and, when the answer does not fit, over TCP.
-func (r *resolver) ask(ctx context.Context, server string, q question) (*dns.Msg, error) {
+// query asks one server, over UDP and, when the answer does not fit, over TCP.
+func (r *resolver) query(ctx context.Context, server string, q question) (*dns.Msg, error) {
 	policy := PolicyOf("dns")
-	done, err := r.limits.enter(ctx, "dns", "", policy.Total)
+	done, err := r.limits.acquire(ctx, "dns", "", policy.Total)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
 	ctx, cancel := context.WithTimeout(ctx, policy.Total)
 	defer cancel()
-	query := new(dns.Msg)
-	query.SetQuestion(q.name, q.qtype)
-	query.AuthenticatedData = true // asks whether the answer is signed and right
-	query.SetEdns0(udpPayloadMax, false)
-	reply, err := exchange(ctx, "udp", server, query)
+	message := new(dns.Msg)
+	message.SetQuestion(q.name, q.qtype)
+	message.AuthenticatedData = true // asks whether the answer is signed and right
+	message.SetEdns0(udpPayloadMax, false)
+	reply, err := exchange(ctx, "udp", server, message)
 	if err == nil && reply.Truncated {
-		reply, err = exchange(ctx, "tcp", server, query)
+		reply, err = exchange(ctx, "tcp", server, message)
 	}
 	fault := func(err error) error {
 		return &Error{Code: CodeDNS, Err: fmt.Errorf("look up %s %s: %w", q.name, dns.TypeToString[q.qtype], err)}
@@ -101,7 +101,7 @@ func (r *resolver) ask(ctx context.Context, server string, q question) (*dns.Msg
 		return nil, fault(errors.New("the answer is to another question"))
 	case reply.Rcode != dns.RcodeSuccess && reply.Rcode != dns.RcodeNameError:
 		return nil, fault(fmt.Errorf("the server answered %s", dns.RcodeToString[reply.Rcode]))
-	case aliases(reply) > aliasesMax:
+	case countAliases(reply) > aliasesMax:
 		return nil, fault(fmt.Errorf("more than %d aliases in a row", aliasesMax))
 	}
 	return reply, nil
@@ -113,7 +113,7 @@ func exchange(ctx context.Context, network, server string, query *dns.Msg) (*dns
 	return reply, err
 }
 
-func aliases(msg *dns.Msg) (n int) {
+func countAliases(msg *dns.Msg) (n int) {
 	for _, rr := range msg.Answer {
 		if rr.Header().Rrtype == dns.TypeCNAME || rr.Header().Rrtype == dns.TypeDNAME {
 			n++
@@ -122,13 +122,13 @@ func aliases(msg *dns.Msg) (n int) {
 	return n
 }
 
-// lifetime is how long an answer is used: the shortest TTL in it, within limits.
-func lifetime(msg *dns.Msg) time.Duration {
+// ttlOf is how long an answer is used: the shortest TTL in it, within limits.
+func ttlOf(msg *dns.Msg) time.Duration {
 	records := msg.Answer
 	if len(records) == 0 {
 		records = msg.Ns // of a negative answer the SOA record counts
 	}
-	shortest := answerMax
+	shortest := dnsTTLMax
 	for _, rr := range records {
 		ttl := rr.Header().Ttl
 		if soa, ok := rr.(*dns.SOA); ok {
@@ -136,13 +136,13 @@ func lifetime(msg *dns.Msg) time.Duration {
 		}
 		shortest = min(shortest, time.Duration(ttl)*time.Second)
 	}
-	return max(shortest, answerMin)
+	return max(shortest, dnsTTLMin)
 }
 
 // addresses returns the addresses of a host, IPv4 first. If the gate refuses one
 // of them it refuses the host: a name that leads to a private address as well is
 // no accident.
-func (r *resolver) addresses(ctx context.Context, host string, g gate) ([]netip.Addr, error) {
+func (r *resolver) addresses(ctx context.Context, host string, g guard) ([]netip.Addr, error) {
 	var found [2][]netip.Addr
 	var faults [2]error
 	var both sync.WaitGroup

@@ -14,7 +14,7 @@ import (
 
 const (
 	robotsMaxBytes = 512_000
-	robotsKept     = day
+	robotsTTL      = day
 	crawlDelayMax  = 10 * time.Second
 	sitemapsMax    = 20
 )
@@ -30,7 +30,7 @@ type robots struct {
 // read as an exception from a prohibition is none.
 func parseRobots(text []byte) (*robots, error) {
 	text = text[:min(len(text), robotsMaxBytes)]
-	data, err := robotstxt.FromBytes(tidyRobots(text))
+	data, err := robotstxt.FromBytes(normalizeRobots(text))
 	if err != nil {
 		return nil, fmt.Errorf("read robots.txt: %w", err)
 	}
@@ -67,14 +67,14 @@ const (
 	patternsMax     = 1000
 )
 
-// tidyRobots rewrites a robots.txt so that the library reads it by RFC 9309, and
+// normalizeRobots rewrites a robots.txt so that the library reads it by RFC 9309, and
 // in time. Only groups that can be ours are kept. Of two rules of equal length the
 // permission wins, since it comes first; a line that is no rule does not spoil the
 // others; a prohibition of "*" is one of everything. The library finds a pattern
 // anywhere in a path: that makes a prohibition wider, which is harmless, and a
 // permission too wide, so one that is not anchored by itself is left out.
-func tidyRobots(text []byte) []byte {
-	t := robotsTidier{}
+func normalizeRobots(text []byte) []byte {
+	t := robotsNormalizer{}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
 	for line := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return r == '\n' || r == '\r' }) {
 		line, _, _ = strings.Cut(line, "#")
@@ -92,19 +92,19 @@ func tidyRobots(text []byte) []byte {
 	return t.out.Bytes()
 }
 
-// robotsTidier collects the lines of one group after the other.
-type robotsTidier struct {
+// robotsNormalizer collects the lines of one group after the other.
+type robotsNormalizer struct {
 	out            bytes.Buffer
 	agents         []string // of the group, those that can be ours
-	grouped        bool     // a rule has come after the agents
+	hasRule        bool     // a rule has come after the agents
 	allows, others bytes.Buffer
 	patterns       int
 }
 
-func (t *robotsTidier) line(key, value string) {
+func (t *robotsNormalizer) line(key, value string) {
 	switch key {
 	case "user-agent", "useragent":
-		if t.grouped {
+		if t.hasRule {
 			t.flush()
 		}
 		// Only the token counts: "companyscore/1.0" is companyscore.
@@ -116,20 +116,20 @@ func (t *robotsTidier) line(key, value string) {
 		if strings.Trim(value, "*") == "" && value != "" {
 			value = "/"
 		}
-		if t.grouped = true; t.isTooMuch(value) {
+		if t.hasRule = true; t.exceedsBounds(value) {
 			value = value[:strings.IndexAny(value+"*", "*$")]
 			value = "/" + strings.TrimPrefix(value, "/")
 		}
 		t.rule(&t.others, "Disallow", value)
 	case "allow":
-		t.grouped = true
+		t.hasRule = true
 		inner := strings.TrimPrefix(strings.TrimPrefix(value, "/"), "*")
 		unanchored := strings.ContainsAny(inner, "*$") && !strings.HasPrefix(value, "/*") && !strings.HasPrefix(value, "*")
-		if value != "" && !unanchored && !t.isTooMuch(value) {
+		if value != "" && !unanchored && !t.exceedsBounds(value) {
 			t.rule(&t.allows, "Allow", value)
 		}
 	case "crawl-delay", "crawldelay":
-		t.grouped = true
+		t.hasRule = true
 		if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds >= 0 && seconds < 1e6 {
 			t.rule(&t.others, "Crawl-delay", value)
 		}
@@ -140,8 +140,8 @@ func (t *robotsTidier) line(key, value string) {
 	}
 }
 
-// isTooMuch counts a pattern and reports whether it goes beyond the bounds.
-func (t *robotsTidier) isTooMuch(value string) bool {
+// exceedsBounds counts a pattern and reports whether it goes beyond the bounds.
+func (t *robotsNormalizer) exceedsBounds(value string) bool {
 	if !strings.ContainsAny(value, "*$") {
 		return false
 	}
@@ -151,14 +151,14 @@ func (t *robotsTidier) isTooMuch(value string) bool {
 	return len(value) > patternMaxBytes || strings.Count(value, "*") > patternStarsMax || t.patterns > patternsMax
 }
 
-func (t *robotsTidier) rule(to *bytes.Buffer, name, value string) {
+func (t *robotsNormalizer) rule(to *bytes.Buffer, name, value string) {
 	if len(t.agents) > 0 {
 		fmt.Fprintf(to, "%s: %s\n", name, value)
 	}
 }
 
 // flush ends a group.
-func (t *robotsTidier) flush() {
+func (t *robotsNormalizer) flush() {
 	for _, agent := range t.agents {
 		fmt.Fprintf(&t.out, "User-agent: %s\n", agent)
 	}
@@ -167,5 +167,5 @@ func (t *robotsTidier) flush() {
 	}
 	_, _ = t.allows.WriteTo(&t.out)
 	_, _ = t.others.WriteTo(&t.out)
-	t.agents, t.grouped = nil, false
+	t.agents, t.hasRule = nil, false
 }

@@ -19,10 +19,10 @@ import (
 const (
 	redirectsMax       = 5
 	headerMaxBytes     = 64 << 10
-	headerPatience     = 5 * time.Second  // of strangers, for the first byte of an answer
-	knownPatience      = 30 * time.Second // a request's own limit comes first
+	headerTimeout      = 5 * time.Second  // of strangers, for the first byte of an answer
+	knownHeaderTimeout = 30 * time.Second // a request's own limit comes first
 	drainMaxBytes      = 64 << 10
-	retryAfterUnstated = 10 * time.Second // how long a provider is left alone that does not say
+	retryAfterDefault  = 10 * time.Second // how long a provider is left alone that does not say
 )
 
 // call is one question, made out in full.
@@ -55,12 +55,12 @@ func transport(dial func(ctx context.Context, network, address string) (net.Conn
 		MaxIdleConns:           connectionsMax,
 		MaxIdleConnsPerHost:    4,
 		IdleConnTimeout:        30 * time.Second,
-		ResponseHeaderTimeout:  headerPatience,
+		ResponseHeaderTimeout:  headerTimeout,
 		MaxResponseHeaderBytes: headerMaxBytes,
 		ForceAttemptHTTP2:      true,
 	}
 	if known {
-		t.ResponseHeaderTimeout = knownPatience
+		t.ResponseHeaderTimeout = knownHeaderTimeout
 	}
 	return t
 }
@@ -69,42 +69,42 @@ func transport(dial func(ctx context.Context, network, address string) (net.Conn
 // returns is returned; the answer's body ends with it. Statuses other than 2xx
 // and 304 are errors.
 func (c *Client) send(ctx context.Context, call *call, handle func(*http.Response) error) (err error) {
-	b := c.breakers.getOr(call.server(), func() *breaker { return &breaker{max: c.failures} })
+	b := c.breakers.getOr(call.server(), func() *breaker { return &breaker{failuresMax: c.failures} })
 	if err := b.allow(call.server(), time.Now()); err != nil {
 		return err
 	}
-	done, err := c.limits.enter(ctx, call.quota, call.url.Host, call.policy.Total)
+	done, err := c.limits.acquire(ctx, call.quota, call.url.Host, call.policy.Total)
 	if err != nil {
-		c.metrics.asked(call.policy.Source, err)
+		c.metrics.requestEnded(call.policy.Source, err)
 		return err
 	}
 	defer done()
 	ctx, cancel := context.WithTimeout(withConnect(ctx, call.policy.Connect), call.policy.Total)
 	defer cancel()
 	defer func() {
-		c.metrics.asked(call.policy.Source, err)
-		b.ended(strike(err), call.policy, time.Now())
+		c.metrics.requestEnded(call.policy.Source, err)
+		b.record(breakerCode(err), call.policy, time.Now())
 	}()
 	res, err := c.follow(ctx, call)
 	if err != nil {
 		return err
 	}
 	defer res.Body.Close()
-	if err := c.status(ctx, call, res); err != nil {
+	if err := c.checkStatus(ctx, call, res); err != nil {
 		_, _ = io.CopyN(io.Discard, res.Body, drainMaxBytes) // so that the connection can be used again
 		return err
 	}
-	if err := inTime(ctx, call.url.Host, handle(res)); err != nil {
+	if err := timeoutIfLate(ctx, call.url.Host, handle(res)); err != nil {
 		return err
 	}
 	_, _ = io.CopyN(io.Discard, res.Body, drainMaxBytes)
 	return nil
 }
 
-// inTime returns err, or another error when the time for an answer was over before
+// timeoutIfLate returns err, or another error when the time for an answer was over before
 // it was read: an answer that is given up can look as if it had ended, or as if it
 // were none. Only what was too large by then was so before.
-func inTime(ctx context.Context, host string, err error) error {
+func timeoutIfLate(ctx context.Context, host string, err error) error {
 	var e *Error
 	if ctx.Err() == nil || errors.As(err, &e) && e.Code == CodeTooLarge {
 		return err
@@ -112,9 +112,9 @@ func inTime(ctx context.Context, host string, err error) error {
 	return &Error{Code: CodeTimeout, Err: fmt.Errorf("the answer of %s came too late: %w", host, errors.Join(ctx.Err(), err))}
 }
 
-// strike is the code for which a server earns a strike, "" when it answered: even
+// breakerCode is the code for which a server earns a strike, "" when it answered: even
 // "there is no such thing" is an answer.
-func strike(err error) string {
+func breakerCode(err error) string {
 	var e *Error
 	if !errors.As(err, &e) || errors.Is(err, context.Canceled) {
 		return ""
@@ -145,7 +145,7 @@ func (c *Client) follow(ctx context.Context, call *call) (*http.Response, error)
 				req.Header.Set("Authorization", "Bearer "+token)
 			}
 		}
-		through := c.strangers
+		through := c.untrusted
 		if known {
 			through = c.known
 		}
@@ -158,7 +158,7 @@ func (c *Client) follow(ctx context.Context, call *call) (*http.Response, error)
 			return res, nil
 		}
 		res.Body.Close()
-		if at, known, err = c.hop(call, at, to); err != nil {
+		if at, known, err = c.checkRedirect(call, at, to); err != nil {
 			return nil, err
 		}
 		if slices.Contains(seen, at.String()) || len(seen) > redirectsMax {
@@ -177,8 +177,8 @@ func redirect(res *http.Response) string {
 	return ""
 }
 
-// hop decides whether a redirect of a call may be followed.
-func (c *Client) hop(call *call, from *url.URL, location string) (to *url.URL, known bool, err error) {
+// checkRedirect decides whether a redirect of a call may be followed.
+func (c *Client) checkRedirect(call *call, from *url.URL, location string) (to *url.URL, known bool, err error) {
 	if to, err = from.Parse(location); err != nil {
 		return nil, false, &Error{Code: CodeHTTP, Err: fmt.Errorf("read the redirect: %w", err)}
 	}
@@ -188,11 +188,11 @@ func (c *Client) hop(call *call, from *url.URL, location string) (to *url.URL, k
 				return to, true, nil
 			}
 		}
-		if !call.policy.Roams {
+		if !call.policy.RedirectAnywhere {
 			return nil, false, &Error{Code: CodeAddress, Err: fmt.Errorf("the redirect from %s leads to %s, which is no server of this source", from.Host, to.Host)}
 		}
 	}
-	if to, err = c.dialer.gate.url(to); err != nil {
+	if to, err = c.dialer.guard.url(to); err != nil {
 		return nil, false, &Error{Code: CodeAddress, Err: fmt.Errorf("the redirect is refused: %w", err)}
 	}
 	if to.Scheme != "https" {
@@ -201,9 +201,9 @@ func (c *Client) hop(call *call, from *url.URL, location string) (to *url.URL, k
 	return to, false, nil
 }
 
-// status turns a status that is no answer into an error, and heeds what the
+// checkStatus turns a status that is no answer into an error, and heeds what the
 // provider says about its limits.
-func (c *Client) status(ctx context.Context, call *call, res *http.Response) error {
+func (c *Client) checkStatus(ctx context.Context, call *call, res *http.Response) error {
 	pause, stated := retryAfter(res.Header, c.cfg.Now())
 	code := CodeHTTP
 	switch {
@@ -217,7 +217,7 @@ func (c *Client) status(ctx context.Context, call *call, res *http.Response) err
 			code = CodeRateLimited
 			break
 		}
-		c.limits.hold(ctx, call.quota, call.url.Host, pause)
+		c.limits.pauseQuota(ctx, call.quota, call.url.Host, pause)
 	}
 	if res.StatusCode/100 == 2 || res.StatusCode == http.StatusNotModified && call.header.Get("If-None-Match")+call.header.Get("If-Modified-Since") != "" {
 		return nil
@@ -225,11 +225,11 @@ func (c *Client) status(ctx context.Context, call *call, res *http.Response) err
 	fault := &Error{Code: code, Status: res.StatusCode, RetryAfter: pause, Err: fmt.Errorf("%s answered %s", call.url.Host, res.Status)}
 	switch {
 	case code == CodeRateLimited && call.policy.BreakOnRefusal:
-		c.limits.hold(ctx, call.quota, call.url.Host, max(pause, call.policy.BreakFor))
+		c.limits.pauseQuota(ctx, call.quota, call.url.Host, max(pause, call.policy.BreakFor))
 	case code == CodeRateLimited && !stated:
-		c.limits.hold(ctx, call.quota, call.url.Host, retryAfterUnstated)
+		c.limits.pauseQuota(ctx, call.quota, call.url.Host, retryAfterDefault)
 	case stated:
-		c.limits.hold(ctx, call.quota, call.url.Host, pause)
+		c.limits.pauseQuota(ctx, call.quota, call.url.Host, pause)
 	}
 	return fault
 }
@@ -264,8 +264,8 @@ func retryable(err error) bool {
 	return e.Status == 0 && (e.Code == CodeHTTP || e.Code == CodeTimeout) && errors.As(err, &op) && op.Op == "dial"
 }
 
-// backOff waits before the next try; it is false when there is no time for it.
-func backOff(ctx context.Context, tries int, err error) bool {
+// waitRetry waits before the next try; it is false when there is no time for it.
+func waitRetry(ctx context.Context, tries int, err error) bool {
 	wait := time.Second << (2 * tries) // 1 s, then 4 s
 	wait += time.Duration((rand.Float64()*0.6 - 0.3) * float64(wait))
 	var e *Error

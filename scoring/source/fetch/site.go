@@ -25,7 +25,7 @@ const (
 	pagesMax     = 14
 	siteMaxBytes = 12 << 20
 	hopsMax      = 10 // redirects of a whole visit
-	pageKept     = 15 * time.Minute
+	pageTTL      = 15 * time.Minute
 )
 
 // kindRules are the media types and the bound of each kind of page.
@@ -47,22 +47,22 @@ type Site struct {
 	client *Client
 	policy Policy
 	scheme string // of pages that are given by their path
-	home   string // host that was asked for
+	host   string // host that was asked for
 
-	mu    sync.Mutex
-	rules map[string]*robots // by scheme and host
-	pages int
-	hops  int
-	bytes int64
-	moved string // other registrable domain that a redirect led to
-	ended error  // why no more pages are read
+	mu           sync.Mutex
+	rules        map[string]*robots // by scheme and host
+	pages        int
+	hops         int
+	bytes        int64
+	redirectedTo string // other registrable domain that a redirect led to
+	ended        error  // why no more pages are read
 }
 
 // Sitemaps are the URLs that the robots.txt of the host names, at most 20.
 func (s *Site) Sitemaps() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r := s.rules[s.scheme+"://"+s.home]; r != nil {
+	if r := s.rules[s.scheme+"://"+s.host]; r != nil {
 		return slices.Clone(r.sitemaps)
 	}
 	return nil
@@ -72,15 +72,15 @@ func (s *Site) Sitemaps() []string {
 func (s *Site) RedirectedTo() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.moved
+	return s.redirectedTo
 }
 
 func (c *Client) visit(ctx context.Context, host string) (*Site, error) {
-	host, err := c.dialer.gate.host(host)
+	host, err := c.dialer.guard.host(host)
 	if err != nil {
 		return nil, &Error{Code: CodeAddress, Err: err}
 	}
-	s := &Site{client: c, policy: PolicyOf("web"), scheme: "https", home: host, rules: make(map[string]*robots)}
+	s := &Site{client: c, policy: PolicyOf("web"), scheme: "https", host: host, rules: make(map[string]*robots)}
 	_, err = s.robots(ctx, &url.URL{Scheme: "https", Host: host})
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		s.scheme = "http"
@@ -119,7 +119,7 @@ func (s *Site) robots(ctx context.Context, u *url.URL) (*robots, error) {
 		}
 	}
 	if rules.delay > 0 {
-		s.client.limits.pace("web", u.Host, rules.delay)
+		s.client.limits.setPace("web", u.Host, rules.delay)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,15 +133,15 @@ func isStatus(err error, status int) bool {
 }
 
 func (s *Site) get(ctx context.Context, ref string, kind PageKind) (*Page, error) {
-	base := &url.URL{Scheme: s.scheme, Host: s.home, Path: "/"}
+	base := &url.URL{Scheme: s.scheme, Host: s.host, Path: "/"}
 	u, err := base.Parse(ref)
 	if err == nil {
-		u, err = s.client.dialer.gate.url(u)
+		u, err = s.client.dialer.guard.url(u)
 	}
 	if err != nil {
 		return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("page %q: %w", ref, err)}
 	}
-	if own := domainname.Registrable(s.home); domainname.Registrable(u.Host) != own && domainname.Registrable(u.Host) != s.RedirectedTo() {
+	if own := domainname.Registrable(s.host); domainname.Registrable(u.Host) != own && domainname.Registrable(u.Host) != s.RedirectedTo() {
 		return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("page %q is on another site than %s", ref, own)}
 	}
 	return s.load(ctx, u, &kind)
@@ -150,7 +150,7 @@ func (s *Site) get(ctx context.Context, ref string, kind PageKind) (*Page, error
 // load reads a page and follows its redirects. kind is nil for robots.txt, which
 // no robots.txt restricts.
 func (s *Site) load(ctx context.Context, u *url.URL, kind *PageKind) (*Page, error) {
-	if err := s.begin(); err != nil {
+	if err := s.countPage(); err != nil {
 		return nil, err
 	}
 	seen := []string{u.String()}
@@ -166,7 +166,7 @@ func (s *Site) load(ctx context.Context, u *url.URL, kind *PageKind) (*Page, err
 		}
 		page, to, err := s.read(ctx, u, kind)
 		switch {
-		case err != nil && tries < s.policy.Retries && u.Path == "/" && retryable(err) && backOff(ctx, tries, err):
+		case err != nil && tries < s.policy.Retries && u.Path == "/" && retryable(err) && waitRetry(ctx, tries, err):
 			tries++
 			continue
 		case err != nil:
@@ -174,7 +174,7 @@ func (s *Site) load(ctx context.Context, u *url.URL, kind *PageKind) (*Page, err
 		case to == "":
 			return page, nil
 		}
-		if u, err = s.hop(u, to); err != nil {
+		if u, err = s.checkRedirect(u, to); err != nil {
 			return nil, err
 		}
 		if slices.Contains(seen, u.String()) || len(seen) > redirectsMax {
@@ -184,17 +184,17 @@ func (s *Site) load(ctx context.Context, u *url.URL, kind *PageKind) (*Page, err
 	}
 }
 
-// begin counts a page.
-func (s *Site) begin() error {
+// countPage counts a page.
+func (s *Site) countPage() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.ended != nil:
 		return s.ended
 	case s.pages >= pagesMax:
-		return &Error{Code: CodeRateLimited, Err: fmt.Errorf("%d pages of %s have been read", pagesMax, s.home)}
+		return &Error{Code: CodeRateLimited, Err: fmt.Errorf("%d pages of %s have been read", pagesMax, s.host)}
 	case s.bytes >= siteMaxBytes:
-		return &Error{Code: CodeTooLarge, Err: fmt.Errorf("%d bytes of %s have been read", s.bytes, s.home)}
+		return &Error{Code: CodeTooLarge, Err: fmt.Errorf("%d bytes of %s have been read", s.bytes, s.host)}
 	}
 	s.pages++
 	return nil
@@ -207,11 +207,11 @@ func (s *Site) end(cause error) {
 	s.ended = cause
 }
 
-// hop decides whether a redirect may be followed.
-func (s *Site) hop(from *url.URL, location string) (*url.URL, error) {
+// checkRedirect decides whether a redirect may be followed.
+func (s *Site) checkRedirect(from *url.URL, location string) (*url.URL, error) {
 	to, err := from.Parse(location)
 	if err == nil {
-		to, err = s.client.dialer.gate.url(to)
+		to, err = s.client.dialer.guard.url(to)
 	}
 	if err == nil && from.Scheme == "https" && to.Scheme != "https" {
 		err = errors.New("it leads away from https")
@@ -222,19 +222,19 @@ func (s *Site) hop(from *url.URL, location string) (*url.URL, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hops++; s.hops > hopsMax {
-		return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("%s redirects more than %d times in all", s.home, hopsMax)}
+		return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("%s redirects more than %d times in all", s.host, hopsMax)}
 	}
-	if there := domainname.Registrable(to.Host); there != domainname.Registrable(s.home) && there != s.moved {
-		if s.moved != "" {
-			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("%s redirects to a third site, %s", s.home, there)}
+	if there := domainname.Registrable(to.Host); there != domainname.Registrable(s.host) && there != s.redirectedTo {
+		if s.redirectedTo != "" {
+			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("%s redirects to a third site, %s", s.host, there)}
 		}
-		s.moved = there
+		s.redirectedTo = there
 	}
 	return to, nil
 }
 
-// keptPage is a page that an earlier visit read. It never changes.
-type keptPage struct {
+// cachedPage is a page that an earlier visit read. It never changes.
+type cachedPage struct {
 	page           Page
 	location       string // of a redirect
 	fresh          time.Time
@@ -245,9 +245,9 @@ type keptPage struct {
 func (s *Site) read(ctx context.Context, u *url.URL, kind *PageKind) (page *Page, location string, err error) {
 	c := s.client
 	rule := kindRules[Text]
-	lifetime := pageKept
+	lifetime := pageTTL
 	if kind == nil {
-		rule.types, rule.max, lifetime = []string{"*"}, robotsMaxBytes, robotsKept
+		rule.types, rule.max, lifetime = []string{"*"}, robotsMaxBytes, robotsTTL
 	} else {
 		rule = kindRules[*kind]
 	}
@@ -255,28 +255,28 @@ func (s *Site) read(ctx context.Context, u *url.URL, kind *PageKind) (page *Page
 	if kind == nil {
 		key = "robots " + u.String()
 	}
-	kept, _ := c.pages.get(key)
-	if kept != nil && c.cfg.Now().Before(kept.fresh) {
-		c.metrics.kept.WithLabelValues(s.policy.Source).Inc()
-		return &kept.page, kept.location, nil
+	cached, _ := c.pages.get(key)
+	if cached != nil && c.cfg.Now().Before(cached.fresh) {
+		c.metrics.cacheHits.WithLabelValues(s.policy.Source).Inc()
+		return &cached.page, cached.location, nil
 	}
 	header := http.Header{"Accept": {rule.accept}}
 	if kind == nil {
 		header.Set("Accept", "text/plain")
 	}
-	if kept != nil && kept.etag != "" {
-		header.Set("If-None-Match", kept.etag)
-	} else if kept != nil && kept.modified != "" {
-		header.Set("If-Modified-Since", kept.modified)
+	if cached != nil && cached.etag != "" {
+		header.Set("If-None-Match", cached.etag)
+	} else if cached != nil && cached.modified != "" {
+		header.Set("If-Modified-Since", cached.modified)
 	}
-	next := &keptPage{fresh: c.cfg.Now().Add(lifetime)}
+	next := &cachedPage{fresh: c.cfg.Now().Add(lifetime)}
 	err = s.request(ctx, u, header, func(res *http.Response) error {
 		next.etag, next.modified = res.Header.Get("ETag"), res.Header.Get("Last-Modified")
 		next.location = redirect(res)
 		next.page = Page{Status: res.StatusCode, Header: res.Header, URL: u, Type: mediaType(res.Header)}
 		switch {
-		case res.StatusCode == http.StatusNotModified && kept != nil:
-			next.page, next.location, next.etag, next.modified = kept.page, kept.location, kept.etag, kept.modified
+		case res.StatusCode == http.StatusNotModified && cached != nil:
+			next.page, next.location, next.etag, next.modified = cached.page, cached.location, cached.etag, cached.modified
 			return nil
 		case res.StatusCode == http.StatusTooManyRequests, res.StatusCode == http.StatusServiceUnavailable && kind != nil:
 			return &Error{Code: CodeHTTP, Status: res.StatusCode, Err: fmt.Errorf("%s answered %s: the visit ends", u.Host, res.Status)}
@@ -299,13 +299,13 @@ func (s *Site) read(ctx context.Context, u *url.URL, kind *PageKind) (page *Page
 // request makes one request to a stranger's server, without following redirects.
 func (s *Site) request(ctx context.Context, u *url.URL, header http.Header, handle func(*http.Response) error) (err error) {
 	c := s.client
-	done, err := c.limits.enter(ctx, "web", u.Host, s.policy.Total)
+	done, err := c.limits.acquire(ctx, "web", u.Host, s.policy.Total)
 	if err != nil {
-		c.metrics.asked(s.policy.Source, err)
+		c.metrics.requestEnded(s.policy.Source, err)
 		return err
 	}
 	defer done()
-	defer func() { c.metrics.asked(s.policy.Source, err) }()
+	defer func() { c.metrics.requestEnded(s.policy.Source, err) }()
 	ctx, cancel := context.WithTimeout(withConnect(ctx, s.policy.Connect), s.policy.Total)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
@@ -315,12 +315,12 @@ func (s *Site) request(ctx context.Context, u *url.URL, header http.Header, hand
 	req.Header = header
 	req.Header.Set("User-Agent", c.userAgent)
 	req.Header.Set("Accept-Encoding", "gzip")
-	res, err := c.strangers.RoundTrip(req)
+	res, err := c.untrusted.RoundTrip(req)
 	if err != nil {
 		return classify(err)
 	}
 	defer res.Body.Close()
-	return inTime(ctx, u.Host, handle(res))
+	return timeoutIfLate(ctx, u.Host, handle(res))
 }
 
 // body reads a page whole, under the bounds of the page and of the visit.

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	keepNotFound = 6 * time.Hour
-	keepFailure  = 10 * time.Minute
+	notFoundTTL = 6 * time.Hour
+	failureTTL  = 10 * time.Minute
 	// entryBytes is what a kept answer costs besides its content.
 	entryBytes = 512
 )
 
-// keptAnswer is what an earlier request led to. It never changes.
-type keptAnswer struct {
+// cachedAnswer is what an earlier request led to. It never changes.
+type cachedAnswer struct {
 	value   []byte // JSON of what the parser returned
 	fault   *Error // instead of a value
 	expires time.Time
@@ -26,8 +26,8 @@ type keptAnswer struct {
 	etag, modified string
 }
 
-func (k *keptAnswer) size(key string) int64 {
-	return int64(len(key)+len(k.value)+len(k.etag)+len(k.modified)) + entryBytes
+func (a *cachedAnswer) size(key string) int64 {
+	return int64(len(key)+len(a.value)+len(a.etag)+len(a.modified)) + entryBytes
 }
 
 // get is Get. A kept answer is decoded anew for each caller, so that nobody
@@ -39,41 +39,41 @@ func get[T any](ctx context.Context, c *Client, req Request, parse func(*Respons
 		return none, err
 	}
 	if call.policy.TTL <= 0 {
-		return ask(ctx, c, call, req.Types, parse, nil)
+		return fetchAndParse(ctx, c, call, req.Types, parse, nil)
 	}
 	key := fmt.Sprintf("%T %s %s %s", none, req.Source, call.header.Get("Accept"), call.url)
 	for {
-		kept, ok := c.kept.get(key)
-		if ok && c.cfg.Now().Before(kept.expires) {
-			c.metrics.kept.WithLabelValues(req.Source).Inc()
-			return decodeKept[T](kept)
+		cached, ok := c.answers.get(key)
+		if ok && c.cfg.Now().Before(cached.expires) {
+			c.metrics.cacheHits.WithLabelValues(req.Source).Inc()
+			return decodeCached[T](cached)
 		}
-		landed, mine := c.flights.board(key)
-		if mine {
-			defer c.flights.land(key)
-			return askAndKeep(ctx, c, call, req.Types, parse, key, kept)
+		ended, first := c.inFlight.join(key)
+		if first {
+			defer c.inFlight.done(key)
+			return fetchAndCache(ctx, c, call, req.Types, parse, key, cached)
 		}
 		select {
-		case <-landed: // look whether the answer was kept; if not, ask
+		case <-ended: // look whether the answer was kept; if not, ask
 		case <-ctx.Done():
 			return none, classify(context.Cause(ctx))
 		}
 	}
 }
 
-func decodeKept[T any](kept *keptAnswer) (v T, err error) {
-	if kept.fault != nil {
-		return v, kept.fault
+func decodeCached[T any](cached *cachedAnswer) (v T, err error) {
+	if cached.fault != nil {
+		return v, cached.fault
 	}
-	if err := json.Unmarshal(kept.value, &v); err != nil {
+	if err := json.Unmarshal(cached.value, &v); err != nil {
 		return v, &Error{Code: CodeParse, Err: fmt.Errorf("read a kept answer: %w", err)}
 	}
 	return v, nil
 }
 
-// askAndKeep asks and keeps the answer, or the failure. Stale is an answer whose
+// fetchAndCache asks and keeps the answer, or the failure. Stale is an answer whose
 // time is over, nil if there is none.
-func askAndKeep[T any](ctx context.Context, c *Client, call *call, types []string, parse func(*Response) (T, error), key string, stale *keptAnswer) (T, error) {
+func fetchAndCache[T any](ctx context.Context, c *Client, call *call, types []string, parse func(*Response) (T, error), key string, stale *cachedAnswer) (T, error) {
 	if stale != nil && stale.fault != nil {
 		stale = nil
 	}
@@ -82,8 +82,8 @@ func askAndKeep[T any](ctx context.Context, c *Client, call *call, types []strin
 	} else if stale != nil && stale.modified != "" {
 		call.header.Set("If-Modified-Since", stale.modified)
 	}
-	next := new(keptAnswer)
-	v, err := ask(ctx, c, call, types, parse, func(header http.Header, notModified bool) {
+	next := new(cachedAnswer)
+	v, err := fetchAndParse(ctx, c, call, types, parse, func(header http.Header, notModified bool) {
 		next.etag, next.modified = header.Get("ETag"), header.Get("Last-Modified")
 		if notModified {
 			next.value, next.etag, next.modified = stale.value, stale.etag, stale.modified
@@ -92,38 +92,38 @@ func askAndKeep[T any](ctx context.Context, c *Client, call *call, types []strin
 	ttl := call.policy.TTL
 	switch {
 	case err == nil && next.value != nil:
-		v, err = decodeKept[T](next)
+		v, err = decodeCached[T](next)
 	case err == nil:
 		if next.value, err = json.Marshal(v); err != nil {
 			return v, &Error{Code: CodeParse, Err: fmt.Errorf("keep an answer: %w", err)}
 		}
-	case !keepable(ctx, err):
+	case !isCacheable(ctx, err):
 		return v, err
 	case IsNotFound(err):
-		ttl = keepNotFound
+		ttl = notFoundTTL
 	default:
-		ttl = keepFailure
+		ttl = failureTTL
 	}
 	if err != nil {
 		var fault *Error
 		errors.As(err, &fault)
-		next = &keptAnswer{fault: fault}
+		next = &cachedAnswer{fault: fault}
 	}
 	next.expires = c.cfg.Now().Add(ttl)
-	c.kept.put(key, next, next.size(key))
+	c.answers.put(key, next, next.size(key))
 	return v, err
 }
 
-// keepable reports whether a failure says something about the provider, and not
+// isCacheable reports whether a failure says something about the provider, and not
 // about this run or our own limits.
-func keepable(ctx context.Context, err error) bool {
+func isCacheable(ctx context.Context, err error) bool {
 	var e *Error
 	return ctx.Err() == nil && errors.As(err, &e) && e.Code != CodeRateLimited && e.Code != CodeDNS && e.RetryAfter == 0
 }
 
-// ask makes a call and parses the answer. seen is told of the header; with
+// fetchAndParse makes a call and parses the answer. seen is told of the header; with
 // notModified the parser is not called.
-func ask[T any](ctx context.Context, c *Client, call *call, types []string, parse func(*Response) (T, error), seen func(header http.Header, notModified bool)) (v T, err error) {
+func fetchAndParse[T any](ctx context.Context, c *Client, call *call, types []string, parse func(*Response) (T, error), seen func(header http.Header, notModified bool)) (v T, err error) {
 	err = c.exchange(ctx, call, func(res *http.Response) error {
 		if res.StatusCode == http.StatusNotModified {
 			seen(res.Header, true)
@@ -157,27 +157,27 @@ func asError(err error) error {
 	return err // of another type with a code of its own
 }
 
-// flights are the questions under way, so that equal ones are asked once.
-type flights struct {
+// inFlight are the questions under way, so that equal ones are asked once.
+type inFlight struct {
 	mu    sync.Mutex
-	under map[string]chan struct{}
+	ended map[string]chan struct{}
 }
 
-// board begins a flight, which the caller must land, or returns a channel that is
+// join begins a flight, which the caller must land, or returns a channel that is
 // closed when the one under way lands.
-func (f *flights) board(key string) (landed <-chan struct{}, mine bool) {
+func (f *inFlight) join(key string) (ended <-chan struct{}, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if under, ok := f.under[key]; ok {
-		return under, false
+	if ended, ok := f.ended[key]; ok {
+		return ended, false
 	}
-	f.under[key] = make(chan struct{})
+	f.ended[key] = make(chan struct{})
 	return nil, true
 }
 
-func (f *flights) land(key string) {
+func (f *inFlight) done(key string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	close(f.under[key])
-	delete(f.under, key)
+	close(f.ended[key])
+	delete(f.ended, key)
 }
