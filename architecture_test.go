@@ -89,8 +89,8 @@ func TestRoomsKeepToThemselves(t *testing.T) {
 				t.Errorf("%s imports %s: Fiber stays in server", path, imported)
 			case strings.HasPrefix(imported, "github.com/ebitengine/purego") && path != "clickhouse/embedded":
 				t.Errorf("%s imports %s: the C library stays in clickhouse/embedded", path, imported)
-			case strings.HasPrefix(imported, "github.com/PuerkitoBio/") && path != "scoring/source/site":
-				t.Errorf("%s imports %s: pages of strangers are bounded in scoring/source/site before a tree is built", path, imported)
+			case imported == "golang.org/x/net/html" && path != "scoring/source/site":
+				t.Errorf("%s imports %s: only scoring/source/site parses HTML", path, imported)
 			// Fakes and test servers are never in the binary.
 			case in(imported, fakes...) && !in(path, fakes...):
 				t.Errorf("%s imports %s: internal/test is for tests only", path, imported)

@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -161,30 +160,4 @@ func parseIssuances(body io.Reader, domain string, now time.Time) (issuances, er
 		page.Names = append(page.Names, name)
 	}
 	return page, err
-}
-
-// eachElement hands the elements of a JSON list to read, one after another,
-// until it returns false. What is not a list, or ends early, is an error.
-func eachElement(body io.Reader, read func(*json.Decoder) (more bool, err error)) error {
-	decoder := json.NewDecoder(body)
-	token, err := decoder.Token()
-	if errors.Is(err, io.EOF) {
-		return errors.New("the answer is empty")
-	}
-	if err != nil {
-		return err
-	}
-	if token != json.Delim('[') {
-		return fmt.Errorf("the answer begins with %v, not with a list", token)
-	}
-	for decoder.More() {
-		more, err := read(decoder)
-		if err != nil || !more {
-			return err
-		}
-	}
-	if _, err := decoder.Token(); err != nil {
-		return fmt.Errorf("the list does not end: %w", err)
-	}
-	return nil
 }

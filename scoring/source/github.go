@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/url"
 	"strings"
@@ -146,8 +145,7 @@ const reposMax = 100
 // parseRepos reads a page of repositories; forks are left out.
 func parseRepos(body io.Reader) ([]githubRepo, error) {
 	repos := []githubRepo{}
-	d := json.NewDecoder(&shallow{r: body})
-	err := elements(d, func() (bool, error) {
+	err := eachElement(body, func(d *json.Decoder) (bool, error) {
 		var r struct {
 			Stars    int       `json:"stargazers_count"`
 			Pushed   time.Time `json:"pushed_at"` // null before the first push
@@ -164,7 +162,7 @@ func parseRepos(body io.Reader) ([]githubRepo, error) {
 		return len(repos) < reposMax, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
+		return nil, err
 	}
 	return repos, nil
 }

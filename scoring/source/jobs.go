@@ -228,8 +228,7 @@ func parseAshby(body io.Reader) ([]role, error) {
 
 func parseLever(body io.Reader) ([]role, error) {
 	roles := []role{}
-	d := json.NewDecoder(&shallow{r: body})
-	err := elements(d, func() (bool, error) {
+	err := eachElement(body, func(d *json.Decoder) (bool, error) {
 		var j struct {
 			Text       string `json:"text"`
 			Categories struct {
@@ -255,7 +254,7 @@ func parseLever(body io.Reader) ([]role, error) {
 		return len(roles) < rolesMax, nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the answer: %w", err)
+		return nil, err
 	}
 	return roles, nil
 }

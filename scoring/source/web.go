@@ -58,9 +58,7 @@ func (w *Web) Fetch(ctx context.Context, req Request) (Result, error) {
 		return Result{}, &fetch.Error{Code: fetch.CodeHTTP, Status: page.Status, Err: fmt.Errorf("the home page of %s answered status %d", req.Domain, page.Status)}
 	}
 	c := crawl{visit: visit, req: req, pages: map[site.Kind]*site.Page{}, links: map[site.Kind]linkState{}, moved: visit.RedirectedTo()}
-	if err := c.readHome(page); err != nil {
-		return Result{}, err
-	}
+	c.readHome(page)
 	if !c.home.Parked {
 		c.readRest(ctx)
 	}
@@ -115,12 +113,10 @@ var visited = []struct {
 	{site.Team, true}, {site.Careers, true}, {site.Pricing, true}, {site.Customers, true}, {site.Docs, false}, {site.Blog, false}, {site.Security, false},
 }
 
-func (c *crawl) readHome(page *fetch.Page) (err error) {
-	if c.home, err = site.ParsePage(page.Body, page.URL); err != nil {
-		return &fetch.Error{Code: fetch.CodeParse, Err: err}
-	}
+func (c *crawl) readHome(page *fetch.Page) {
+	c.home = site.ParsePage(page.Body, page.URL)
 	c.at = page.URL
-	c.home.Parked = c.home.Parked || site.Parks(page.URL.Hostname())
+	c.home.Parked = c.home.Parked || site.IsParkingHost(page.URL.Hostname())
 	c.hsts = page.URL.Scheme == "https" && lasting(page.Header.Get("Strict-Transport-Security"))
 	c.found = site.Sort(c.home.Links, page.URL)
 	for kind, link := range c.found {
@@ -128,7 +124,6 @@ func (c *crawl) readHome(page *fetch.Page) (err error) {
 			c.links[site.Kind(kind)] = linkUnknown
 		}
 	}
-	return nil
 }
 
 // lasting reports whether a Strict-Transport-Security header is in force.
@@ -278,7 +273,8 @@ func (c *crawl) readPage(ctx context.Context, kind site.Kind, parsed bool, link 
 	case err != nil:
 	case page.Status == http.StatusOK:
 		state = linkAlive
-		if p, err := site.ParsePage(page.Body, page.URL); parsed && err == nil {
+		if parsed {
+			p := site.ParsePage(page.Body, page.URL)
 			content = &p
 		}
 	default:

@@ -20,7 +20,7 @@ import (
 // ask asks the server of a source for its only thing.
 func ask(t *testing.T, c *fetch.Client, source, endpoint string) (thing, error) {
 	t.Helper()
-	return fetch.Get(t.Context(), c, fetch.Request{Source: source, Endpoint: endpoint, Path: "/thing"}, fetch.DecodeJSON[thing])
+	return fetch.Get(t.Context(), c, fetch.Request{Source: source, Endpoint: endpoint, Path: "/thing"}, decodeThing)
 }
 
 // turns answers each request with the next handler, and then with the last again.
@@ -81,7 +81,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 			client := network.Client()
 			ctx, cancel := context.WithTimeout(t.Context(), 14*time.Second)
 			defer cancel()
-			got, err := fetch.Get(ctx, client, fetch.Request{Source: "hn", Endpoint: "hn", Path: "/thing"}, fetch.DecodeJSON[thing])
+			got, err := fetch.Get(ctx, client, fetch.Request{Source: "hn", Endpoint: "hn", Path: "/thing"}, decodeThing)
 			if code(err) != c.code || n.Load() != c.asked || c.code == "" && got.N != 1 {
 				t.Errorf("%+v, %v after %d requests; want %q after %d", got, err, n.Load(), c.code, c.asked)
 			}
@@ -182,13 +182,13 @@ func TestProviderThatRefusesIsLeftAlone(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	for i := range 3 {
-		_, err := fetch.Get(ctx, c, fetch.Request{Source: "wayback", Endpoint: "wayback", Path: fmt.Sprint("/", i)}, fetch.DecodeJSON[thing])
+		_, err := fetch.Get(ctx, c, fetch.Request{Source: "wayback", Endpoint: "wayback", Path: fmt.Sprint("/", i)}, decodeThing)
 		if code(err) != fetch.CodeRateLimited || n.Load() != 1 {
 			t.Errorf("request %d: %v after %d requests; want one alone", i, err, n.Load())
 		}
 	}
 	for i := range 2 {
-		got, err := fetch.Get(ctx, c, fetch.Request{Source: "github", Endpoint: "github", Path: fmt.Sprint("/", i)}, fetch.DecodeJSON[thing])
+		got, err := fetch.Get(ctx, c, fetch.Request{Source: "github", Endpoint: "github", Path: fmt.Sprint("/", i)}, decodeThing)
 		if i == 0 && (err != nil || got.N != 1) || i == 1 && code(err) != fetch.CodeRateLimited || m.Load() != 1 {
 			t.Errorf("request %d: %+v, %v after %d requests; want the last that was left, then none", i, got, err, m.Load())
 		}
@@ -268,7 +268,7 @@ func TestPathCannotLeaveTheServer(t *testing.T) {
 	network.Endpoint("hn", turns(&n, good))
 	c := network.Client()
 	for _, path := range []string{"@evil.com/", ":99/", ".evil.com/", "//\x00"} {
-		if _, err := fetch.Get(t.Context(), c, fetch.Request{Source: "hn", Endpoint: "hn", Path: path, Query: url.Values{"a": {"b"}}}, fetch.DecodeJSON[thing]); err == nil {
+		if _, err := fetch.Get(t.Context(), c, fetch.Request{Source: "hn", Endpoint: "hn", Path: path, Query: url.Values{"a": {"b"}}}, decodeThing); err == nil {
 			t.Errorf("path %q was asked", path)
 		}
 	}

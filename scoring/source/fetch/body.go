@@ -3,7 +3,6 @@ package fetch
 import (
 	"compress/gzip"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,9 +12,6 @@ import (
 	"slices"
 	"strings"
 )
-
-// jsonDepthMax bounds the nesting of JSON that is decoded.
-const jsonDepthMax = 64
 
 // cappedReader fails with CodeTooLarge when more than left bytes come.
 type cappedReader struct {
@@ -88,46 +84,6 @@ func checkType(header http.Header, types []string) error {
 		return &Error{Code: CodeParse, Err: fmt.Errorf("the answer is of type %q, which was not asked for", got)}
 	}
 	return nil
-}
-
-func decodeJSON[T any](body io.Reader) (v T, err error) {
-	decoder := json.NewDecoder(&depthReader{r: body})
-	if err := decoder.Decode(&v); err != nil {
-		return v, asParse(fmt.Errorf("decode the answer: %w", err))
-	}
-	if _, err := decoder.Token(); err != io.EOF {
-		return v, asParse(errors.Join(errors.New("decode the answer: there is more after its end"), err))
-	}
-	return v, nil
-}
-
-// depthReader fails when JSON that is read through it nests too deeply.
-type depthReader struct {
-	r         io.Reader
-	depth     int
-	inString  bool
-	afterMark bool // after a backslash in a string
-}
-
-func (d *depthReader) Read(p []byte) (int, error) {
-	n, err := d.r.Read(p)
-	for _, c := range p[:n] {
-		switch {
-		case d.afterMark:
-			d.afterMark = false
-		case d.inString:
-			d.inString, d.afterMark = c != '"', c == '\\'
-		case c == '"':
-			d.inString = true
-		case c == '{' || c == '[':
-			if d.depth++; d.depth > jsonDepthMax {
-				return 0, &Error{Code: CodeParse, Err: fmt.Errorf("the JSON nests deeper than %d levels", jsonDepthMax)}
-			}
-		case c == '}' || c == ']':
-			d.depth--
-		}
-	}
-	return n, err
 }
 
 // asParse gives an error CodeParse unless it has a code already.

@@ -76,11 +76,6 @@ func Get[T any](ctx context.Context, c *Client, req Request, parse func(*Respons
 	return get(ctx, c, req, parse)
 }
 
-// DecodeJSON returns a parser for Get that decodes the whole body as one JSON
-// value into T, at most 64 levels deep. Fields that T does not have are skipped
-// without being kept.
-func DecodeJSON[T any](res *Response) (T, error) { return decodeJSON[T](res.Body) }
-
 // PageKind says what kind of page is asked for: which media types are accepted
 // and how large it may be.
 type PageKind int

@@ -1,8 +1,10 @@
 package fetch_test
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"strings"
@@ -27,6 +29,18 @@ func answerJSON(w http.ResponseWriter, body string) {
 }
 
 type thing struct{ N int }
+
+// decodeThing is a parser for Get. It fails on data after the JSON value.
+func decodeThing(res *fetch.Response) (v thing, err error) {
+	d := json.NewDecoder(res.Body)
+	if err := d.Decode(&v); err != nil {
+		return v, err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return v, fmt.Errorf("data after the JSON value: %w", err)
+	}
+	return v, nil
+}
 
 func code(err error) string {
 	var e *fetch.Error
@@ -54,7 +68,7 @@ func TestGet(t *testing.T) {
 	}))
 	c := network.Client()
 	for range 2 {
-		got, err := fetch.Get(t.Context(), c, fetch.Request{Source: "hn", Endpoint: "hn", Path: "/api/v1/search", Query: url.Values{"q": {"a b"}}}, fetch.DecodeJSON[thing])
+		got, err := fetch.Get(t.Context(), c, fetch.Request{Source: "hn", Endpoint: "hn", Path: "/api/v1/search", Query: url.Values{"q": {"a b"}}}, decodeThing)
 		if err != nil || got.N != 7 {
 			t.Fatalf("Get = %+v, %v", got, err)
 		}

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// hostile are pages of a size in bytes that take some parsers of HTML very long.
+// hostile returns pages of a size in bytes that some HTML parsers read very slowly.
 func hostile(size int) map[string]string {
 	fill := func(unit string) string { return strings.Repeat(unit, size/len(unit)) }
 	numbered := func(format string) string {
@@ -64,7 +64,7 @@ func TestHostilePagesKeepBounds(t *testing.T) {
 	}
 }
 
-// BenchmarkHostilePage tells the processor time that one page of 2 MiB can cost.
+// BenchmarkHostilePage measures the processor time of one page of 2 MiB.
 func BenchmarkHostilePage(b *testing.B) {
 	base := mustURL(b, "https://www.quillworks.com/")
 	for name, page := range hostile(pageBytesMax) {
@@ -73,9 +73,7 @@ func BenchmarkHostilePage(b *testing.B) {
 			b.ReportAllocs()
 			b.SetBytes(int64(len(body)))
 			for b.Loop() {
-				if _, err := ParsePage(body, base); err != nil {
-					b.Fatal(err)
-				}
+				ParsePage(body, base)
 			}
 		})
 	}
@@ -88,10 +86,7 @@ func FuzzParsePage(f *testing.F) {
 	}
 	base := mustURL(f, "https://www.quillworks.com/")
 	f.Fuzz(func(t *testing.T, body []byte) {
-		p, err := ParsePage(body, base)
-		if err != nil {
-			t.Fatalf("a page cannot be read: %v", err)
-		}
+		p := ParsePage(body, base)
 		for _, l := range p.Links {
 			if !webScheme(l.URL) {
 				t.Errorf("a link leads to %s", l.URL)

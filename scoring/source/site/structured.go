@@ -16,7 +16,6 @@ import (
 // Bounds of structured data.
 const (
 	organizationsMax = 32
-	structuredDepth  = 64
 	structuredNodes  = 20_000
 	namesMax         = 64 // people of one organization
 )
@@ -51,7 +50,7 @@ type Structured struct {
 // organisations at any depth. References within the script are followed. What is
 // no JSON, or nests deeper than 64 levels, says nothing.
 func ParseStructured(script []byte) Structured {
-	if len(script) > structuredMax || tooDeep(script, structuredDepth) {
+	if len(script) > structuredMax {
 		return Structured{}
 	}
 	var root any
@@ -64,29 +63,6 @@ func ParseStructured(script []byte) Structured {
 	r.walk(root, true)
 	r.found.Text = squeeze(r.text.String(), headingsBytesMax)
 	return r.found
-}
-
-// tooDeep reports whether a JSON text nests deeper than limit.
-func tooDeep(text []byte, limit int) bool {
-	depth, quoted, escaped := 0, false, false
-	for _, c := range text {
-		switch {
-		case escaped:
-			escaped = false
-		case quoted && c == '\\':
-			escaped = true
-		case c == '"':
-			quoted = !quoted
-		case quoted:
-		case c == '{' || c == '[':
-			if depth++; depth > limit {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
 }
 
 type structuredReader struct {
