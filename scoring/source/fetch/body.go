@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// cappedReader fails with CodeTooLarge when more than left bytes come.
+// cappedReader fails with CodeTooLarge after left bytes.
 type cappedReader struct {
 	r    io.Reader
 	left int64
@@ -31,8 +31,8 @@ func (c *cappedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// classifyingReader names the failures of a connection. A body that ends too early is
-// left to the parser, who can tell whether it matters.
+// classifyingReader gives connection errors their code. It passes io.ErrUnexpectedEOF on: the
+// parser decides whether a truncated body matters.
 type classifyingReader struct{ r io.Reader }
 
 func (w classifyingReader) Read(p []byte) (int, error) {
@@ -43,8 +43,8 @@ func (w classifyingReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// openBody returns the body of an answer decompressed, and bounded on the wire
-// as well as after.
+// openBody returns the decompressed body of an answer. limit bounds it in bytes, on the wire and
+// after decompression.
 func openBody(res *http.Response, limit int64) (io.Reader, error) {
 	if res.ContentLength > limit {
 		return nil, &Error{Code: CodeTooLarge, Status: res.StatusCode, Err: fmt.Errorf("the answer of %d bytes is larger than the %d that are read", res.ContentLength, limit)}
@@ -64,7 +64,7 @@ func openBody(res *http.Response, limit int64) (io.Reader, error) {
 	}
 }
 
-// mediaType is the type of an answer in lower case without parameters.
+// mediaType returns the media type of an answer in lower case, without parameters.
 func mediaType(header http.Header) string {
 	t, _, err := mime.ParseMediaType(header.Get("Content-Type"))
 	if err != nil {
@@ -74,7 +74,7 @@ func mediaType(header http.Header) string {
 	return t
 }
 
-// checkType refuses an answer that is not of one of the types.
+// checkType rejects an answer whose media type is not in types.
 func checkType(header http.Header, types []string) error {
 	got := mediaType(header)
 	switch {
@@ -86,7 +86,7 @@ func checkType(header http.Header, types []string) error {
 	return nil
 }
 
-// asParse gives an error CodeParse unless it has a code already.
+// asParse gives an error CodeParse unless it has a code.
 func asParse(err error) error {
 	var coded interface{ WarningCode() string }
 	if errors.As(err, &coded) {
@@ -98,7 +98,7 @@ func asParse(err error) error {
 	return &Error{Code: CodeParse, Err: err}
 }
 
-// classify gives an error of a connection its code.
+// classify gives a connection error its code.
 func classify(err error) error {
 	var e *Error
 	switch {

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// failuresMax is how many failures in a row make a provider be left alone.
+// failuresMax is the number of consecutive failures that open the circuit breaker of a server.
 const failuresMax = 5
 
-// breaker leaves a server alone for a while after failures in a row. After the
-// while one request is let through; if it fails too, the next while begins. It
-// is safe for concurrent use.
+// breaker is the circuit breaker of one server. It opens after failuresMax consecutive failures
+// for Policy.BreakFor. Requests then pass again; the first that fails opens it again. It is safe
+// for concurrent use.
 type breaker struct {
-	failuresMax int // failures in a row that are too many; failuresMax in earnest
+	failuresMax int // consecutive failures that open it; 5 without overrides
 
 	mu       sync.Mutex
 	failures int
@@ -21,18 +21,17 @@ type breaker struct {
 	code     string
 }
 
-// allow returns an error with the code of the last failure while the server is
-// left alone.
+// allow returns an error with the code of the last failure while the breaker is open.
 func (b *breaker) allow(name string, now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if wait := b.until.Sub(now); wait > 0 {
-		return &Error{Code: b.code, RetryAfter: wait, Err: fmt.Errorf("%s has failed and is left alone for another %s", name, wait.Round(time.Second))}
+		return &Error{Code: b.code, RetryAfter: wait, Err: fmt.Errorf("the circuit breaker of %s is open for another %s", name, wait.Round(time.Second))}
 	}
 	return nil
 }
 
-// record counts the end of a request; code is empty for one that was answered.
+// record counts the end of a request. code is empty if the server answered.
 func (b *breaker) record(code string, p Policy, now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -13,16 +13,16 @@ import (
 const (
 	notFoundTTL = 6 * time.Hour
 	failureTTL  = 10 * time.Minute
-	// entryBytes is what a kept answer costs besides its content.
+	// entryBytes is the overhead of one cached answer, in bytes.
 	entryBytes = 512
 )
 
-// cachedAnswer is what an earlier request led to. It never changes.
+// cachedAnswer is the result of an earlier request. It is immutable.
 type cachedAnswer struct {
 	value   []byte // JSON of what the parser returned
 	fault   *Error // instead of a value
 	expires time.Time
-	// etag and modified let the provider say that nothing has changed.
+	// etag and modified are the validators for a conditional request.
 	etag, modified string
 }
 
@@ -30,8 +30,8 @@ func (a *cachedAnswer) size(key string) int64 {
 	return int64(len(key)+len(a.value)+len(a.etag)+len(a.modified)) + entryBytes
 }
 
-// get is Get. A kept answer is decoded anew for each caller, so that nobody
-// shares what another may change.
+// get implements Get. It decodes a cached answer for each caller, so that callers do not share
+// memory.
 func get[T any](ctx context.Context, c *Client, req Request, parse func(*Response) (T, error)) (T, error) {
 	var none T
 	call, err := c.call(req)
@@ -54,7 +54,7 @@ func get[T any](ctx context.Context, c *Client, req Request, parse func(*Respons
 			return fetchAndCache(ctx, c, call, req.Types, parse, key, cached)
 		}
 		select {
-		case <-ended: // look whether the answer was kept; if not, ask
+		case <-ended: // use the cached answer; if there is none, send the request
 		case <-ctx.Done():
 			return none, classify(context.Cause(ctx))
 		}
@@ -71,8 +71,8 @@ func decodeCached[T any](cached *cachedAnswer) (v T, err error) {
 	return v, nil
 }
 
-// fetchAndCache asks and keeps the answer, or the failure. Stale is an answer whose
-// time is over, nil if there is none.
+// fetchAndCache sends a request and caches the answer or the failure. stale is the expired
+// answer, nil if there is none.
 func fetchAndCache[T any](ctx context.Context, c *Client, call *call, types []string, parse func(*Response) (T, error), key string, stale *cachedAnswer) (T, error) {
 	if stale != nil && stale.fault != nil {
 		stale = nil
@@ -114,15 +114,15 @@ func fetchAndCache[T any](ctx context.Context, c *Client, call *call, types []st
 	return v, err
 }
 
-// isCacheable reports whether a failure says something about the provider, and not
-// about this run or our own limits.
+// isCacheable reports whether a failure is one of the provider, and not of this run or of the
+// client's own limits.
 func isCacheable(ctx context.Context, err error) bool {
 	var e *Error
 	return ctx.Err() == nil && errors.As(err, &e) && e.Code != CodeRateLimited && e.Code != CodeDNS && e.RetryAfter == 0
 }
 
-// fetchAndParse makes a call and parses the answer. seen is told of the header; with
-// notModified the parser is not called.
+// fetchAndParse sends a request and parses the answer. It calls seen, if not nil, with the
+// header; with notModified it does not call parse.
 func fetchAndParse[T any](ctx context.Context, c *Client, call *call, types []string, parse func(*Response) (T, error), seen func(header http.Header, notModified bool)) (v T, err error) {
 	err = c.exchange(ctx, call, func(res *http.Response) error {
 		if res.StatusCode == http.StatusNotModified {
@@ -147,24 +147,27 @@ func fetchAndParse[T any](ctx context.Context, c *Client, call *call, types []st
 	return v, err
 }
 
-// asError makes any failure of a parser an *Error.
+// asError converts an error of a parser to an *Error.
 func asError(err error) error {
 	var e *Error
 	err = asParse(err)
 	if errors.As(err, &e) {
 		return &Error{Code: e.Code, Status: e.Status, RetryAfter: e.RetryAfter, Err: err}
 	}
-	return err // of another type with a code of its own
+	return err // another type that has a code
 }
 
-// inFlight are the questions under way, so that equal ones are asked once.
+// inFlight are the requests in flight by key, so that equal requests are sent once. It is
+// not a singleflight.Group: a waiter must be able to leave at its own deadline, which Do
+// does not allow, and a panic of a parser must fail one run only, but DoChan lets it end
+// the process.
 type inFlight struct {
 	mu    sync.Mutex
 	ended map[string]chan struct{}
 }
 
-// join begins a flight, which the caller must land, or returns a channel that is
-// closed when the one under way lands.
+// join makes the caller the first one of a key, who must call done, or returns a channel that is
+// closed when the first one is done.
 func (f *inFlight) join(key string) (ended <-chan struct{}, first bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,35 +20,34 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Product is the name under which the client is known to servers and in robots.txt.
+// Product is the name of the client in the User-Agent and in robots.txt.
 const Product = "companyscore"
 
-// Config says how the client reaches the network.
+// Config configures a Client.
 type Config struct {
-	// Contact is how the operator can be reached: an e-mail address, or a URL, or
-	// both separated by "; ". It is part of the User-Agent, and required.
+	// Contact is an e-mail address, a URL, or both separated by ";". Providers can reach the
+	// operator there. It is part of the User-Agent, and required.
 	Contact string
-	// Resolvers are the DNS servers to ask, as IP:port; empty means two public
-	// ones. Overrides replaces them.
+	// Resolvers are DNS servers, IP:port. Empty means two public ones. Overrides replaces them.
 	Resolvers []string
-	// Tokens are bearer tokens by the name that Endpoint.Token gives.
+	// Tokens are bearer tokens by the name in Endpoint.Token.
 	Tokens map[string]string
-	// Redis keeps the limits that all workers share; nil when there is one worker only.
+	// Redis stores the quotas that all workers share. nil: each process keeps its own.
 	Redis goredis.UniversalClient
-	// Overrides sends everything to servers of its own; nil for the real network.
+	// Overrides sends all connections to fakes; nil uses the real network.
 	Overrides *Overrides
-	// Never lists domains, addresses and address ranges that are not asked: those of
-	// companies that do not want to be, and the service's own.
+	// Never lists domains, addresses and address ranges that the client never connects to: those
+	// of companies that opted out, and the service's own.
 	Never []string
-	// Now is the clock of what is kept; nil means time.Now. Waits follow the real one.
+	// Now is the clock of the caches; nil means time.Now. Waits use the real clock.
 	Now func() time.Time
-	// Registry publishes the metrics of the client; nil publishes none.
+	// Registry registers the metrics of the client; nil disables them.
 	Registry prometheus.Registerer
-	// Logger is told of limits that cannot be shared; nil means nobody is.
+	// Logger logs failures of shared quotas; nil disables it.
 	Logger *slog.Logger
 }
 
-// Client is safe for concurrent use. It needs no closing.
+// Client is the network client of the sources. It is safe for concurrent use and needs no Close.
 type Client struct {
 	cfg          Config
 	userAgent    string
@@ -56,11 +55,11 @@ type Client struct {
 	resolver     *resolver
 	limits       *limits
 	breakers     *lru[string, *breaker]
-	failures     int                 // in a row, after which a server is left alone
-	bases        map[string]*url.URL // of the endpoints that are on, by name
+	failures     int                 // consecutive ones that open a circuit breaker
+	bases        map[string]*url.URL // of the enabled endpoints, by name
 	known        http.RoundTripper
 	untrusted    http.RoundTripper
-	roots        *x509.CertPool // nil: those of the system
+	roots        *x509.CertPool // nil: the system's
 	answers      *lru[string, *cachedAnswer]
 	pages        *lru[string, *cachedPage]
 	inFlight     inFlight
@@ -68,13 +67,13 @@ type Client struct {
 	metrics      *metrics
 }
 
-// The memory of kept answers and of kept pages is bounded.
+// Sizes of the caches of answers and of pages.
 const (
 	answersMaxBytes = 32 << 20
 	pagesMaxBytes   = 32 << 20
 )
 
-// New returns a client, or says all that is wrong with the configuration.
+// New returns a client, or all errors of the configuration.
 func New(cfg Config) (*Client, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -138,7 +137,7 @@ func New(cfg Config) (*Client, error) {
 
 var contactPattern = regexp.MustCompile(`^[^\s@;]+@[^\s@;]+\.[^\s@;]+$|^https?://[^\s;]+\.[^\s;]+$`)
 
-// CheckContact returns an error unless contact says how to reach the operator.
+// CheckContact returns an error unless contact is an e-mail address, a URL, or both.
 func CheckContact(contact string) error {
 	if contact == "" {
 		return errors.New("a contact is required: give with --contact the e-mail address or the URL at which the operator can be reached")
@@ -151,8 +150,7 @@ func CheckContact(contact string) error {
 	return nil
 }
 
-// userAgent names the product, its version and the operator. It never looks like
-// a browser's.
+// userAgent returns the product, its version and the contact.
 func userAgent(contact string) string {
 	version := "1"
 	if info, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(info.Main.Version, "v") {
@@ -173,7 +171,7 @@ func readRoots(path string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// call makes out a request in full.
+// call returns the call that a request describes.
 func (c *Client) call(req Request) (*call, error) {
 	made := &call{policy: PolicyOf(req.Source), header: make(http.Header)}
 	made.header.Set("Accept", "application/json")
@@ -215,7 +213,7 @@ func (c *Client) call(req Request) (*call, error) {
 		}
 		u, err := url.Parse(text)
 		if err != nil || u.Host != base.Host || u.User != nil {
-			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("%s: the path %q does not make a URL", req.Source, req.Path)}
+			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("%s: the path %q is not valid in a URL", req.Source, req.Path)}
 		}
 		made.endpoint, made.url, made.quota = e, u, e.Quota
 		if e.TokenQuota != "" && c.cfg.Tokens[e.Token] != "" {
@@ -226,7 +224,7 @@ func (c *Client) call(req Request) (*call, error) {
 	panic("fetch: no endpoint " + req.Endpoint)
 }
 
-// HasToken reports whether there is a token for an endpoint.
+// HasToken reports whether a token is configured for an endpoint.
 func (c *Client) HasToken(endpoint string) bool {
 	for _, e := range Endpoints {
 		if e.Name == endpoint {
@@ -236,7 +234,7 @@ func (c *Client) HasToken(endpoint string) bool {
 	return false
 }
 
-// exchange makes a call as often as its policy and the deadline allow.
+// exchange makes a call with the retries that its policy and the deadline allow.
 func (c *Client) exchange(ctx context.Context, call *call, handle func(*http.Response) error) error {
 	for tries := 0; ; tries++ {
 		err := c.send(ctx, call, handle)

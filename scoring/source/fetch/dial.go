@@ -14,25 +14,25 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// perAddress is how many connections lead to one address at a time, so that
-// many names on one shared server do not flood it.
+// perAddress bounds the concurrent connections to one address, so that many names on one shared
+// server do not overload it.
 const perAddress = 4
 
-// dialer makes every connection of the client. It resolves a name, holds all its
-// addresses against the gate, and connects to one it has just checked; the
-// operating system asks once more, with the final address, before it connects.
+// dialer makes every connection of the client. It resolves a name, checks all its addresses with
+// the guard, and connects to a checked address. The Control hook checks the final address once
+// more before the system call.
 type dialer struct {
 	resolver *resolver
 	guard    guard
-	// overrides is where connections lead in a rehearsal, nil on the real network.
+	// overrides are the addresses that replace the internet, nil if there are none.
 	overrides *overrideAddresses
 	slots     *lru[netip.Addr, *semaphore.Weighted]
 }
 
-// overrideAddresses is the set of loopback addresses of a rehearsal.
+// overrideAddresses are the loopback addresses of Overrides.
 type overrideAddresses struct {
 	endpoints   []netip.AddrPort // of known servers
-	http, https netip.AddrPort   // in the place of any public host; may be invalid
+	http, https netip.AddrPort   // of all public hosts; may be invalid
 }
 
 func (s *overrideAddresses) has(to netip.AddrPort) bool {
@@ -41,7 +41,7 @@ func (s *overrideAddresses) has(to netip.AddrPort) bool {
 
 type connectKey struct{}
 
-// withConnect has connections made under ctx take at most d.
+// withConnect bounds the time of each connection attempt under ctx by d.
 func withConnect(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, connectKey{}, d)
 }
@@ -53,8 +53,8 @@ func connectLimit(ctx context.Context) time.Duration {
 	return 4 * time.Second
 }
 
-// known connects to a known server. In a rehearsal these are the configured
-// loopback addresses; otherwise a known server passes the same gate as all.
+// known connects to a known server. With overrides these are the loopback addresses of the
+// endpoints; without, a known server passes the same guard as any host.
 func (d *dialer) known(ctx context.Context, network, address string) (net.Conn, error) {
 	if d.overrides != nil {
 		to, err := netip.ParseAddrPort(address)
@@ -68,7 +68,7 @@ func (d *dialer) known(ctx context.Context, network, address string) (net.Conn, 
 	return d.untrusted(ctx, network, address)
 }
 
-// untrusted connects to a host that somebody else chose.
+// untrusted connects to a host that comes from untrusted input.
 func (d *dialer) untrusted(ctx context.Context, _, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectLimit(ctx))
 	defer cancel()
@@ -77,7 +77,7 @@ func (d *dialer) untrusted(ctx context.Context, _, address string) (net.Conn, er
 		return nil, &Error{Code: CodeAddress, Err: err}
 	}
 	if port != "80" && port != "443" {
-		return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("port %s is not asked", port)}
+		return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("port %s is not allowed", port)}
 	}
 	if host, err = d.guard.host(host); err != nil {
 		return nil, &Error{Code: CodeAddress, Err: err}
@@ -99,7 +99,7 @@ func (d *dialer) untrusted(ctx context.Context, _, address string) (net.Conn, er
 	return nil, fmt.Errorf("connect to %s: %w", host, errors.Join(faults...))
 }
 
-// connectTo connects to one checked address, or to what stands for it in a rehearsal.
+// connectTo connects to a checked address, or to its override.
 func (d *dialer) connectTo(ctx context.Context, addr netip.Addr, port string) (net.Conn, error) {
 	to := netip.AddrPortFrom(addr, 443)
 	if port == "80" {
@@ -131,7 +131,7 @@ func (d *dialer) connect(ctx context.Context, to netip.AddrPort) (net.Conn, erro
 	return dial.DialContext(ctx, "tcp", to.String())
 }
 
-// control is asked by the dialer with the address it is about to connect to.
+// control checks the address that the operating system is about to connect to.
 func (d *dialer) control(network, address string, _ syscall.RawConn) error {
 	to, err := netip.ParseAddrPort(address)
 	if err != nil {
@@ -139,13 +139,13 @@ func (d *dialer) control(network, address string, _ syscall.RawConn) error {
 	}
 	switch {
 	case network != "tcp4" && network != "tcp6":
-		return &Error{Code: CodeAddress, Err: fmt.Errorf("network %s is not used", network)}
+		return &Error{Code: CodeAddress, Err: fmt.Errorf("network %s is not allowed", network)}
 	case d.overrides != nil && d.overrides.has(to):
 		return nil
 	case d.overrides != nil:
 		return &Error{Code: CodeAddress, Err: fmt.Errorf("%s is not a server of the overrides", to)}
 	case to.Port() != 80 && to.Port() != 443:
-		return &Error{Code: CodeAddress, Err: fmt.Errorf("port %d is not asked", to.Port())}
+		return &Error{Code: CodeAddress, Err: fmt.Errorf("port %d is not allowed", to.Port())}
 	}
 	if err := d.guard.address(to.Addr()); err != nil {
 		return &Error{Code: CodeAddress, Err: err}
@@ -153,7 +153,7 @@ func (d *dialer) control(network, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// countedConn gives its place back when it is closed.
+// countedConn releases its slot when it is closed.
 type countedConn struct {
 	net.Conn
 	once    sync.Once

@@ -1,17 +1,16 @@
-// Package fetch is how sources reach the network: one client that holds the
-// limits and manners each provider is owed, and the guard against hosts that a
-// stranger chose.
+// Package fetch is the network client of the data sources. It enforces the limits of each
+// provider, and guards against hosts that come from untrusted input.
 //
-// A test gives New a Rehearsal whose Endpoints lead to its own servers on
-// loopback; everything else about the client is then as in earnest.
+// A test sets Config.Overrides to send all connections to fakes on loopback. The rest of the
+// client is unchanged.
 //
-// There are four ways out, and no other:
+// The client makes four kinds of requests:
 //
-//   - Get asks a known server (an Endpoint) or a URL that a provider gave us, and
-//     keeps what was made of the answer;
+//   - Get sends a request to a known server (an Endpoint) or to a URL that a provider
+//     returned, and caches the parsed answer;
 //   - Visit opens the site of a scored company and reads its pages under robots.txt;
-//   - Handshake looks at the certificate of a host;
-//   - Lookup asks the configured resolvers.
+//   - Handshake reads the certificate of a host;
+//   - Lookup sends a query to the configured resolvers.
 package fetch
 
 import (
@@ -24,28 +23,27 @@ import (
 	"github.com/miekg/dns"
 )
 
-// Request is one question to a known server, or to a server whose URL a provider
-// gave us.
+// Request is one request to a known server, or to a URL that a provider returned.
 type Request struct {
-	// Source is the key of the source that asks; its policy holds.
+	// Source is the key of the source that sends the request. Its policy applies.
 	Source string
-	// Endpoint is the name of the server, of Endpoints. Path, beginning with a
-	// slash and already escaped where needed, and Query are appended to its base.
+	// Endpoint is the name of a server in Endpoints. Path and Query are appended to its base.
+	// Path begins with a slash and is already escaped.
 	Endpoint string
 	Path     string
 	Query    url.Values
-	// URL is given instead of Endpoint for a server that is not known beforehand,
-	// such as the registry that the list of RDAP servers names. It must be https,
-	// the host passes the guard, and the quota named after the source holds.
+	// URL is set instead of Endpoint for a server that is not in Endpoints, for example the
+	// registry of an RDAP bootstrap file. It must be https, its host must pass the guard, and the
+	// quota with the name of the source applies.
 	URL string
-	// Accept is the Accept header, application/json when empty.
+	// Accept is the Accept header, application/json if empty.
 	Accept string
-	// Types are the media types that the answer may have. When empty these are
-	// application/json and everything that ends in +json. "*" allows any.
+	// Types are the accepted media types of the answer. If empty: application/json and every type
+	// that ends in +json. "*" accepts any type.
 	Types []string
-	// BodyMax lowers the policy's bound of the answer when it is not 0.
+	// BodyMax lowers the policy's bound of the body, in bytes, unless it is 0.
 	BodyMax int64
-	// TTL replaces the policy's when it is not 0; a negative one keeps nothing.
+	// TTL replaces the policy's TTL unless it is 0. A negative value disables the cache.
 	TTL time.Duration
 }
 
@@ -53,31 +51,29 @@ type Request struct {
 type Response struct {
 	Status int
 	Header http.Header
-	// URL is where the answer came from, after redirects.
+	// URL is the URL of the answer after redirects.
 	URL *url.URL
-	// Body is decompressed, and bounded by the policy: reading beyond the bound
-	// fails with CodeTooLarge. It ends with the request's deadline.
+	// Body is decompressed. A read beyond the policy's bound fails with CodeTooLarge. It cannot
+	// be read after the deadline of the request.
 	Body io.Reader
 }
 
-// Get asks and returns what parse makes of the answer. Parse reads the body as a
-// stream, and need not read all of it; it may be called again after a retry. An
-// error of parse is a CodeParse failure unless it has a code of its own.
+// Get sends a request and returns what parse makes of the answer. parse reads the body as a
+// stream and need not read all of it. It can be called again after a retry. An error of parse
+// becomes CodeParse unless it has a code.
 //
-// What parse returned is kept for the policy's TTL, encoded as JSON: it must
-// survive that, so its fields are exported and it is small. An answer of "there
-// is no such thing" (IsNotFound) is kept 6 hours, another failure 10 minutes.
-// Equal requests under way at the same time are one. After the TTL the provider
-// is asked whether anything changed, if it gave an ETag or a Last-Modified.
+// The result is cached as JSON for the policy's TTL, so its type needs exported fields and should
+// be small. A "not found" answer (IsNotFound) is cached for 6 hours, any other failure of the
+// provider for 10 minutes. Equal concurrent requests share one answer. After the TTL the client
+// sends a conditional request if the answer had an ETag or a Last-Modified header.
 //
-// The errors are *Error. The wait for the source's turn counts: when it would
-// outlast the deadline of ctx, Get fails at once with CodeRateLimited.
+// Errors are *Error. If the wait for a turn in the source's quota would outlast the deadline of
+// ctx, Get fails at once with CodeRateLimited.
 func Get[T any](ctx context.Context, c *Client, req Request, parse func(*Response) (T, error)) (T, error) {
 	return get(ctx, c, req, parse)
 }
 
-// PageKind says what kind of page is asked for: which media types are accepted
-// and how large it may be.
+// PageKind selects the accepted media types and the size limit of a page.
 type PageKind int
 
 // The kinds of pages.
@@ -88,64 +84,61 @@ const (
 	JSON                     // application/json, application/ld+json; 2 MiB
 )
 
-// Page is a page of a scored company's site, whatever its status.
+// Page is a page of a scored company's site, with any status.
 type Page struct {
 	Status int
 	Header http.Header
-	// URL is where the page came from, after redirects.
+	// URL is the URL of the page after redirects.
 	URL *url.URL
 	// Type is the media type without parameters.
 	Type string
-	// Body is the page decompressed; HTML and text are UTF-8 with invalid bytes
-	// replaced, XML and JSON are as they came. It is empty for a status other than
-	// 200, and must not be changed: the page may be one that was kept.
+	// Body is the decompressed page. HTML and text are valid UTF-8: invalid bytes are replaced.
+	// XML and JSON are unchanged. It is empty unless the status is 200. Callers must not change
+	// it: it can be shared with the cache.
 	Body []byte
 }
 
-// Certificate is what a TLS handshake shows. It is never used to trust content.
+// Certificate is the result of a TLS handshake. It is never used to trust content.
 type Certificate struct {
-	// Organization names the owner in an OV or EV certificate; it is empty otherwise.
+	// Organization is the owner in an OV or EV certificate, else empty.
 	Organization string
 	Issuer       string
 	NotAfter     time.Time
 	// Version is the TLS version, such as tls.VersionTLS13.
 	Version uint16
-	// Fault says why the chain would not be trusted, empty when it would.
+	// Fault is why verification of the chain failed, empty if it succeeded.
 	Fault string
 }
 
-// Visit opens the site of a host for one run: it reads robots.txt, and waits
-// where it must. Not more than 14 pages, robots.txt among them, and 12 MiB are
-// read through one Site, one page a second and two at once. https is asked first,
-// and http when nothing listens there. The error has CodeRobots when robots.txt
-// cannot be had and so forbids everything, CodeAddress when the host leads to
-// where nobody may be sent, CodeDNS when it has no address.
+// Visit opens the site of a host for one run. It reads robots.txt and waits for the host's quota.
+// One Site reads at most 14 pages, robots.txt included, and 12 MiB, at one page per second and
+// two concurrently. It uses https, and http if the host refuses the connection on port 443. The
+// error has CodeRobots if robots.txt cannot be read, CodeAddress if the guard rejects the host,
+// CodeDNS if it has no address.
 func (c *Client) Visit(ctx context.Context, host string) (*Site, error) { return c.visit(ctx, host) }
 
-// Get reads one page, given by an absolute URL or a path, of a host under the
-// site's registrable domain. Redirects are followed by the rules: at most 5, never
-// from https to http, to another registrable domain only once for the whole visit
-// and under that host's robots.txt. A status other than 200 is no error, except
-// that 429 and 503 end the visit: later calls fail with CodeHTTP. A page that
-// robots.txt forbids fails with CodeRobots, one whose turn would come after the
-// deadline or beyond the visit's bounds with CodeRateLimited. A page is not read
-// again within 15 minutes, and later only if it has changed. Get may be called
-// from several goroutines.
+// Get reads one page, given by an absolute URL or a path, of a host under the site's registrable
+// domain. It follows at most 5 redirects, never from https to http, and to one other registrable
+// domain per visit, under the robots.txt of that host. A status other than 200 is not an error,
+// except that 429 and 503 end the visit: later calls fail with CodeHTTP. A page that robots.txt
+// disallows fails with CodeRobots. A page whose turn would come after the deadline, or beyond the
+// bounds of the visit, fails with CodeRateLimited. Pages are cached for 15 minutes, then
+// revalidated. Get is safe for concurrent use.
 func (s *Site) Get(ctx context.Context, ref string, kind PageKind) (*Page, error) {
 	return s.get(ctx, ref, kind)
 }
 
-// Handshake makes one TLS handshake with a host on port 443 and returns what its
-// certificate says. A certificate that would not be trusted is no error.
+// Handshake makes one TLS handshake with a host on port 443 and returns its certificate. A
+// certificate that fails verification is not an error.
 func (c *Client) Handshake(ctx context.Context, host string) (Certificate, error) {
 	return c.handshake(ctx, host)
 }
 
-// Lookup asks the resolvers for the records of a name: a refusal or a timeout of
-// one is asked of the other, a truncated answer again over TCP. Answers are kept
-// for their TTL, at least 5 minutes and at most 6 hours. The message may be
-// shared with other callers and must not be changed. NXDOMAIN and an empty
-// answer are messages, not errors; the error has CodeDNS or CodeTimeout.
+// Lookup returns the DNS records of a name. It tries each resolver until one answers, and repeats
+// a truncated answer over TCP. Answers are cached for their TTL, at least 5 minutes and at most 6
+// hours. Callers must not change the message: it can be shared. NXDOMAIN and an empty answer are
+// not errors. The error has CodeDNS or CodeTimeout, or CodeRateLimited if the wait would outlast
+// the deadline.
 func (c *Client) Lookup(ctx context.Context, name string, qtype uint16) (*dns.Msg, error) {
 	return c.resolver.lookup(ctx, name, qtype)
 }

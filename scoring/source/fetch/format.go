@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// String describes a limit in words, such as "wikimedia: 100 per minute, 2 at
-// once, shared by all workers".
+// String describes a quota, such as "wikimedia: 100 per minute, 2 at once, shared by all
+// workers".
 func (q Quota) String() string {
 	per := map[time.Duration]string{time.Second: "second", time.Minute: "minute", time.Hour: "hour"}[q.Per]
 	if per == "" {
@@ -23,7 +23,7 @@ func (q Quota) String() string {
 	return text
 }
 
-// Short writes a duration without the units that are zero: 24h, not 24h0m0s.
+// Short formats a duration without zero units: 24h, not 24h0m0s.
 func Short(d time.Duration) string {
 	text := d.String()
 	if d >= day && d%day == 0 {
@@ -39,7 +39,7 @@ func Short(d time.Duration) string {
 	return d.String()
 }
 
-// Size writes a number of bytes.
+// Size formats a number of bytes in KiB or MiB.
 func Size(n int64) string {
 	if n >= miB {
 		return fmt.Sprintf("%d MiB", n/miB)

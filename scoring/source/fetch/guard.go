@@ -10,14 +10,13 @@ import (
 	"companyscore/internal/domainname"
 )
 
-// guard decides which hosts and addresses may be asked at all. It never changes
-// after it was made.
+// guard decides which hosts and addresses the client may connect to. It is immutable.
 type guard struct {
-	hosts    []string       // never to be asked, with everything below them
-	prefixes []netip.Prefix // in addition to refused
+	hosts    []string       // excluded by the operator, with their subdomains
+	prefixes []netip.Prefix // excluded by the operator, in addition to refused
 }
 
-// newGuard reads names and address ranges that must never be asked.
+// newGuard reads the domains, addresses and address ranges of Config.Never.
 func newGuard(never []string) (guard, error) {
 	var g guard
 	for _, entry := range never {
@@ -31,19 +30,18 @@ func newGuard(never []string) (guard, error) {
 		}
 		host, err := domainname.Clean(entry)
 		if err != nil {
-			return guard{}, fmt.Errorf("%q is neither a domain nor an address range: %w", entry, err)
+			return guard{}, fmt.Errorf("%q is not a domain, an address or an address range: %w", entry, err)
 		}
 		g.hosts = append(g.hosts, host)
 	}
 	return g, nil
 }
 
-// host returns the canonical spelling of a host that a stranger chose, or says
-// why it is refused: only names below a public suffix pass, no address in
-// whatever notation.
+// host returns the canonical spelling of a host that comes from untrusted input. It rejects
+// addresses in any notation, and names that are not below a public suffix.
 func (g guard) host(raw string) (string, error) {
 	if raw == "" || strings.ContainsAny(raw, ":/?#@[]%\\") {
-		return "", fmt.Errorf("host %q is no host name", raw)
+		return "", fmt.Errorf("host %q is not a host name", raw)
 	}
 	clean, err := domainname.Clean(raw)
 	if err != nil {
@@ -54,10 +52,10 @@ func (g guard) host(raw string) (string, error) {
 	}
 	for _, never := range g.hosts {
 		if clean == never || strings.HasSuffix(clean, "."+never) {
-			return "", fmt.Errorf("host %q is on the list of hosts never to ask", raw)
+			return "", fmt.Errorf("host %q is excluded by the operator", raw)
 		}
 	}
-	// Clean takes www. away; here it is a host of its own.
+	// Clean removes www., but here www. is a host of its own.
 	ascii, err := toASCII(raw)
 	if err != nil {
 		return "", fmt.Errorf("host %q: %w", raw, err)
@@ -65,20 +63,20 @@ func (g guard) host(raw string) (string, error) {
 	return ascii, nil
 }
 
-// url refuses a URL that a stranger chose unless it is plain http or https to a
-// host that passes, on the scheme's own port and without user name. It returns
-// the URL with the canonical host and without fragment.
+// url checks a URL that comes from untrusted input. The scheme must be http or https, the port
+// the default one, without user name, and the host must pass. It returns the URL with the
+// canonical host and without fragment.
 func (g guard) url(u *url.URL) (*url.URL, error) {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https":
-		return nil, fmt.Errorf("scheme %q: only http and https are asked", u.Scheme)
+		return nil, fmt.Errorf("scheme %q: only http and https are allowed", u.Scheme)
 	case u.User != nil:
-		return nil, fmt.Errorf("a URL with a user name is refused")
+		return nil, fmt.Errorf("a URL with a user name is not allowed")
 	case u.Opaque != "" || u.Host == "":
 		return nil, fmt.Errorf("the URL has no host")
 	}
 	if port := u.Port(); port != "" && port != defaultPort(u.Scheme) || strings.HasSuffix(u.Host, ":") {
-		return nil, fmt.Errorf("port %q: only port %s is asked with %s", port, defaultPort(u.Scheme), u.Scheme)
+		return nil, fmt.Errorf("port %q: only port %s is allowed with %s", port, defaultPort(u.Scheme), u.Scheme)
 	}
 	host, err := g.host(u.Hostname())
 	if err != nil {
@@ -89,14 +87,14 @@ func (g guard) url(u *url.URL) (*url.URL, error) {
 	return &clean, nil
 }
 
-// address refuses an address that is not public or that the operator excluded.
+// address rejects an address that is not public or that the operator excludes.
 func (g guard) address(addr netip.Addr) error {
 	if err := CheckAddress(addr); err != nil {
 		return err
 	}
 	addr = addr.Unmap()
 	if i := slices.IndexFunc(g.prefixes, func(p netip.Prefix) bool { return p.Contains(addr) }); i >= 0 {
-		return fmt.Errorf("address %s is on the list of addresses never to ask (%s)", addr, g.prefixes[i])
+		return fmt.Errorf("address %s is excluded by the operator (%s)", addr, g.prefixes[i])
 	}
 	return nil
 }

@@ -46,8 +46,8 @@ func (c *Client) readCertificate(ctx context.Context, host string) (Certificate,
 	if err != nil {
 		return Certificate{}, classify(err)
 	}
-	// The chain is looked at below, so that a bad one can be described; nothing is
-	// read from or written to this connection.
+	// Verification happens below, so that a bad chain can be reported. The connection is not read
+	// from or written to.
 	conn := tls.Client(raw, &tls.Config{ServerName: host, InsecureSkipVerify: true, MinVersion: tls.VersionTLS10})
 	defer conn.Close()
 	if err := conn.HandshakeContext(ctx); err != nil {

@@ -29,41 +29,40 @@ var (
 )
 
 const (
-	// connectionsMax bounds the requests of the process that are under way.
+	// connectionsMax bounds the concurrent requests of the process.
 	connectionsMax = 64
-	// hostsKept is for how many hosts a limit of their own is remembered.
+	// hostsMax bounds the hosts whose own quota, breaker and certificate are in memory.
 	hostsMax = 10_000
-	// pauseMax bounds how long a provider is believed when it asks to be left alone.
+	// pauseMax bounds a pause that a provider asks for.
 	pauseMax = 24 * time.Hour
-	// sharedTimeout bounds asking Redis for a turn.
+	// sharedTimeout bounds one call of Redis.
 	sharedTimeout = time.Second
 )
 
-// limits hands out turns at providers, first come first served. It is safe for
-// concurrent use.
+// limits hands out turns at providers in the order of the calls. It is safe for concurrent use.
 type limits struct {
-	redis  goredis.UniversalClient // nil: nothing is shared
-	scale  float64                 // multiplies every limit; 1 in earnest
+	redis  goredis.UniversalClient // nil: no quota is shared
+	scale  float64                 // multiplies every limit; 1 without overrides
 	logger *slog.Logger
 	slots  *semaphore.Weighted
 	queues *lru[queueKey, *queue]
 
 	mu       sync.Mutex
-	warnedAt time.Time // when Redis was last complained about
+	warnedAt time.Time // of the last warning about Redis
 }
 
 type queueKey struct{ quota, host string }
 
-// queue is the line in front of one quota, or of one host of it.
+// queue hands out the turns of one quota, or of one host of it.
 type queue struct {
 	quota Quota
 	turns *rate.Limiter
 	slots *semaphore.Weighted
 
 	mu     sync.Mutex
-	paused time.Time // until when nobody gets a turn
+	paused time.Time // no turn before
 	pace   time.Duration
-	next   time.Time // earliest next turn when the host asked for a pace of its own
+	next   time.Time // earliest next turn, when the host asked for a pace
 }
 
 func newLimits(redis goredis.UniversalClient, scale float64, logger *slog.Logger) *limits {
@@ -77,7 +76,7 @@ func newLimits(redis goredis.UniversalClient, scale float64, logger *slog.Logger
 	}
 }
 
-// quotaOf returns a quota by name. It panics when there is none of this name.
+// quotaOf returns a quota by name. It panics if there is none.
 func quotaOf(name string) Quota {
 	for _, q := range Quotas {
 		if q.Name == name {
@@ -100,20 +99,21 @@ func (l *limits) queue(quota, host string) *queue {
 	})
 }
 
-// acquire waits for a turn at a quota and for a place among the requests under way.
-// When the wait would leave less than a quarter of need until the deadline of ctx
-// it fails at once with CodeRateLimited; without a wait it never does. The returned function gives the place back.
+// acquire waits for a turn in a quota and for a slot among the requests in flight. If the wait
+// would leave less than a quarter of need until the deadline of ctx, it fails at once with
+// CodeRateLimited. Without a wait it never fails for that reason. The returned function releases
+// the slot.
 func (l *limits) acquire(ctx context.Context, quota, host string, need time.Duration) (release func(), err error) {
 	q := l.queue(quota, host)
 	if err := l.waitTurn(ctx, q, need); err != nil {
 		return nil, err
 	}
 	if err := q.slots.Acquire(ctx, 1); err != nil {
-		return nil, &Error{Code: CodeRateLimited, Err: fmt.Errorf("%s: too many requests are under way: %w", quota, context.Cause(ctx))}
+		return nil, &Error{Code: CodeRateLimited, Err: fmt.Errorf("%s: too many requests in flight: %w", quota, context.Cause(ctx))}
 	}
 	if err := l.slots.Acquire(ctx, 1); err != nil {
 		q.slots.Release(1)
-		return nil, &Error{Code: CodeRateLimited, Err: fmt.Errorf("%s: too many requests of the process are under way: %w", quota, context.Cause(ctx))}
+		return nil, &Error{Code: CodeRateLimited, Err: fmt.Errorf("%s: too many requests of the process in flight: %w", quota, context.Cause(ctx))}
 	}
 	return func() { l.slots.Release(1); q.slots.Release(1) }, nil
 }
@@ -159,9 +159,9 @@ func (l *limits) waitTurn(ctx context.Context, q *queue, need time.Duration) err
 	}
 }
 
-// reserveShared takes a turn in Redis. It says taken when it got one after wait, and
-// neither taken nor an error, with the wait, when that is longer than patience.
-// With an error the process has to keep the limit alone.
+// reserveShared reserves a turn in Redis. taken is true if there is one after wait. It is false
+// without an error if wait is longer than waitMax, or if the quota is not shared. After an error
+// the process limits itself.
 func (l *limits) reserveShared(ctx context.Context, q *queue, waitMax time.Duration) (wait time.Duration, taken bool, err error) {
 	if l.redis == nil || !q.quota.Shared {
 		return 0, false, nil
@@ -181,12 +181,12 @@ func (l *limits) reserveShared(ctx context.Context, q *queue, waitMax time.Durat
 	return time.Duration(us) * time.Microsecond, true, nil
 }
 
-// interval is the time between two turns of a quota.
+// interval returns the time between two turns of a quota.
 func (l *limits) interval(q Quota) time.Duration {
 	return time.Duration(float64(q.Per) / float64(q.Requests) / l.scale)
 }
 
-// pauseQuota gives out no turn at a quota for a while.
+// pauseQuota blocks all turns of a quota for a while.
 func (l *limits) pauseQuota(ctx context.Context, quota, host string, pause time.Duration) {
 	pause = min(pause, pauseMax)
 	q := l.queue(quota, host)
@@ -207,7 +207,7 @@ func (l *limits) pauseQuota(ctx context.Context, quota, host string, pause time.
 	}
 }
 
-// setPace has the requests to a host follow each other no faster than every.
+// setPace sets the least time between two requests to a host.
 func (l *limits) setPace(quota, host string, interval time.Duration) {
 	q := l.queue(quota, host)
 	q.mu.Lock()
@@ -215,15 +215,15 @@ func (l *limits) setPace(quota, host string, interval time.Duration) {
 	q.pace = interval
 }
 
-// pauseLeft is how long nobody gets a turn from now on.
+// pauseLeft returns how long the pause lasts.
 func (q *queue) pauseLeft(now time.Time) time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return max(0, q.paused.Sub(now))
 }
 
-// reservePace returns by how much a turn at an instant is too early for the pace
-// that the host asked for, and books it unless that is longer than patience.
+// reservePace returns how long a turn at an instant must wait for the pace of the host. It
+// reserves the turn unless that is longer than waitMax.
 func (q *queue) reservePace(at time.Time, waitMax time.Duration) (wait time.Duration, booked bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -237,12 +237,12 @@ func (q *queue) reservePace(at time.Time, waitMax time.Duration) (wait time.Dura
 	return wait, true
 }
 
-// warnThrottled says, at most once a minute, that Redis does not keep the limits.
+// warnThrottled logs a failure of Redis, at most once a minute.
 func (l *limits) warnThrottled(err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if now := time.Now(); now.Sub(l.warnedAt) > time.Minute {
 		l.warnedAt = now
-		l.logger.Warn("limits of sources are kept by each worker alone", "error", err)
+		l.logger.Warn("Redis is unavailable, each worker limits sources by itself", "err", err)
 	}
 }

@@ -5,13 +5,13 @@ import (
 	"sync"
 )
 
-// lru keeps the values that were used last, up to a total size. It may be used
-// concurrently.
+// lru is a cache of bounded total size that evicts the least recently used values. It is safe for
+// concurrent use.
 type lru[K comparable, V any] struct {
 	mu    sync.Mutex
 	limit int64
 	size  int64
-	order *list.List // of *lruItem, used last in front
+	order *list.List // of *lruItem, most recently used first
 	items map[K]*list.Element
 }
 
@@ -36,7 +36,8 @@ func (l *lru[K, V]) get(key K) (value V, ok bool) {
 	return e.Value.(*lruItem[K, V]).value, true
 }
 
-// getOr returns the value of key, which make makes when there is none. It has size 1.
+// getOr returns the value of key. If there is none it stores the result of create with size 1.
+// create runs under the lock.
 func (l *lru[K, V]) getOr(key K, create func() V) V {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -49,7 +50,7 @@ func (l *lru[K, V]) getOr(key K, create func() V) V {
 	return value
 }
 
-// put keeps a value unless it is larger than an eighth of what there is room for.
+// put stores a value unless it is larger than an eighth of the limit.
 func (l *lru[K, V]) put(key K, value V, size int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

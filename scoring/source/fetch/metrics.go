@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts requests. It may be used concurrently.
+// metrics counts requests. It is safe for concurrent use.
 type metrics struct {
 	requests  *prometheus.CounterVec // by source and outcome
 	cacheHits *prometheus.CounterVec // by source

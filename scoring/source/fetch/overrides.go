@@ -10,31 +10,29 @@ import (
 	"gopkg.in/yaml.v3"
 )
 
-// Overrides replaces the internet by servers on this machine: for tests, demos
-// and load tests of the real client. Every connection leads to one of them and
-// nowhere else. A host that a stranger could have chosen must still have a public
-// address in the rehearsal's own DNS, and is refused as ever when it has not.
+// Overrides replaces the internet by fakes on this machine, for tests, demos and load tests of
+// the real client. All connections go to these addresses. A host from untrusted input still needs
+// a public address in the DNS of the fakes, and must pass the guard.
 type Overrides struct {
-	// Endpoints are base URLs by name of the endpoint, on loopback addresses. One
-	// that is not named is off.
+	// Endpoints are base URLs on loopback by name of the endpoint. An endpoint without one is
+	// off.
 	Endpoints map[string]string `yaml:"endpoints"`
-	// HTTP and HTTPS are the loopback addresses, IP:port, to which connections to
-	// port 80 and 443 of any public host lead.
+	// HTTP and HTTPS are loopback addresses, IP:port. They replace port 80 and 443 of every
+	// public host.
 	HTTP  string `yaml:"http"`
 	HTTPS string `yaml:"https"`
-	// CA is the path of a PEM file with the authority to trust instead of the system's.
+	// CA is the path of a PEM file. Its certificates replace the system's CAs.
 	CA string `yaml:"ca"`
 	// Resolvers are DNS servers on loopback addresses, IP:port.
 	Resolvers []string `yaml:"resolvers"`
-	// Scale multiplies every limit of the sources, so that a rehearsal of many runs
-	// ends soon; zero and 1 keep them as they are.
+	// Scale multiplies every limit of the sources. 0 and 1 leave them unchanged.
 	Scale float64 `yaml:"scale"`
-	// Failures is how many failures in a row make a server be left alone, when it is
-	// more than in earnest: where failures are made on purpose they come together.
+	// Failures replaces the number of consecutive failures that open a circuit breaker, if it is
+	// larger. Fakes that fail on purpose fail many times in a row.
 	Failures int `yaml:"failures"`
 }
 
-// ReadOverrides reads a rehearsal from a YAML file. Unknown keys are errors.
+// ReadOverrides reads overrides from a YAML file. Unknown keys are errors.
 func ReadOverrides(path string) (*Overrides, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -53,7 +51,7 @@ func ReadOverrides(path string) (*Overrides, error) {
 	return &r, nil
 }
 
-// addresses collects the addresses of the rehearsal, all of which must be loopback.
+// addresses returns the addresses of the overrides. It fails unless all are loopback.
 func (r *Overrides) addresses() (*overrideAddresses, error) {
 	var faults []error
 	address := func(what, text string) netip.AddrPort {

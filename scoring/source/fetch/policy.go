@@ -2,59 +2,59 @@ package fetch
 
 import "time"
 
-// Policy is how one source is asked. Policies is the one table of them: the
-// client obeys it, and the documentation and `source list` are made from it.
+// Policy is the limits of one source. The client enforces the table Policies; the documentation
+// and `source list` print it.
 type Policy struct {
 	// Source is the key of the source.
 	Source string
-	// Deadline is how long the source may take in a run, with all waiting.
+	// Deadline bounds the source in one run, waits included.
 	Deadline time.Duration
-	// Connect bounds making one connection, Total one request with reading its body.
+	// Connect bounds one connection attempt. Total bounds one request with its body.
 	Connect, Total time.Duration
-	// Retries is how often a request is repeated after a refused connection, 429,
-	// 502, 503 or 504, when the deadline allows it.
+	// Retries is the number of retries after a refused connection, 429, 502, 503 or 504, within
+	// the deadline.
 	Retries int
-	// TTL is how long an answer is used without asking again; zero means that it is not kept.
+	// TTL is how long an answer is cached; zero disables the cache.
 	TTL time.Duration
-	// BodyMax bounds an answer in bytes, both as sent and decompressed.
+	// BodyMax bounds an answer in bytes, on the wire and decompressed.
 	BodyMax int64
-	// BreakFor is how long a source, or a stranger's host, is left alone after five
-	// failures in a row.
+	// BreakFor is how long the circuit breaker of a server stays open after five consecutive
+	// failures.
 	BreakFor time.Duration
-	// BreakOnRefusal has the first 429 be enough for that: the provider punishes
-	// those who go on.
+	// BreakOnRefusal makes the first 429 open the breaker, for providers that punish further
+	// requests.
 	BreakOnRefusal bool
-	// RedirectAnywhere lets redirects lead to any public host over https, and not only to the
-	// source's own servers.
+	// RedirectAnywhere allows redirects to any public host over https, not only to the source's
+	// own servers.
 	RedirectAnywhere bool
 }
 
 // Quota is a limit on requests that one or several endpoints share.
 type Quota struct {
 	Name string
-	// Requests per Per are let through, at most Burst at once and InFlight under way.
+	// Requests per Per, in bursts of at most Burst, and at most InFlight concurrently.
 	Requests int
 	Per      time.Duration
 	Burst    int
 	InFlight int
-	// PerHost means that each host has its own.
+	// PerHost gives each host a quota of its own.
 	PerHost bool
-	// Shared means that all workers keep it together, through Redis, since the
-	// provider counts per address. InFlight is always kept per process.
+	// Shared makes all workers share the quota through Redis, since the provider counts per IP
+	// address. InFlight is per process.
 	Shared bool
 }
 
-// Endpoint is a known server. Requests name it instead of a URL, so that a
-// rehearsal can have its own in its place.
+// Endpoint is a known server. Requests use its name instead of a URL, so that Overrides can
+// replace it.
 type Endpoint struct {
-	// Name is the source, or the source, a dot and which of its servers.
+	// Name is the key of the source, or the key, a dot and a server name.
 	Name   string
 	Source string
-	// Base is the URL that paths are appended to, without a slash at its end.
+	// Base is the base URL, without a trailing slash.
 	Base  string
 	Quota string
-	// Token is the name of the environment variable whose value is sent as a
-	// bearer token when it is set, and TokenQuota the limit that then holds.
+	// Token is the environment variable with the bearer token. TokenQuota is the quota that
+	// applies with a token.
 	Token, TokenQuota string
 }
 
@@ -106,8 +106,8 @@ var Endpoints = []Endpoint{
 	{Name: "tranco", Source: "tranco", Base: "https://tranco-list.eu", Quota: "tranco"},
 }
 
-// Quotas are the limits of the endpoints, and of the servers of strangers: those
-// have the name of the source that asks them.
+// Quotas are the limits of the endpoints and of hosts that are not known. The latter have the
+// name of the source.
 var Quotas = []Quota{
 	{Name: "iana", Requests: 1, Per: time.Second, Burst: 1, InFlight: 1},
 	{Name: "rdap.org", Requests: 1, Per: time.Second, Burst: 1, InFlight: 2, Shared: true},
@@ -131,6 +131,7 @@ var Quotas = []Quota{
 }
 
 // PolicyOf returns the policy of a source. It panics for a source that has none.
+// PolicyOf returns the policy of a source. It panics if there is none.
 func PolicyOf(source string) Policy {
 	for _, p := range Policies {
 		if p.Source == source {

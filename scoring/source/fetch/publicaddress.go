@@ -5,9 +5,8 @@ import (
 	"net/netip"
 )
 
-// refused are the ranges that no connection may lead to, with what they are.
-// They follow the registries of special-purpose addresses at IANA. Outside of
-// 2000::/3 every IPv6 address is refused, so what lies there needs no line.
+// refused are the ranges that the client never connects to. They follow IANA's registries of
+// special-purpose addresses. IPv6 outside of 2000::/3 is refused as a whole.
 var refused = []struct {
 	prefix netip.Prefix
 	what   string
@@ -52,9 +51,9 @@ var refused = []struct {
 
 var globalUnicast = netip.MustParsePrefix("2000::/3")
 
-// CheckAddress returns nil for an address on the public internet, and an error
-// that says what the address is otherwise. An IPv4 address mapped into IPv6 is
-// judged as IPv4; an address with a zone is never public.
+// CheckAddress returns nil for an address on the public internet, else an error with the range of
+// the address. It checks an IPv4-mapped IPv6 address as IPv4. An address with a zone is never
+// public.
 func CheckAddress(addr netip.Addr) error {
 	if addr.Zone() != "" {
 		return fmt.Errorf("address %s has a zone", addr)

@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/idna"
 )
 
-// publicResolvers are asked when the operator names none.
+// publicResolvers are the default.
 var publicResolvers = []string{"1.1.1.1:53", "9.9.9.9:53"}
 
 const (
@@ -22,11 +22,11 @@ const (
 	dnsTTLMax      = 6 * time.Hour
 	dnsAnswersMax  = 20_000
 	aliasesMax     = 8
-	udpPayloadMax  = 1232 // fits every path without fragments
+	udpPayloadMax  = 1232 // fits the MTU of common paths
 	addressesTried = 3
 )
 
-// resolver asks recursive DNS servers. It is safe for concurrent use.
+// resolver queries recursive DNS servers. It is safe for concurrent use.
 type resolver struct {
 	servers []string
 	limits  *limits
@@ -52,7 +52,7 @@ func toASCII(host string) (string, error) {
 func (r *resolver) lookup(ctx context.Context, name string, qtype uint16) (*dns.Msg, error) {
 	q := question{dns.CanonicalName(name), qtype}
 	if _, ok := dns.IsDomainName(q.name); !ok {
-		return nil, &Error{Code: CodeDNS, Err: fmt.Errorf("%q is no name to look up", name)}
+		return nil, &Error{Code: CodeDNS, Err: fmt.Errorf("%q is not a domain name", name)}
 	}
 	if cached, ok := r.answers.get(q); ok && r.now().Before(cached.expires) {
 		return cached.msg, nil
@@ -71,7 +71,7 @@ func (r *resolver) lookup(ctx context.Context, name string, qtype uint16) (*dns.
 	return nil, fault
 }
 
-// query asks one server, over UDP and, when the answer does not fit, over TCP.
+// query sends a question to one server over UDP, and over TCP if the answer is truncated.
 func (r *resolver) query(ctx context.Context, server string, q question) (*dns.Msg, error) {
 	policy := PolicyOf("dns")
 	done, err := r.limits.acquire(ctx, "dns", "", policy.Total)
@@ -83,7 +83,7 @@ func (r *resolver) query(ctx context.Context, server string, q question) (*dns.M
 	defer cancel()
 	message := new(dns.Msg)
 	message.SetQuestion(q.name, q.qtype)
-	message.AuthenticatedData = true // asks whether the answer is signed and right
+	message.AuthenticatedData = true // ask the resolver to report DNSSEC validation
 	message.SetEdns0(udpPayloadMax, false)
 	reply, err := exchange(ctx, "udp", server, message)
 	if err == nil && reply.Truncated {
@@ -98,11 +98,11 @@ func (r *resolver) query(ctx context.Context, server string, q question) (*dns.M
 	case err != nil:
 		return nil, fault(err)
 	case len(reply.Question) != 1 || !strings.EqualFold(reply.Question[0].Name, q.name) || reply.Question[0].Qtype != q.qtype:
-		return nil, fault(errors.New("the answer is to another question"))
+		return nil, fault(errors.New("the answer does not match the question"))
 	case reply.Rcode != dns.RcodeSuccess && reply.Rcode != dns.RcodeNameError:
 		return nil, fault(fmt.Errorf("the server answered %s", dns.RcodeToString[reply.Rcode]))
 	case countAliases(reply) > aliasesMax:
-		return nil, fault(fmt.Errorf("more than %d aliases in a row", aliasesMax))
+		return nil, fault(fmt.Errorf("more than %d aliases", aliasesMax))
 	}
 	return reply, nil
 }
@@ -122,11 +122,11 @@ func countAliases(msg *dns.Msg) (n int) {
 	return n
 }
 
-// ttlOf is how long an answer is used: the shortest TTL in it, within limits.
+// ttlOf returns how long an answer is cached: its shortest TTL, within bounds.
 func ttlOf(msg *dns.Msg) time.Duration {
 	records := msg.Answer
 	if len(records) == 0 {
-		records = msg.Ns // of a negative answer the SOA record counts
+		records = msg.Ns // the SOA record sets the TTL of a negative answer
 	}
 	shortest := dnsTTLMax
 	for _, rr := range records {
@@ -139,9 +139,9 @@ func ttlOf(msg *dns.Msg) time.Duration {
 	return max(shortest, dnsTTLMin)
 }
 
-// addresses returns the addresses of a host, IPv4 first. If the gate refuses one
-// of them it refuses the host: a name that leads to a private address as well is
-// no accident.
+// addresses returns at most addressesTried addresses of a host, IPv4 first. It rejects the host
+// if the guard rejects any of its addresses: a name with a public and a private address is an
+// attack.
 func (r *resolver) addresses(ctx context.Context, host string, g guard) ([]netip.Addr, error) {
 	var found [2][]netip.Addr
 	var faults [2]error
@@ -163,7 +163,7 @@ func (r *resolver) addresses(ctx context.Context, host string, g guard) ([]netip
 				default:
 					continue
 				}
-				// An IPv4 address mapped into IPv6 stays one here: the gate sees through it.
+				// Unmap an IPv4-mapped address, so that the guard checks it as IPv4.
 				if addr, ok := netip.AddrFromSlice(ip); ok {
 					found[i] = append(found[i], addr.Unmap())
 				}

@@ -26,8 +26,7 @@ type robots struct {
 	sitemaps []string
 }
 
-// parseRobots reads a robots.txt. It errs on the side of the host: what cannot be
-// read as an exception from a prohibition is none.
+// parseRobots parses a robots.txt. In doubt it reads a rule as the stricter one.
 func parseRobots(text []byte) (*robots, error) {
 	text = text[:min(len(text), robotsMaxBytes)]
 	data, err := robotstxt.FromBytes(normalizeRobots(text))
@@ -44,7 +43,7 @@ func parseRobots(text []byte) (*robots, error) {
 	return r, nil
 }
 
-// allows reports whether a page may be read.
+// allows reports whether robots.txt allows a page.
 func (r *robots) allows(u *url.URL) bool {
 	if r.group == nil || u.Path == "/robots.txt" {
 		return true
@@ -59,20 +58,20 @@ func (r *robots) allows(u *url.URL) bool {
 	return r.group.Test(path)
 }
 
-// The bounds of patterns in a robots.txt. One that goes beyond is read as the
-// stricter rule: a prohibition of all that begins like it, or no permission.
+// Bounds of patterns. A pattern beyond them is read as the stricter rule: disallow everything
+// with its literal prefix, or allow nothing.
 const (
 	patternMaxBytes = 500
 	patternStarsMax = 8
 	patternsMax     = 1000
 )
 
-// normalizeRobots rewrites a robots.txt so that the library reads it by RFC 9309, and
-// in time. Only groups that can be ours are kept. Of two rules of equal length the
-// permission wins, since it comes first; a line that is no rule does not spoil the
-// others; a prohibition of "*" is one of everything. The library finds a pattern
-// anywhere in a path: that makes a prohibition wider, which is harmless, and a
-// permission too wide, so one that is not anchored by itself is left out.
+// normalizeRobots rewrites a robots.txt so that the library reads it as RFC 9309 says, in bounded
+// time. It keeps only groups that can apply to Product. Allow rules come first, since they win
+// among rules of equal length. It drops lines that are not rules, and reads "Disallow: *" as
+// "Disallow: /". The library matches a pattern anywhere in a path. That makes a Disallow rule
+// wider, which is safe, and an Allow rule too wide, so Allow rules with an unanchored pattern are
+// dropped.
 func normalizeRobots(text []byte) []byte {
 	t := robotsNormalizer{}
 	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
@@ -92,11 +91,11 @@ func normalizeRobots(text []byte) []byte {
 	return t.out.Bytes()
 }
 
-// robotsNormalizer collects the lines of one group after the other.
+// robotsNormalizer collects the lines of one group at a time.
 type robotsNormalizer struct {
 	out            bytes.Buffer
-	agents         []string // of the group, those that can be ours
-	hasRule        bool     // a rule has come after the agents
+	agents         []string // of the group, those that can match Product
+	hasRule        bool     // a rule followed the agents
 	allows, others bytes.Buffer
 	patterns       int
 }
@@ -107,7 +106,7 @@ func (t *robotsNormalizer) line(key, value string) {
 		if t.hasRule {
 			t.flush()
 		}
-		// Only the token counts: "companyscore/1.0" is companyscore.
+		// Only the product token counts: "companyscore/1.0" is companyscore.
 		value, _, _ = strings.Cut(strings.ToLower(value), "/")
 		if (value == "*" || value != "" && strings.HasPrefix(Product, value)) && !slices.Contains(t.agents, value) {
 			t.agents = append(t.agents, value)
@@ -140,7 +139,7 @@ func (t *robotsNormalizer) line(key, value string) {
 	}
 }
 
-// exceedsBounds counts a pattern and reports whether it goes beyond the bounds.
+// exceedsBounds counts a pattern and reports whether it exceeds the bounds.
 func (t *robotsNormalizer) exceedsBounds(value string) bool {
 	if !strings.ContainsAny(value, "*$") {
 		return false
@@ -157,7 +156,7 @@ func (t *robotsNormalizer) rule(to *bytes.Buffer, name, value string) {
 	}
 }
 
-// flush ends a group.
+// flush writes the group.
 func (t *robotsNormalizer) flush() {
 	for _, agent := range t.agents {
 		fmt.Fprintf(&t.out, "User-agent: %s\n", agent)

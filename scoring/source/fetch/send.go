@@ -19,23 +19,23 @@ import (
 const (
 	redirectsMax       = 5
 	headerMaxBytes     = 64 << 10
-	headerTimeout      = 5 * time.Second  // of strangers, for the first byte of an answer
-	knownHeaderTimeout = 30 * time.Second // a request's own limit comes first
+	headerTimeout      = 5 * time.Second  // for response headers of untrusted hosts
+	knownHeaderTimeout = 30 * time.Second // the policy's limit applies first
 	drainMaxBytes      = 64 << 10
-	retryAfterDefault  = 10 * time.Second // how long a provider is left alone that does not say
+	retryAfterDefault  = 10 * time.Second // pause after a 429 without Retry-After
 )
 
-// call is one question, made out in full.
+// call is one request with its policy.
 type call struct {
 	policy Policy
 	url    *url.URL
-	// endpoint is nil for a stranger's server.
+	// endpoint is nil for a server that is not in Endpoints.
 	endpoint *Endpoint
 	quota    string
 	header   http.Header
 }
 
-// server names what the circuit breaker counts for.
+// server returns the key of the circuit breaker.
 func (c *call) server() string {
 	if c.endpoint != nil {
 		return c.endpoint.Name
@@ -46,12 +46,12 @@ func (c *call) server() string {
 // transport returns a transport whose connections dial makes.
 func transport(dial func(ctx context.Context, network, address string) (net.Conn, error), roots *x509.CertPool, known bool) *http.Transport {
 	t := &http.Transport{
-		Proxy:                  nil, // variables of the environment must not lead anywhere
+		Proxy:                  nil, // ignore proxy variables of the environment
 		DialContext:            dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:    5 * time.Second,
 		DisableKeepAlives:      !known,
-		DisableCompression:     true, // decompressed under a bound of our own
+		DisableCompression:     true, // openBody decompresses, with a bound
 		MaxIdleConns:           connectionsMax,
 		MaxIdleConnsPerHost:    4,
 		IdleConnTimeout:        30 * time.Second,
@@ -65,9 +65,8 @@ func transport(dial func(ctx context.Context, network, address string) (net.Conn
 	return t
 }
 
-// send makes one call, with its redirects, and hands over the answer. What handle
-// returns is returned; the answer's body ends with it. Statuses other than 2xx
-// and 304 are errors.
+// send makes one call, follows its redirects, and calls handle with the answer. The body is
+// closed when handle returns. Statuses other than 2xx and 304 are errors.
 func (c *Client) send(ctx context.Context, call *call, handle func(*http.Response) error) (err error) {
 	b := c.breakers.getOr(call.server(), func() *breaker { return &breaker{failuresMax: c.failures} })
 	if err := b.allow(call.server(), time.Now()); err != nil {
@@ -91,7 +90,7 @@ func (c *Client) send(ctx context.Context, call *call, handle func(*http.Respons
 	}
 	defer res.Body.Close()
 	if err := c.checkStatus(ctx, call, res); err != nil {
-		_, _ = io.CopyN(io.Discard, res.Body, drainMaxBytes) // so that the connection can be used again
+		_, _ = io.CopyN(io.Discard, res.Body, drainMaxBytes) // lets the connection be reused
 		return err
 	}
 	if err := timeoutIfLate(ctx, call.url.Host, handle(res)); err != nil {
@@ -101,9 +100,8 @@ func (c *Client) send(ctx context.Context, call *call, handle func(*http.Respons
 	return nil
 }
 
-// timeoutIfLate returns err, or another error when the time for an answer was over before
-// it was read: an answer that is given up can look as if it had ended, or as if it
-// were none. Only what was too large by then was so before.
+// timeoutIfLate returns err, or CodeTimeout if ctx ended before the answer was read: a cancelled
+// body can look complete or malformed. CodeTooLarge stays, since it cannot be caused by that.
 func timeoutIfLate(ctx context.Context, host string, err error) error {
 	var e *Error
 	if ctx.Err() == nil || errors.As(err, &e) && e.Code == CodeTooLarge {
@@ -112,8 +110,8 @@ func timeoutIfLate(ctx context.Context, host string, err error) error {
 	return &Error{Code: CodeTimeout, Err: fmt.Errorf("the answer of %s came too late: %w", host, errors.Join(ctx.Err(), err))}
 }
 
-// breakerCode is the code for which a server earns a strike, "" when it answered: even
-// "there is no such thing" is an answer.
+// breakerCode returns the code that counts as a failure for the circuit breaker, "" if the server
+// answered. A 4xx status is an answer.
 func breakerCode(err error) string {
 	var e *Error
 	if !errors.As(err, &e) || errors.Is(err, context.Canceled) {
@@ -162,13 +160,13 @@ func (c *Client) follow(ctx context.Context, call *call) (*http.Response, error)
 			return nil, err
 		}
 		if slices.Contains(seen, at.String()) || len(seen) > redirectsMax {
-			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("redirects go in a circle or further than %d hops", redirectsMax)}
+			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("redirects form a loop or exceed %d hops", redirectsMax)}
 		}
 		seen = append(seen, at.String())
 	}
 }
 
-// redirect returns where an answer sends the client, "" when it does not.
+// redirect returns the target of a redirect, "" if the answer is not one.
 func redirect(res *http.Response) string {
 	switch res.StatusCode {
 	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
@@ -177,7 +175,7 @@ func redirect(res *http.Response) string {
 	return ""
 }
 
-// checkRedirect decides whether a redirect of a call may be followed.
+// checkRedirect returns the target of a redirect if the call may follow it.
 func (c *Client) checkRedirect(call *call, from *url.URL, location string) (to *url.URL, known bool, err error) {
 	if to, err = from.Parse(location); err != nil {
 		return nil, false, &Error{Code: CodeHTTP, Err: fmt.Errorf("read the redirect: %w", err)}
@@ -189,11 +187,11 @@ func (c *Client) checkRedirect(call *call, from *url.URL, location string) (to *
 			}
 		}
 		if !call.policy.RedirectAnywhere {
-			return nil, false, &Error{Code: CodeAddress, Err: fmt.Errorf("the redirect from %s leads to %s, which is no server of this source", from.Host, to.Host)}
+			return nil, false, &Error{Code: CodeAddress, Err: fmt.Errorf("the redirect from %s leads to %s, which is not a server of this source", from.Host, to.Host)}
 		}
 	}
 	if to, err = c.dialer.guard.url(to); err != nil {
-		return nil, false, &Error{Code: CodeAddress, Err: fmt.Errorf("the redirect is refused: %w", err)}
+		return nil, false, &Error{Code: CodeAddress, Err: fmt.Errorf("the redirect is not allowed: %w", err)}
 	}
 	if to.Scheme != "https" {
 		return nil, false, &Error{Code: CodeAddress, Err: errors.New("the redirect leads away from https")}
@@ -201,8 +199,8 @@ func (c *Client) checkRedirect(call *call, from *url.URL, location string) (to *
 	return to, false, nil
 }
 
-// checkStatus turns a status that is no answer into an error, and heeds what the
-// provider says about its limits.
+// checkStatus returns an error for an unusable status. It pauses the quota as the headers of the
+// provider ask.
 func (c *Client) checkStatus(ctx context.Context, call *call, res *http.Response) error {
 	pause, stated := retryAfter(res.Header, c.cfg.Now())
 	code := CodeHTTP
@@ -234,7 +232,7 @@ func (c *Client) checkStatus(ctx context.Context, call *call, res *http.Response
 	return fault
 }
 
-// retryAfter reads the header of this name: seconds, or a date.
+// retryAfter parses the Retry-After header: seconds or a date.
 func retryAfter(header http.Header, now time.Time) (time.Duration, bool) {
 	text := header.Get("Retry-After")
 	if text == "" {
@@ -249,8 +247,8 @@ func retryAfter(header http.Header, now time.Time) (time.Duration, bool) {
 	return 0, false
 }
 
-// retryable reports whether a failed call may be made again: when the server did
-// not take it at all, or says that it could not answer just now.
+// retryable reports whether a failed call may be retried: the server did not accept the
+// connection, or its status is transient.
 func retryable(err error) bool {
 	var e *Error
 	var op *net.OpError
@@ -264,7 +262,7 @@ func retryable(err error) bool {
 	return e.Status == 0 && (e.Code == CodeHTTP || e.Code == CodeTimeout) && errors.As(err, &op) && op.Op == "dial"
 }
 
-// waitRetry waits before the next try; it is false when there is no time for it.
+// waitRetry waits before the next try. It returns false if the deadline comes first.
 func waitRetry(ctx context.Context, tries int, err error) bool {
 	wait := time.Second << (2 * tries) // 1 s, then 4 s
 	wait += time.Duration((rand.Float64()*0.6 - 0.3) * float64(wait))

@@ -24,11 +24,11 @@ import (
 const (
 	pagesMax     = 14
 	siteMaxBytes = 12 << 20
-	hopsMax      = 10 // redirects of a whole visit
+	hopsMax      = 10 // redirects of the whole visit
 	pageTTL      = 15 * time.Minute
 )
 
-// kindRules are the media types and the bound of each kind of page.
+// kindRules are the media types and the size limit, in bytes, of each kind of page.
 var kindRules = map[PageKind]struct {
 	accept string
 	types  []string
@@ -41,24 +41,23 @@ var kindRules = map[PageKind]struct {
 	JSON: {"application/json,application/ld+json", []string{"application/json", "application/ld+json"}, 2 * miB},
 }
 
-// Site is an open visit to the site of a host. It is for one run and needs no
-// closing.
+// Site is one visit to the site of a host. It is for one run and needs no Close.
 type Site struct {
 	client *Client
 	policy Policy
-	scheme string // of pages that are given by their path
-	host   string // host that was asked for
+	scheme string // of pages that are given by a path
+	host   string // the host of Visit
 
 	mu           sync.Mutex
 	rules        map[string]*robots // by scheme and host
 	pages        int
 	hops         int
 	bytes        int64
-	redirectedTo string // other registrable domain that a redirect led to
-	ended        error  // why no more pages are read
+	redirectedTo string // the other registrable domain that a redirect led to
+	ended        error  // the reason why the visit is over
 }
 
-// Sitemaps are the URLs that the robots.txt of the host names, at most 20.
+// Sitemaps returns the sitemap URLs in the robots.txt of the host, at most 20.
 func (s *Site) Sitemaps() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -68,7 +67,7 @@ func (s *Site) Sitemaps() []string {
 	return nil
 }
 
-// RedirectedTo is the other registrable domain that the visit was led to, or "".
+// RedirectedTo returns the other registrable domain that a redirect led to, or "".
 func (s *Site) RedirectedTo() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -92,7 +91,7 @@ func (c *Client) visit(ctx context.Context, host string) (*Site, error) {
 	return s, nil
 }
 
-// robots returns the rules of the host of u, which it reads once.
+// robots returns the robots.txt rules of the host of u. It reads each once per visit.
 func (s *Site) robots(ctx context.Context, u *url.URL) (*robots, error) {
 	origin := u.Scheme + "://" + u.Host
 	s.mu.Lock()
@@ -105,7 +104,7 @@ func (s *Site) robots(ctx context.Context, u *url.URL) (*robots, error) {
 	var e *Error
 	switch {
 	case err != nil && errors.As(err, &e) && e.Code == CodeHTTP && !isStatus(err, http.StatusTooManyRequests):
-		// What cannot be reached forbids everything.
+		// An unreachable robots.txt disallows everything.
 		return nil, &Error{Code: CodeRobots, Status: e.Status, Err: fmt.Errorf("robots.txt of %s cannot be read: %w", u.Host, err)}
 	case err != nil:
 		return nil, err
@@ -147,8 +146,8 @@ func (s *Site) get(ctx context.Context, ref string, kind PageKind) (*Page, error
 	return s.load(ctx, u, &kind)
 }
 
-// load reads a page and follows its redirects. kind is nil for robots.txt, which
-// no robots.txt restricts.
+// load reads a page and follows its redirects. kind is nil for robots.txt, which robots.txt rules
+// do not apply to.
 func (s *Site) load(ctx context.Context, u *url.URL, kind *PageKind) (*Page, error) {
 	if err := s.countPage(); err != nil {
 		return nil, err
@@ -161,7 +160,7 @@ func (s *Site) load(ctx context.Context, u *url.URL, kind *PageKind) (*Page, err
 				return nil, err
 			}
 			if !rules.allows(u) {
-				return nil, &Error{Code: CodeRobots, Err: fmt.Errorf("robots.txt of %s forbids %s", u.Host, u.Path)}
+				return nil, &Error{Code: CodeRobots, Err: fmt.Errorf("robots.txt of %s disallows %s", u.Host, u.Path)}
 			}
 		}
 		page, to, err := s.read(ctx, u, kind)
@@ -178,13 +177,13 @@ func (s *Site) load(ctx context.Context, u *url.URL, kind *PageKind) (*Page, err
 			return nil, err
 		}
 		if slices.Contains(seen, u.String()) || len(seen) > redirectsMax {
-			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("redirects of %s go in a circle or further than %d hops", seen[0], redirectsMax)}
+			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("redirects of %s form a loop or exceed %d hops", seen[0], redirectsMax)}
 		}
 		seen = append(seen, u.String())
 	}
 }
 
-// countPage counts a page.
+// countPage counts a page against the bounds of the visit.
 func (s *Site) countPage() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -192,9 +191,9 @@ func (s *Site) countPage() error {
 	case s.ended != nil:
 		return s.ended
 	case s.pages >= pagesMax:
-		return &Error{Code: CodeRateLimited, Err: fmt.Errorf("%d pages of %s have been read", pagesMax, s.host)}
+		return &Error{Code: CodeRateLimited, Err: fmt.Errorf("the limit of %d pages of %s is reached", pagesMax, s.host)}
 	case s.bytes >= siteMaxBytes:
-		return &Error{Code: CodeTooLarge, Err: fmt.Errorf("%d bytes of %s have been read", s.bytes, s.host)}
+		return &Error{Code: CodeTooLarge, Err: fmt.Errorf("the size limit is reached: %d bytes of %s", s.bytes, s.host)}
 	}
 	s.pages++
 	return nil
@@ -207,7 +206,7 @@ func (s *Site) end(cause error) {
 	s.ended = cause
 }
 
-// checkRedirect decides whether a redirect may be followed.
+// checkRedirect returns the target of a redirect if the visit may follow it.
 func (s *Site) checkRedirect(from *url.URL, location string) (*url.URL, error) {
 	to, err := from.Parse(location)
 	if err == nil {
@@ -217,12 +216,12 @@ func (s *Site) checkRedirect(from *url.URL, location string) (*url.URL, error) {
 		err = errors.New("it leads away from https")
 	}
 	if err != nil {
-		return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("the redirect of %s is refused: %w", from.Host, err)}
+		return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("the redirect of %s is not allowed: %w", from.Host, err)}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.hops++; s.hops > hopsMax {
-		return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("%s redirects more than %d times in all", s.host, hopsMax)}
+		return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("%s redirects more than %d times", s.host, hopsMax)}
 	}
 	if there := domainname.Registrable(to.Host); there != domainname.Registrable(s.host) && there != s.redirectedTo {
 		if s.redirectedTo != "" {
@@ -233,7 +232,7 @@ func (s *Site) checkRedirect(from *url.URL, location string) (*url.URL, error) {
 	return to, nil
 }
 
-// cachedPage is a page that an earlier visit read. It never changes.
+// cachedPage is a page that an earlier visit read. It is immutable.
 type cachedPage struct {
 	page           Page
 	location       string // of a redirect
@@ -241,7 +240,7 @@ type cachedPage struct {
 	etag, modified string
 }
 
-// read makes one request, or takes the kept page, and returns where a redirect leads.
+// read returns a page from the cache or by one request, and the target of a redirect.
 func (s *Site) read(ctx context.Context, u *url.URL, kind *PageKind) (page *Page, location string, err error) {
 	c := s.client
 	rule := kindRules[Text]
@@ -296,7 +295,7 @@ func (s *Site) read(ctx context.Context, u *url.URL, kind *PageKind) (page *Page
 	return &next.page, next.location, nil
 }
 
-// request makes one request to a stranger's server, without following redirects.
+// request makes one request to an untrusted server. It does not follow redirects.
 func (s *Site) request(ctx context.Context, u *url.URL, header http.Header, handle func(*http.Response) error) (err error) {
 	c := s.client
 	done, err := c.limits.acquire(ctx, "web", u.Host, s.policy.Total)
@@ -323,7 +322,7 @@ func (s *Site) request(ctx context.Context, u *url.URL, header http.Header, hand
 	return timeoutIfLate(ctx, u.Host, handle(res))
 }
 
-// body reads a page whole, under the bounds of the page and of the visit.
+// body reads a page within the bounds of the page and of the visit.
 func (s *Site) body(res *http.Response, types []string, limit int64, kind *PageKind) ([]byte, error) {
 	if err := checkType(res.Header, types); err != nil {
 		return nil, err
@@ -333,7 +332,7 @@ func (s *Site) body(res *http.Response, types []string, limit int64, kind *PageK
 	s.mu.Unlock()
 	wire := limit
 	if kind == nil {
-		wire = 8 * limit // what is beyond the limit is not read, and no fault
+		wire = 8 * limit // robots.txt is truncated at the limit, not an error
 	}
 	r, err := openBody(res, min(wire, room))
 	if err != nil {
@@ -362,7 +361,7 @@ func (s *Site) body(res *http.Response, types []string, limit int64, kind *PageK
 	return text, nil
 }
 
-// toUTF8 converts a page to UTF-8 by what it or its header declares.
+// toUTF8 converts a page to UTF-8 from the encoding that it or its header declares.
 func toUTF8(text []byte, contentType string) []byte {
 	encoding, name, _ := charset.DetermineEncoding(text, contentType)
 	if name != "utf-8" {
