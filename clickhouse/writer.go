@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"companyscore/internal/retry"
 )
 
 // ErrClosed says that a record came after Close.
@@ -197,7 +199,8 @@ func (w *writer[Row]) tryNext() (*pendingRow[Row], bool) {
 // store did not take, for as long as somebody waits for it and ctx lasts. When a row
 // itself is at fault the batch is halved until that row fails alone.
 func (w *writer[Row]) flush(ctx context.Context, batch []*pendingRow[Row]) {
-	for pause := 50 * time.Millisecond; ; pause = min(2*pause, time.Second) {
+	pauses := retry.Backoff(50*time.Millisecond, time.Second)
+	for {
 		batch = waiting(batch)
 		if len(batch) == 0 {
 			return
@@ -218,7 +221,7 @@ func (w *writer[Row]) flush(ctx context.Context, batch []*pendingRow[Row]) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause):
+		case <-time.After(pauses.NextBackOff()):
 		}
 	}
 }

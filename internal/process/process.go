@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"companyscore/internal/retry"
 )
 
 // Config describes a child process.
@@ -108,7 +110,7 @@ func (p *Process) Stop(ctx context.Context) error {
 func (p *Process) supervise(running, patient context.Context, first chan<- error) {
 	runtime.LockOSThread()
 	defer close(p.done)
-	pause := pauseMin
+	pauses := retry.Backoff(pauseMin, pauseMax)
 	for life := 1; ; life++ {
 		born := time.Now()
 		exited, err := p.start(running)
@@ -128,15 +130,15 @@ func (p *Process) supervise(running, patient context.Context, first chan<- error
 			return
 		}
 		if time.Since(born) > steady {
-			pause = pauseMin
+			pauses.Reset()
 		}
+		pause := pauses.NextBackOff()
 		p.cfg.Logger.Error("child died, starting it again", "child", p.cfg.Name, "pause", pause, "err", err)
 		select {
 		case <-running.Done():
 			return
 		case <-time.After(pause):
 		}
-		pause = min(2*pause, pauseMax)
 	}
 }
 

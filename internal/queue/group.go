@@ -11,6 +11,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
+	"companyscore/internal/retry"
 	"companyscore/scoring"
 )
 
@@ -154,7 +155,8 @@ func (s *Server) write(ctx context.Context, script *goredis.Script, common []any
 	defer cancel()
 	for page := range slices.Chunk(runs, finishPage) {
 		args := slices.Concat(common, slices.Concat(page...))
-		for wait := 50 * time.Millisecond; ; wait = min(2*wait, time.Second) {
+		pauses := retry.Backoff(50*time.Millisecond, time.Second)
+		for {
 			callCtx, cancelCall := context.WithTimeout(ctx, callTimeout)
 			err := script.Run(callCtx, s.queue.redis, ScriptKeys(), args...).Err()
 			cancelCall()
@@ -165,7 +167,7 @@ func (s *Server) write(ctx context.Context, script *goredis.Script, common []any
 			case <-ctx.Done():
 				s.queue.cfg.Logger.Error("ends of runs could not be written; they will be attempted again", "runs", len(runs), "error", err)
 				return
-			case <-time.After(wait):
+			case <-time.After(pauses.NextBackOff()):
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"companyscore/internal/redis"
+	"companyscore/internal/retry"
 	"companyscore/scoring"
 )
 
@@ -20,7 +21,7 @@ const (
 // run log. Their ids are kept in Redis until then, so no run waits for the log and no
 // crash loses an entry. It ends with ctx, after a last round.
 func (s *Server) writeLog(ctx context.Context) {
-	wait := logInterval
+	wait, pauses := logInterval, retry.Backoff(2*logInterval, longestLogWait)
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -36,9 +37,10 @@ func (s *Server) writeLog(ctx context.Context) {
 		cancel()
 		if err == nil {
 			wait = logInterval
+			pauses.Reset()
 			continue
 		}
-		wait = min(2*wait, longestLogWait)
+		wait = pauses.NextBackOff()
 		s.queue.cfg.Logger.Warn("run log is behind", "error", err)
 	}
 }

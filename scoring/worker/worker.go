@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"companyscore/internal/domainname"
+	"companyscore/internal/retry"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
 )
@@ -173,7 +174,8 @@ func (w *Worker) store(ctx context.Context, rec scoring.Record, trace scoring.Tr
 // untilAnswered repeats a question to a store of ours until it is answered or
 // ctx ends.
 func untilAnswered(ctx context.Context, question func() error) error {
-	for pause := 100 * time.Millisecond; ; pause = min(2*pause, 2*time.Second) {
+	pauses := retry.Backoff(100*time.Millisecond, 2*time.Second)
+	for {
 		err := question()
 		if err == nil {
 			return nil
@@ -181,7 +183,7 @@ func untilAnswered(ctx context.Context, question func() error) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%w (%w)", err, context.Cause(ctx))
-		case <-time.After(pause):
+		case <-time.After(pauses.NextBackOff()):
 		}
 	}
 }

@@ -25,6 +25,7 @@ import (
 
 	"companyscore/internal/account"
 	"companyscore/internal/queue"
+	"companyscore/internal/retry"
 )
 
 var (
@@ -159,7 +160,7 @@ func (m *Meter) Close() {
 
 // repeat calls f until ctx ends; the wait grows to waitMost while f fails.
 func (m *Meter) repeat(ctx context.Context, trouble string, interval, waitMost time.Duration, f func(context.Context) error) {
-	wait := interval
+	wait, pauses := interval, retry.Backoff(2*interval, waitMost)
 	var logged time.Time
 	for {
 		select {
@@ -171,11 +172,12 @@ func (m *Meter) repeat(ctx context.Context, trouble string, interval, waitMost t
 		switch {
 		case err == nil:
 			wait = interval
+			pauses.Reset()
 			continue
 		case ctx.Err() != nil:
 			return
 		}
-		wait = min(2*wait, waitMost)
+		wait = pauses.NextBackOff()
 		if time.Since(logged) > 5*time.Second {
 			m.logger.Warn(trouble, "error", err)
 			logged = time.Now()

@@ -236,9 +236,10 @@ func (c *Client) HasToken(endpoint string) bool {
 
 // exchange makes a call with the retries that its policy and the deadline allow.
 func (c *Client) exchange(ctx context.Context, call *call, handle func(*http.Response) error) error {
+	pauses := newPauses()
 	for tries := 0; ; tries++ {
 		err := c.send(ctx, call, handle)
-		if err == nil || tries >= call.policy.Retries || !retryable(err) || !waitRetry(ctx, tries, err) {
+		if err == nil || tries >= call.policy.Retries || !retryable(err) || !waitRetry(ctx, pauses, err) {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ func TestRefreshPaceIsHalfOfTheSlowestSharedLimit(t *testing.T) {
 		name    string
 		sources []string
 		tokens  map[string]string
-		at      *Rehearsal
+		at      *Overrides
 		perHour float64
 	}{
 		{"facts alone", []string{"facts"}, nil, nil, 0},

@@ -7,13 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/cenkalti/backoff/v5"
+
+	"companyscore/internal/retry"
 )
 
 const (
@@ -262,10 +265,15 @@ func retryable(err error) bool {
 	return e.Status == 0 && (e.Code == CodeHTTP || e.Code == CodeTimeout) && errors.As(err, &op) && op.Op == "dial"
 }
 
-// waitRetry waits before the next try. It returns false if the deadline comes first.
-func waitRetry(ctx context.Context, tries int, err error) bool {
-	wait := time.Second << (2 * tries) // 1 s, then 4 s
-	wait += time.Duration((rand.Float64()*0.6 - 0.3) * float64(wait))
+// newPauses returns the backoff of a request: about 1 s, then 4 s, then 16 s.
+func newPauses() *backoff.ExponentialBackOff {
+	return &backoff.ExponentialBackOff{InitialInterval: time.Second, MaxInterval: time.Minute, Multiplier: 4, RandomizationFactor: retry.Jitter}
+}
+
+// waitRetry waits before the next try, at least for the Retry-After of err. It returns
+// false if the deadline comes first.
+func waitRetry(ctx context.Context, pauses *backoff.ExponentialBackOff, err error) bool {
+	wait := pauses.NextBackOff()
 	var e *Error
 	if errors.As(err, &e) {
 		wait = max(wait, e.RetryAfter)

@@ -152,7 +152,7 @@ func (s *Site) load(ctx context.Context, u *url.URL, kind *PageKind) (*Page, err
 	if err := s.countPage(); err != nil {
 		return nil, err
 	}
-	seen := []string{u.String()}
+	seen, pauses := []string{u.String()}, newPauses()
 	for tries := 0; ; {
 		if kind != nil {
 			rules, err := s.robots(ctx, u)
@@ -165,7 +165,7 @@ func (s *Site) load(ctx context.Context, u *url.URL, kind *PageKind) (*Page, err
 		}
 		page, to, err := s.read(ctx, u, kind)
 		switch {
-		case err != nil && tries < s.policy.Retries && u.Path == "/" && retryable(err) && waitRetry(ctx, tries, err):
+		case err != nil && tries < s.policy.Retries && u.Path == "/" && retryable(err) && waitRetry(ctx, pauses, err):
 			tries++
 			continue
 		case err != nil:
