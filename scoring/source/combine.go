@@ -9,28 +9,26 @@ import (
 	"companyscore/scoring"
 )
 
-// Part is what one source adds to a signal that no source can tell alone.
+// Part is one source's share of a signal that needs several sources.
 type Part struct {
 	Signal string
 	Source string
-	// Value is the source's number: points to be added up, or a size of which the largest counts.
+	// Value is the number of the source: points for a sum, or a size of which the largest counts.
 	Value float64
-	// Names are things that count once, however many sources name them. Case and
-	// spaces do not make two of one.
+	// Names are names to count once over all sources. Case and spacing are ignored.
 	Names []string
-	// Missing is set when the source was read and cannot tell, and says why.
+	// Missing is why the source has no share, although it did not fail.
 	Missing scoring.Reason
 }
 
-// combination says how a signal is made of the parts of several sources, all of
-// which are needed.
+// combination defines a signal as a function of the parts of several sources. All are needed.
 type combination struct {
 	signal string
 	needs  []string
 	value  func(parts []Part) float64
 }
 
-// leadersMax is the number of leaders beyond which more say nothing.
+// leadersMax is the largest counted number of leaders.
 const leadersMax = 6
 
 var combinations = []combination{
@@ -40,10 +38,10 @@ var combinations = []combination{
 	{"corporate_group_size", []string{"wikidata", "gleif"}, largest},
 }
 
-// Combine derives the signals that need several sources, after all have ended.
-// It says nothing of a signal when one of its sources gave no part: a source that
-// failed has said that itself, through Unanswered, and no value must hide it.
-// Observations are those of all sources; Combine reads headcount and roles there.
+// Combine derives the signals that need several sources, after all have ended. It returns nothing
+// for a signal if one of its sources gave no part: a failed source has reported that itself,
+// through Unanswered. observations are those of all sources; hiringIntensity reads headcount and
+// roles there.
 func Combine(parts []Part, observations []scoring.Observation) []scoring.Observation {
 	var out []scoring.Observation
 	for _, c := range combinations {
@@ -54,7 +52,7 @@ func Combine(parts []Part, observations []scoring.Observation) []scoring.Observa
 	return append(out, hiringIntensity(observations)...)
 }
 
-// observe is false when a needed source gave no part.
+// observe returns false if a needed source gave no part.
 func (c combination) observe(parts []Part) (scoring.Observation, bool) {
 	o := scoring.Observation{Signal: c.signal, State: scoring.StateOK, Source: strings.Join(c.needs, "|")}
 	var found []Part
@@ -103,8 +101,8 @@ func distinct(limit int) func([]Part) float64 {
 	}
 }
 
-// hiringIntensity is open roles in percent of the headcount. Without roles it is
-// 0, even if nobody knows the headcount or its source failed.
+// hiringIntensity returns open roles in percent of the headcount. Without roles it is 0, even if
+// the headcount is unknown.
 func hiringIntensity(observations []scoring.Observation) []scoring.Observation {
 	roles, asked := scoring.Believed("open_roles", observations)
 	if !asked {
@@ -115,7 +113,7 @@ func hiringIntensity(observations []scoring.Observation) []scoring.Observation {
 	switch {
 	case roles.State == scoring.StateMissing:
 		o.State, o.Reason = scoring.StateMissing, roles.Reason
-	case roles.Raw == 0: // so it is for an absence
+	case roles.Raw == 0: // also for an absence
 	case employees.State == scoring.StateOK && employees.Raw > 0:
 		o.Raw, o.Source = 100*roles.Raw/employees.Raw, roles.Source+"|"+employees.Source
 	default:

@@ -8,13 +8,13 @@ import (
 	"companyscore/scoring"
 )
 
-// Kind says what a claim is about.
+// Kind is the kind of a claim.
 type Kind = scoring.ClaimKind
 
-// Claim is one statement about who the company is, with its evidence.
+// Claim is one statement about the company's identity, with its evidence.
 type Claim = scoring.Claim
 
-// The kinds of claims. The form of the value is given with each.
+// The kinds of claims, with the form of the value.
 const (
 	Name        Kind = "name"         // the company's name, as found
 	LegalName   Kind = "legal_name"   // the name in a register, as found
@@ -26,21 +26,19 @@ const (
 	Ticker      Kind = "ticker"       // stock symbol
 	LEI         Kind = "lei"          // 20 characters
 	GitHub      Kind = "github"       // login of an organisation
-	JobBoard    Kind = "job_board"    // "provider/token", such as "greenhouse/example"; another provider is given without a token
-	CareersPage Kind = "careers_page" // URL of a page that was found
+	JobBoard    Kind = "job_board"    // "provider/token", such as "greenhouse/example"; without a token for a provider that cannot be read
+	CareersPage Kind = "careers_page" // URL of an existing page
 	Wikipedia   Kind = "wikipedia"    // "wiki:Title", such as "en:Example_Corp"; the title with underscores
-	Parked      Kind = "parked"       // what shows that nobody runs a business here
-	Redirected  Kind = "redirected"   // registrable domain that the home page leads to
+	Parked      Kind = "parked"       // evidence of a parked domain
+	Redirected  Kind = "redirected"   // registrable domain that the home page redirects to
 )
 
-// trust is the documented order of trust: for each kind the places where it can
-// come from, most trusted first. A place is a source, or a source and the way in
-// which it found the claim. Places that are not listed come last, in order of name.
+// trust is the order of trust: for each kind its origins, most trusted first. An origin is a
+// source, or a source and Claim.Via. Origins that are not listed come last, by name.
 //
-// What the operator imported stands first. Wikidata stands before the site,
-// since its entry was found by the domain and joins by exact keys; the site's
-// structured data stands before a register that was found by name; the first
-// part of a page's title is a last resort.
+// Imported facts come first. Wikidata comes before the site, since its item is found by the
+// domain and has exact keys. The site's structured data comes before a register that was searched
+// by name. The page title is the last resort.
 var trust = map[Kind][]string{
 	Name:     {scoring.FactsSource, "wikidata", "web/jsonld", "web/site_name", "sec", "gleif", "web/title", "rdap"},
 	Country:  {scoring.FactsSource, "wikidata", "sec", "gleif", "web/jsonld", "rdap"},
@@ -51,14 +49,13 @@ var trust = map[Kind][]string{
 	GitHub:   {scoring.FactsSource, "wikidata", "web"},
 }
 
-// Company is what is known about who the company is: claims in order of trust.
-// The zero value knows nothing.
+// Company is the identity of a company: claims in order of trust. The zero value has none.
 type Company struct {
 	claims []Claim
 }
 
-// NewCompany puts claims of any number of sources in their order of trust. It is
-// the one place where they are merged; the order of the arguments has no effect.
+// NewCompany sorts claims of any number of sources by trust. The order of the arguments has no
+// effect.
 func NewCompany(claims ...Claim) Company {
 	claims = slices.DeleteFunc(slices.Clone(claims), func(c Claim) bool { return c.Value == "" })
 	slices.SortStableFunc(claims, func(a, b Claim) int {
@@ -72,7 +69,7 @@ func NewCompany(claims ...Claim) Company {
 	return Company{claims: claims}
 }
 
-// distrust is the place of a claim in the order of trust.
+// distrust returns the index of a claim's origin in trust.
 func distrust(c Claim) int {
 	order := trust[c.Kind]
 	for i, place := range order {
@@ -83,8 +80,7 @@ func distrust(c Claim) int {
 	return len(order)
 }
 
-// Claims returns all claims, by kind and then the most trusted first. The slice
-// must not be changed.
+// Claims returns all claims by kind, the most trusted first. Callers must not change the slice.
 func (c Company) Claims() []Claim { return c.claims }
 
 // Get returns the most trusted value of a kind, or "".
@@ -93,7 +89,7 @@ func (c Company) Get(kind Kind) string {
 	return claim.Value
 }
 
-// Best returns the most trusted claim of a kind, false when there is none.
+// Best returns the most trusted claim of a kind, false if there is none.
 func (c Company) Best(kind Kind) (Claim, bool) {
 	for _, claim := range c.claims {
 		if claim.Kind == kind {
@@ -103,7 +99,7 @@ func (c Company) Best(kind Kind) (Claim, bool) {
 	return Claim{}, false
 }
 
-// All returns the different values of a kind, most trusted first.
+// All returns the distinct values of a kind, most trusted first.
 func (c Company) All(kind Kind) []string {
 	var values []string
 	for _, claim := range c.claims {
@@ -114,7 +110,7 @@ func (c Company) All(kind Kind) []string {
 	return values
 }
 
-// Identity returns what scoring reads of the company.
+// Identity returns the identity as scoring reads it.
 func (c Company) Identity(site scoring.SiteText, hiringRegions int) scoring.Identity {
 	sic, err := strconv.Atoi(c.Get(SIC))
 	if err != nil {

@@ -9,15 +9,13 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// legalEndings are words at the end of a company's name that say what kind of a
-// company it is, without their dots.
+// legalEndings are legal forms at the end of a company's name, without dots.
 var legalEndings = strings.Fields("ab ag aktiengesellschaft as asa aps bhd bv co company corp corporation doo gmbh group holding holdings inc incorporated jsc kg kgaa kk limited llc llp lp ltd ltda " +
 	"mbh nv ohg oy oyj plc pllc pte pty pvt sa sab sarl sas sasu se sl sp spa spzoo srl sro ug ulc zoo")
 
-// PlainName is the form of a company's name in which names are compared: compatible
-// characters made equal, lower case, no punctuation, and no words at the end that
-// say the kind of company. A name of such words alone keeps the first. It may be
-// empty. PlainName(PlainName(x)) equals PlainName(x).
+// PlainName normalises a company's name for comparison: NFKC, lower case, without punctuation,
+// leading articles and legal forms at the end. It keeps at least one word; it is empty for a name
+// without letters and digits. PlainName is idempotent.
 func PlainName(name string) string {
 	name = strings.ToValidUTF8(html.UnescapeString(name), "")
 	name = strings.ReplaceAll(strings.ToLower(norm.NFKC.String(name)), "&", " and ")
@@ -42,11 +40,11 @@ func PlainName(name string) string {
 	return strings.Join(words, " ")
 }
 
-// words counts the words of a plain name.
+// words returns the number of words of a plain name.
 func words(plain string) int { return strings.Count(plain, " ") + 1 }
 
-// sameCompany reports whether two companies of equal names may be taken for one:
-// the name has two words at least, or the countries agree.
+// sameCompany reports whether two companies with equal plain names count as one: the name has at
+// least two words, or the countries are equal.
 func sameCompany(plain, country, other string) bool {
 	return plain != "" && (words(plain) >= 2 || country != "" && country == other)
 }

@@ -12,22 +12,16 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// CT is the source of certificate logs: how many host names a company uses.
-type CT struct{ client *fetch.Client }
+// CT is the source of certificate transparency logs: the number of host names of a company.
+type CT struct{ live }
 
 // NewCT returns the source.
-func NewCT(c *fetch.Client) *CT { return &CT{client: c} }
+func NewCT(c *fetch.Client) *CT { return &CT{newLive(c, "ct")} }
 
-// Name is the key of the source.
-func (*CT) Name() string { return "ct" }
-
-// Plan says when the source runs.
-func (*CT) Plan() Plan { return Plan{Deadline: fetch.PolicyOf("ct").Deadline} }
-
-// Fetch counts the host names in unexpired certificates. When the first log
-// search fails it asks the other; when that fails, too, the first failure counts.
+// Fetch counts the host names in unexpired certificates. If crt.sh fails it uses Cert Spotter. If
+// both fail, the code is that of the first failure.
 func (c *CT) Fetch(ctx context.Context, req Request) (Result, error) {
-	s := says{source: "ct"}
+	s := builder{source: "ct"}
 	n, err := fetch.Get(ctx, c.client, fetch.Request{
 		Source: "ct", Endpoint: "ct.crtsh", Path: "/", Query: url.Values{
 			"q": {"%." + req.Registrable}, "output": {"json"}, "exclude": {"expired"}, "deduplicate": {"Y"},
@@ -43,11 +37,10 @@ func (c *CT) Fetch(ctx context.Context, req Request) (Result, error) {
 	return s.result, nil
 }
 
-// issuedPagesMax bounds the pages that are read of the second log search. What
-// lies beyond does not move the signal.
+// issuedPagesMax bounds the pages of Cert Spotter. More pages do not change the signal.
 const issuedPagesMax = 10
 
-// issued counts the host names in the answers of the second log search.
+// issued counts the host names in the answers of Cert Spotter.
 func (c *CT) issued(ctx context.Context, req Request) (int, error) {
 	seen := make(map[string]bool)
 	query := url.Values{"domain": {req.Registrable}, "include_subdomains": {"true"}, "expand": {"dns_names"}}
@@ -73,15 +66,14 @@ func (c *CT) issued(ctx context.Context, req Request) (int, error) {
 // namesMax bounds the host names that are counted.
 const namesMax = 5000
 
-// hostNames collects the host names of certificates that lie below a domain, and
-// the domain itself.
+// hostNames collects the distinct host names at and below a domain.
 type hostNames struct {
 	domain string
 	seen   map[string]bool
 }
 
-// add counts a name of a certificate once. Wildcards, e-mail addresses and names
-// of others are passed over.
+// add adds a name of a certificate. It skips wildcards, e-mail addresses and names outside of the
+// domain.
 func (h *hostNames) add(name string) {
 	name = bare(strings.TrimSpace(name))
 	if below(name, h.domain) && !strings.ContainsAny(name, "*@ ") && len(name) <= 253 && len(h.seen) < namesMax {
@@ -91,7 +83,7 @@ func (h *hostNames) add(name string) {
 
 func (h *hostNames) full() bool { return len(h.seen) >= namesMax }
 
-// certTime reads the end of a certificate's validity as the log searches write it.
+// certTime parses the end of a certificate's validity in the formats of both log searches.
 func certTime(text string) (at time.Time, err error) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05"} {
 		if at, err = time.Parse(layout, text); err == nil {
@@ -101,9 +93,9 @@ func certTime(text string) (at time.Time, err error) {
 	return time.Time{}, err
 }
 
-// parseNames counts the host names below a domain in an answer of crt.sh, a list
-// of certificates. It reads the list as a stream and stops at namesMax names.
-// Certificates that ended before now are passed over.
+// parseNames counts the host names at and below a domain in an answer of crt.sh, a list of
+// certificates. It reads the list as a stream, stops at namesMax names, and skips certificates
+// that expired before now.
 func parseNames(body io.Reader, domain string, now time.Time) (int, error) {
 	names := hostNames{domain: domain, seen: make(map[string]bool)}
 	err := eachElement(body, func(decoder *json.Decoder) (bool, error) {
@@ -127,14 +119,14 @@ func parseNames(body io.Reader, domain string, now time.Time) (int, error) {
 	return len(names.seen), err
 }
 
-// issuances is a page of the other log search.
+// issuances is a page of Cert Spotter.
 type issuances struct {
 	Names []string // different host names
-	// Last is the id to continue after, empty when the page is empty.
+	// Last is the id of the last issuance, for the next page; empty for an empty page.
 	Last string
 }
 
-// parseIssuances reads a page of Cert Spotter's issuances, likewise.
+// parseIssuances parses a page of Cert Spotter as parseNames does one of crt.sh.
 func parseIssuances(body io.Reader, domain string, now time.Time) (issuances, error) {
 	names := hostNames{domain: domain, seen: make(map[string]bool)}
 	var page issuances

@@ -13,20 +13,13 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// DNS is the source of what name servers say of a domain: how its mail is
-// secured, who runs its infrastructure and which services it uses.
-type DNS struct{ client *fetch.Client }
+// DNS is the source of DNS records: mail security, infrastructure, and services in use.
+type DNS struct{ live }
 
 // NewDNS returns the source.
-func NewDNS(c *fetch.Client) *DNS { return &DNS{client: c} }
+func NewDNS(c *fetch.Client) *DNS { return &DNS{newLive(c, "dns")} }
 
-// Name is the key of the source.
-func (*DNS) Name() string { return "dns" }
-
-// Plan says when the source runs.
-func (*DNS) Plan() Plan { return Plan{Deadline: fetch.PolicyOf("dns").Deadline} }
-
-// The questions about a domain.
+// The queries for a domain.
 const (
 	askHost = iota
 	askWWW
@@ -41,8 +34,8 @@ const (
 	askCount
 )
 
-// Fetch asks ten questions at once. A question that nobody answers leaves the
-// signals that need it missing; the others are used, and its error is returned.
+// Fetch sends ten queries concurrently. If a query fails, the signals that need it are missing;
+// the others are used, and the error is returned.
 func (d *DNS) Fetch(ctx context.Context, req Request) (Result, error) {
 	domain := req.Registrable
 	questions := [askCount]struct {
@@ -70,7 +63,7 @@ func (d *DNS) Fetch(ctx context.Context, req Request) (Result, error) {
 	answered := func(asked ...int) bool {
 		return !slices.ContainsFunc(asked, func(i int) bool { return faults[i] != nil })
 	}
-	s := says{source: "dns"}
+	s := builder{source: "dns"}
 	if answered(askMX, askTXT, askDMARC, askSTS, askTLS) {
 		s.ok("email_auth_maturity", float64(z.mailPoints()))
 	}
@@ -88,25 +81,24 @@ func (d *DNS) Fetch(ctx context.Context, req Request) (Result, error) {
 	return s.result, errors.Join(faults[:]...)
 }
 
-// zone is what the name servers say about a domain. It holds records only of the
-// names that were asked for.
+// zone is the DNS records of a domain.
 type zone struct {
-	mx    []string // hosts that take mail, lower case without the trailing dot
+	mx    []string // mail hosts, lower case without the trailing dot
 	txt   []string // of the registrable domain, each record joined
 	ns    []string
-	alias []string // canonical names behind the host and www
-	dmarc []string // text records, likewise the next two
+	alias []string // canonical names of the host and of www
+	dmarc []string // text records, as the next two
 	sts   []string
 	tls   []string
-	caa   bool // certificates may be issued by named authorities only
-	ds    bool // the parent zone vouches for the keys: DNSSEC
+	caa   bool // a CAA record restricts who may issue certificates
+	ds    bool // the parent zone has a DS record: DNSSEC
 }
 
-// txtMaxBytes bounds the text records of one name that are read.
+// txtMaxBytes bounds the text records of one name, in bytes.
 const txtMaxBytes = 16 << 10
 
-// texts returns the text records of an answer for a name, each record's strings
-// joined, up to txtMaxBytes in all.
+// texts returns the text records of an answer, each record's strings joined, at most txtMaxBytes
+// in total.
 func texts(msg *dns.Msg) []string {
 	var found []string
 	left := txtMaxBytes
@@ -135,10 +127,10 @@ func answers[T dns.RR](msg *dns.Msg) []T {
 	return found
 }
 
-// bare is a name in lower case without the trailing dot; it is empty for the root.
+// bare returns a name in lower case without the trailing dot, "" for the root.
 func bare(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
 
-// mailHosts returns the hosts that take mail. A null MX (RFC 7505) is none.
+// mailHosts returns the mail hosts. A null MX (RFC 7505) counts as none.
 func mailHosts(msg *dns.Msg) []string {
 	var hosts []string
 	for _, rr := range answers[*dns.MX](msg) {
@@ -157,7 +149,7 @@ func nameServers(msg *dns.Msg) []string {
 	return hosts
 }
 
-// aliasMax bounds a chain of canonical names.
+// aliasMax bounds a chain of CNAME records.
 const aliasMax = 8
 
 func aliases(msg *dns.Msg) []string {
@@ -170,15 +162,15 @@ func aliases(msg *dns.Msg) []string {
 	return names
 }
 
-// restricted reports whether a CAA record names who may issue certificates.
+// restricted reports whether a CAA record restricts who may issue certificates.
 func restricted(msg *dns.Msg) bool {
 	return slices.ContainsFunc(answers[*dns.CAA](msg), func(rr *dns.CAA) bool {
 		return strings.EqualFold(rr.Tag, "issue") || strings.EqualFold(rr.Tag, "issuewild")
 	})
 }
 
-// tagged returns the tags of the first text that has the version v as its first
-// tag, as in "v=DMARC1; p=reject", lower case without spaces. It is nil when none has.
+// tagged returns the tags of the first text whose first tag is the version v, as in "v=DMARC1;
+// p=reject", lower case without spaces. It is nil if there is none.
 func tagged(texts []string, v string) map[string]string {
 	for _, text := range texts {
 		first, rest, _ := strings.Cut(text, ";")
@@ -196,7 +188,7 @@ func tagged(texts []string, v string) map[string]string {
 	return nil
 }
 
-// sender returns the terms of the SPF record, lower case, nil without one.
+// sender returns the terms of the SPF record in lower case, nil if there is none.
 func sender(texts []string) []string {
 	for _, text := range texts {
 		if terms := strings.Fields(strings.ToLower(text)); len(terms) > 0 && terms[0] == "v=spf1" {
@@ -206,8 +198,8 @@ func sender(texts []string) []string {
 	return nil
 }
 
-// includes returns the domains that an SPF record takes in or hands over to. They
-// are not followed.
+// includes returns the domains in include and redirect terms of an SPF record. They are not
+// resolved.
 func includes(spf []string) []string {
 	var domains []string
 	for _, term := range spf {
@@ -220,18 +212,18 @@ func includes(spf []string) []string {
 	return domains
 }
 
-// vendor is a service whose use shows in the DNS.
+// vendor is a service that leaves traces in the DNS.
 type vendor struct {
 	key string
-	// token is found in a text record that proves to the service who owns the domain.
+	// token occurs in a text record that verifies the domain's owner.
 	token *regexp.Regexp
-	// senders are domains under which the service sends mail for its customers.
+	// senders are domains that the service sends mail from.
 	senders []string
-	// paid services are bought for sales, marketing or support.
+	// paid services are for sales, marketing or support.
 	paid bool
 }
 
-// vendors in their order: of several that match a record the first counts.
+// vendors in order: the first that matches a record counts.
 var vendors = []vendor{
 	{key: "google", token: regexp.MustCompile(`^google-site-verification=`), senders: []string{"_spf.google.com"}},
 	{key: "microsoft", token: regexp.MustCompile(`^ms=`), senders: []string{"spf.protection.outlook.com"}},
@@ -272,8 +264,8 @@ var vendors = []vendor{
 	{key: "intercom", senders: []string{"intercom.io", "intercom-mail.com"}, paid: true},
 }
 
-// vendorsOf returns the keys of the vendors in text records and SPF includes,
-// and how many of those that send mail are paid for sales, marketing or support.
+// vendorsOf returns the keys of the vendors in text records and SPF includes, and the number of
+// paid ones among those that send mail.
 func vendorsOf(texts, includes []string) (keys []string, paidSenders int) {
 	for _, v := range vendors {
 		proved := v.token != nil && slices.ContainsFunc(texts, func(text string) bool { return v.token.MatchString(strings.ToLower(text)) })
@@ -290,16 +282,16 @@ func vendorsOf(texts, includes []string) (keys []string, paidSenders int) {
 	return keys, paidSenders
 }
 
-// mailHosters run business mail for others.
+// mailHosters are providers of business mail.
 var mailHosters = []string{
 	"google.com", "googlemail.com", "outlook.com", "pphosted.com", "mimecast.com", "zoho.com", "messagelabs.com", "barracudanetworks.com",
 }
 
-// managed finds the names of managed DNS services and content networks.
+// managed matches managed DNS services and content delivery networks.
 var managed = regexp.MustCompile(`(^|\.)awsdns-[0-9]+\.(com|net|org|co\.uk)$|^ns-cloud-[a-z0-9]+\.googledomains\.com$|` +
 	`(^|\.)(cloudflare\.com|cloudflare\.net|azure-dns\.(com|net|org|info)|nsone\.net|ultradns\.(com|net|org|biz|info|co\.uk)|akam\.net|akamai\.net|akamaiedge\.net|edgekey\.net|edgesuite\.net|dynect\.net|fastly\.net|cloudfront\.net|azureedge\.net|azurefd\.net)$`)
 
-// mailPoints are the points of e-mail authentication, 0 to 5.
+// mailPoints returns the points for e-mail authentication, 0 to 5.
 func (z zone) mailPoints() (points int) {
 	dmarc := tagged(z.dmarc, "DMARC1")
 	for _, point := range []bool{
@@ -316,7 +308,7 @@ func (z zone) mailPoints() (points int) {
 	return points
 }
 
-// securityPoints are the zone's points of a security programme, 0 to 2.
+// securityPoints returns the points for a security programme, 0 to 2.
 func (z zone) securityPoints() (points int) {
 	if z.caa {
 		points++
@@ -327,7 +319,7 @@ func (z zone) securityPoints() (points int) {
 	return points
 }
 
-// commercialPoints are the zone's points of commercial infrastructure, 0 to 3.
+// commercialPoints returns the points for commercial infrastructure, 0 to 3.
 func (z zone) commercialPoints(domain string) (points int) {
 	_, paid := vendorsOf(nil, includes(sender(z.txt)))
 	for _, point := range []bool{

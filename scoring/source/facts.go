@@ -12,27 +12,26 @@ import (
 	"companyscore/scoring"
 )
 
-// FactStore holds imported facts.
+// FactStore stores imported facts.
 type FactStore interface {
-	// Get returns the facts of a company, or scoring.ErrNotFound when nobody imported any.
+	// Get returns the facts of a company, or scoring.ErrNotFound if there are none.
 	Get(ctx context.Context, domain string) (scoring.CompanyFacts, error)
-	// GetMany returns the facts of companies by domain. Companies without are left out.
+	// GetMany returns the facts of companies by domain. Companies without facts are left out.
 	GetMany(ctx context.Context, domains []string) (map[string]scoring.CompanyFacts, error)
 }
 
-// Facts is the source of what operators imported.
+// Facts is the source of imported facts.
 type Facts struct{ Store FactStore }
 
 var _ GroupSource = Facts{}
 
-// Name is the key of the source.
+// Name returns the key of the source.
 func (Facts) Name() string { return scoring.FactsSource }
 
-// Plan lets the facts begin at once, with the time the stores need.
+// Plan starts the facts at once, with the default deadline.
 func (Facts) Plan() Plan { return Plan{} }
 
-// Fetch returns the imported facts of a company as observations. Its errors wrap
-// ErrUnavailable.
+// Fetch returns the imported facts of a company as observations. Its errors wrap ErrUnavailable.
 func (f Facts) Fetch(ctx context.Context, req Request) (Result, error) {
 	facts, err := f.Store.Get(ctx, req.Domain)
 	if errors.Is(err, scoring.ErrNotFound) {
@@ -64,22 +63,19 @@ func (f Facts) FetchGroup(ctx context.Context, reqs []Request) ([]Result, error)
 	return results, nil
 }
 
-// moneyAgeMax is the age beyond which a headcount or an amount says nothing
-// about a company today.
+// moneyAgeMax is the age beyond which a headcount or an amount is not used.
 const moneyAgeMax = 6 * 365 * 24 * time.Hour
 
-// FromFacts turns imported facts into observations, as of now. It derives what
-// follows from the facts and leaves the rest missing:
+// FromFacts converts imported facts to observations, as of now. It derives these signals:
 //
-//   - employee_count, revenue_latest_usd and total_assets_usd are taken as they
-//     are, unless the row is older than six years;
-//   - net_margin is price/sales over price/earnings, when both are positive;
+//   - employee_count, revenue_latest_usd and total_assets_usd are copied, unless the row is
+//     older than six years;
+//   - net_margin is price/sales over price/earnings, if both are positive;
 //   - organization_age_years counts from the middle of the founding year;
-//   - public_listing is true when said, or when there is a market
-//     capitalisation or a price ratio, which only traded shares have. The lack
-//     of those says nothing.
+//   - public_listing is the imported value, else true if there is a market capitalisation
+//     or a price ratio, which only traded shares have, else missing.
 //
-// A raw value given under a signal's own id wins over a derived one.
+// A value imported for a signal's own id replaces a derived one.
 func FromFacts(facts scoring.CompanyFacts, now time.Time) Result {
 	raw := make(map[string]float64)
 	if facts.AsOf.IsZero() || now.Sub(facts.AsOf) <= moneyAgeMax {
@@ -123,7 +119,7 @@ func FromFacts(facts scoring.CompanyFacts, now time.Time) Result {
 	return result
 }
 
-// claims are what the facts say about who the company is.
+// claims returns the identity claims in facts.
 func claims(facts scoring.CompanyFacts) []Claim {
 	evidence := "imported"
 	if facts.Source != "" {
@@ -149,9 +145,8 @@ func claims(facts scoring.CompanyFacts) []Claim {
 	return all
 }
 
-// industries lists the industry labels of a company, the industry first, each
-// followed by its words in the singular, as the sectors know them: "Commercial
-// Banks" is looked up as "Commercial Bank" too.
+// industries returns the industry labels of a company, the industry first, each followed by its
+// singular: sectors list "Commercial Bank", not "Commercial Banks".
 func industries(facts scoring.CompanyFacts) []string {
 	var labels []string
 	for _, label := range append([]string{facts.Industry}, facts.Categories...) {
@@ -166,7 +161,7 @@ func industries(facts scoring.CompanyFacts) []string {
 	return labels
 }
 
-// singular takes the plural s off each word of an English label.
+// singular removes the plural s of each word of an English label.
 func singular(label string) string {
 	words := strings.Fields(label)
 	for i, word := range words {

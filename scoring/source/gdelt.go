@@ -20,24 +20,16 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// GDELT is the source of news: how many articles name a company, and in which tone.
-type GDELT struct{ client *fetch.Client }
+// GDELT is the source of news: the number and tone of articles that name a company.
+type GDELT struct{ live }
 
 // NewGDELT returns the source.
-func NewGDELT(c *fetch.Client) *GDELT { return &GDELT{client: c} }
+func NewGDELT(c *fetch.Client) *GDELT { return &GDELT{newLive(c, "gdelt", "web", "wikidata")} }
 
-// Name is the key of the source.
-func (*GDELT) Name() string { return "gdelt" }
-
-// Plan says when the source runs: after those that know the company's name.
-func (*GDELT) Plan() Plan {
-	return Plan{After: []string{"web", "wikidata"}, Deadline: fetch.PolicyOf("gdelt").Deadline}
-}
-
-// Fetch counts the articles of the last three months that name the company, and
-// when there are enough of them asks for their tone.
+// Fetch counts the articles of the last three months that name the company, and reads their tone
+// if there are enough of them.
 func (g *GDELT) Fetch(ctx context.Context, req Request) (Result, error) {
-	s := says{source: "gdelt"}
+	s := builder{source: "gdelt"}
 	name, reason := searchable(req.Company.Get(Name))
 	if reason != "" {
 		s.missing(reason, "news_volume_90d", "news_volume_trend_30d", "news_tone_90d")
@@ -69,16 +61,16 @@ func (g *GDELT) Fetch(ctx context.Context, req Request) (Result, error) {
 	return s.result, nil
 }
 
-// commonWords are words of six letters and more that are used far more often for
-// themselves than for a company.
+// commonWords are words of six letters and more that are far more often common words than company
+// names.
 //
 //go:embed commonwords.txt
 var commonWordsText string
 
 var commonWords = strings.Fields(commonWordsText)
 
-// searchable returns a company's name as a phrase to search the news for. Without
-// a name, or with one that news use for other things, it returns the reason.
+// searchable returns a company's name as a search phrase. If there is no name, or if it is a
+// common word, it returns the reason.
 func searchable(name string) (phrase string, reason scoring.Reason) {
 	words := strings.FieldsFunc(scoring.CleanName(name), func(r rune) bool {
 		return unicode.IsSpace(r) || strings.ContainsRune("\"\\,;:!?()[]{}<>|*~^", r)
@@ -95,18 +87,18 @@ func searchable(name string) (phrase string, reason scoring.Reason) {
 	return strings.Join(words, " "), ""
 }
 
-// point is a day's value of a news timeline.
+// point is the value of one day of a timeline.
 type point struct {
 	At    time.Time
 	Value float64
 }
 
-// errAmbiguous says that a name is too short or too common to be searched for.
-var errAmbiguous = errors.New("the news search refuses the name")
+// errAmbiguous means that a name is too short or too common to search for.
+var errAmbiguous = errors.New("the news search rejects the name")
 
-// parseTimeline reads a timeline of the news search. Refusals come as plain text,
-// sometimes with status 200: asking too often is an Error with the code
-// rate_limited, a keyword that cannot be searched for is errAmbiguous.
+// parseTimeline parses a timeline. Rejections are plain text, sometimes with status 200: too many
+// requests is an Error with the code rate_limited, a keyword that is too short or too common is
+// errAmbiguous.
 func parseTimeline(body io.Reader) ([]point, error) {
 	text, err := io.ReadAll(body)
 	if err != nil {
@@ -116,7 +108,7 @@ func parseTimeline(body io.Reader) ([]point, error) {
 		text := strings.ToLower(string(text[:min(len(text), 500)]))
 		switch {
 		case strings.Contains(text, "limit requests"), strings.Contains(text, "too many requests"):
-			return nil, &Error{Code: fetch.CodeRateLimited, Err: errors.New("the news search asks for fewer requests")}
+			return nil, &Error{Code: fetch.CodeRateLimited, Err: errors.New("the news search limits requests")}
 		case strings.Contains(text, "too short"), strings.Contains(text, "too common"), strings.Contains(text, "too long"):
 			return nil, errAmbiguous
 		}
@@ -134,7 +126,7 @@ func parseTimeline(body io.Reader) ([]point, error) {
 		return nil, err
 	}
 	if len(answer.Timeline) == 0 {
-		return nil, nil // how no article at all is said
+		return nil, nil // no articles
 	}
 	var found []point
 	for _, data := range answer.Timeline[0].Data {
@@ -152,12 +144,12 @@ const (
 	newsToneMin  = 10 // articles in 90 days
 )
 
-// observeVolume turns the articles of each day into signals as of now, and
-// returns the number of articles in 90 days.
-func observeVolume(s *says, volume []point, now time.Time) (articles float64) {
+// observeVolume derives the signals from the articles of each day, as of now, and returns the
+// number of articles in 90 days.
+func observeVolume(s *builder, volume []point, now time.Time) (articles float64) {
 	var last, previous float64
 	for _, p := range volume {
-		// A negative count is none.
+		// A negative count is 0.
 		switch age := now.Sub(p.At); {
 		case p.Value < 0, age < 0, age > 92*day:
 		case age <= 30*day:
@@ -180,8 +172,8 @@ func observeVolume(s *says, volume []point, now time.Time) (articles float64) {
 	return articles
 }
 
-// observeTone adds the mean tone of the days that had one.
-func observeTone(s *says, tone []point, articles float64) {
+// observeTone adds the mean tone over the days that have one.
+func observeTone(s *builder, tone []point, articles float64) {
 	var sum float64
 	n := 0
 	for _, p := range tone {

@@ -58,7 +58,7 @@ func TestNews(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := says{source: "gdelt"}
+			s := builder{source: "gdelt"}
 			articles := observeVolume(&s, volume, instant)
 			observeTone(&s, tone, articles)
 			wantSpoken(t, s.result, test.want)
@@ -114,7 +114,7 @@ func FuzzTimeline(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s := says{source: "gdelt"}
+		s := builder{source: "gdelt"}
 		observeTone(&s, got, observeVolume(&s, got, instant))
 		wantValid(t, s.result)
 	})

@@ -13,21 +13,15 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// Repositories is the source of a company's public engineering.
-type Repositories struct{ client *fetch.Client }
+// Repositories is the source of a company's public repositories.
+type Repositories struct{ live }
 
 // NewRepositories returns the source.
-func NewRepositories(c *fetch.Client) *Repositories { return &Repositories{client: c} }
+func NewRepositories(c *fetch.Client) *Repositories {
+	return &Repositories{newLive(c, "github", "wikidata", "web")}
+}
 
 var _ Source = (*Repositories)(nil)
-
-// Name is the key of the source.
-func (*Repositories) Name() string { return "github" }
-
-// Plan says when the source runs: after those that can name the organisation.
-func (*Repositories) Plan() Plan {
-	return Plan{After: []string{"wikidata", "web"}, Deadline: fetch.PolicyOf("github").Deadline}
-}
 
 const githubType = "application/vnd.github+json"
 
@@ -35,11 +29,11 @@ var githubSignals = []string{
 	"github_org_verified", "github_followers", "github_stars_total", "github_push_recency_days", "github_active_repo_share_90d", "github_new_repos_365d",
 }
 
-// Fetch reads an organisation and the repositories that were pushed to last. The
-// organisation is the one that Wikidata names; or the one that the site links to,
-// else the one named like the domain, if its own page leads back to the domain.
+// Fetch reads an organisation and its most recently pushed repositories. The organisation is the
+// one in Wikidata; else the one that the site links to, or the one with the name of the domain's
+// label, if its profile links to the domain.
 func (g *Repositories) Fetch(ctx context.Context, req Request) (Result, error) {
-	s := says{source: "github"}
+	s := builder{source: "github"}
 	login, trusted := loginOf(req)
 	if login == "" {
 		s.missing(scoring.ReasonNotFound, githubSignals...)
@@ -73,7 +67,7 @@ func (g *Repositories) Fetch(ctx context.Context, req Request) (Result, error) {
 	return s.result, nil
 }
 
-// loginOf is the organisation to look at; a trusted one needs no further proof.
+// loginOf returns the organisation to read. A trusted one need not link to the domain.
 func loginOf(req Request) (login string, trusted bool) {
 	if claim, ok := req.Company.Best(GitHub); ok && loginText.MatchString(claim.Value) {
 		return claim.Value, claim.Source == "wikidata" || claim.Source == scoring.FactsSource
@@ -85,7 +79,7 @@ func loginOf(req Request) (login string, trusted bool) {
 	return label, false
 }
 
-// githubOrg is what is read of an organisation.
+// githubOrg is the profile of an organisation.
 type githubOrg struct {
 	Login     string
 	Blog      string
@@ -109,7 +103,7 @@ func parseOrg(body io.Reader) (githubOrg, error) {
 	return githubOrg{Login: answer.Login, Blog: answer.Blog[:min(len(answer.Blog), 300)], Followers: *answer.Followers, Verified: answer.Verified}, nil
 }
 
-// leadsTo reports whether the organisation gives the domain as its site.
+// leadsTo reports whether the organisation's profile links to the domain.
 func (o githubOrg) leadsTo(req Request) bool {
 	blog := strings.ToLower(strings.TrimSpace(o.Blog))
 	if !strings.Contains(blog, "://") {
@@ -123,7 +117,7 @@ func (o githubOrg) leadsTo(req Request) bool {
 	return host == req.Domain || host == req.Registrable
 }
 
-func (o githubOrg) observe(s *says) {
+func (o githubOrg) observe(s *builder) {
 	verified := 0.0
 	if o.Verified {
 		verified = 1
@@ -132,17 +126,17 @@ func (o githubOrg) observe(s *says) {
 	s.ok("github_followers", float64(o.Followers))
 }
 
-// githubRepo is what is read of a repository.
+// githubRepo is one repository.
 type githubRepo struct {
 	Stars           int
 	Pushed, Created time.Time
 	Archived        bool
 }
 
-// reposMax bounds the repositories of one page.
+// reposMax is the size of a page of repositories.
 const reposMax = 100
 
-// parseRepos reads a page of repositories; forks are left out.
+// parseRepos parses a page of repositories. It skips forks.
 func parseRepos(body io.Reader) ([]githubRepo, error) {
 	repos := []githubRepo{}
 	err := eachElement(body, func(d *json.Decoder) (bool, error) {
@@ -167,7 +161,7 @@ func parseRepos(body io.Reader) ([]githubRepo, error) {
 	return repos, nil
 }
 
-func observeRepos(s *says, repos []githubRepo, now time.Time) {
+func observeRepos(s *builder, repos []githubRepo, now time.Time) {
 	var stars, live, active, created int
 	var pushed time.Time
 	for _, r := range repos {

@@ -12,32 +12,23 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// GLEIF is the source of Legal Entity Identifiers: which legal entity a company
-// is, and how many stand below it.
-type GLEIF struct{ client *fetch.Client }
+// GLEIF is the source of Legal Entity Identifiers: the legal entity of a company, and the number
+// of its direct children.
+type GLEIF struct{ live }
 
 // NewGLEIF returns the source.
-func NewGLEIF(c *fetch.Client) *GLEIF { return &GLEIF{client: c} }
+func NewGLEIF(c *fetch.Client) *GLEIF { return &GLEIF{newLive(c, "gleif", "wikidata", "web")} }
 
 var _ Source = (*GLEIF)(nil)
 
-// Name is the key of the source.
-func (*GLEIF) Name() string { return "gleif" }
-
-// Plan says when the source runs: after those that can name the entity.
-func (*GLEIF) Plan() Plan {
-	return Plan{After: []string{"wikidata", "web"}, Deadline: fetch.PolicyOf("gleif").Deadline}
-}
-
 const (
 	gleifType     = "application/vnd.api+json"
-	gleifNamesMax = 2 // names that are looked up
+	gleifNamesMax = 2 // names that are searched
 )
 
-// Fetch reads the record of an entity that is known by its identifier, or whose
-// name only one has.
+// Fetch reads the record of an entity by its identifier, or by a name that one entity has.
 func (g *GLEIF) Fetch(ctx context.Context, req Request) (Result, error) {
-	s := says{source: "gleif"}
+	s := builder{source: "gleif"}
 	record, via, found, err := g.find(ctx, req.Company)
 	switch {
 	case errors.Is(err, errManyCompanies):
@@ -63,11 +54,11 @@ func (g *GLEIF) Fetch(ctx context.Context, req Request) (Result, error) {
 	return s.result, nil
 }
 
-// errManyCompanies says that a name fits several companies, or none for certain.
-var errManyCompanies = errors.New("the name does not tell which company it is")
+// errManyCompanies means that a name does not identify one company.
+var errManyCompanies = errors.New("the name does not identify one company")
 
-// find returns the record of a company; via is key or name. Without any name
-// nobody can be told, which is errManyCompanies.
+// find returns the record of a company; via is key or name. Without a name it fails with
+// errManyCompanies.
 func (g *GLEIF) find(ctx context.Context, company Company) (record leiRecord, via string, found bool, err error) {
 	if lei := company.Get(LEI); leiText.MatchString(lei) {
 		records, err := fetch.Get(ctx, g.client, fetch.Request{Source: "gleif", Endpoint: "gleif", Path: "/api/v1/lei-records/" + lei, Accept: gleifType},
@@ -117,7 +108,7 @@ func (g *GLEIF) find(ctx context.Context, company Company) (record leiRecord, vi
 	return leiRecord{}, "", false, nil
 }
 
-// quotable is a name fit to be put into a query: without quotes and backslashes.
+// quotable returns a name without quotes and backslashes, for use in a query.
 func quotable(name string) string {
 	name = strings.Map(func(r rune) rune {
 		if strings.ContainsRune("\"\\*?~^:()[]{}", r) {
@@ -128,15 +119,15 @@ func quotable(name string) string {
 	return strings.Join(strings.Fields(name), " ")
 }
 
-// leiRecord is what the register says about one entity.
+// leiRecord is the record of one entity.
 type leiRecord struct {
 	LEI, LegalName, Country string
-	// Category is GENERAL, FUND, BRANCH or another, Status of the entity ACTIVE or
-	// INACTIVE, Registration ISSUED, LAPSED or another.
+	// Category is GENERAL, FUND, BRANCH or another; Status of the entity ACTIVE or INACTIVE;
+	// Registration ISSUED, LAPSED or another.
 	Category, Status, Registration string
 }
 
-// parseRecords reads one record or a list of them.
+// parseRecords parses one record or a list of records.
 func parseRecords(body io.Reader) ([]leiRecord, error) {
 	type record struct {
 		Attributes struct {
@@ -179,7 +170,7 @@ func parseRecords(body io.Reader) ([]leiRecord, error) {
 	return records, nil
 }
 
-// parseTotal reads how many entries a list has in all.
+// parseTotal parses the total number of entries of a list.
 func parseTotal(body io.Reader) (int, error) {
 	var answer struct {
 		Meta *struct {
@@ -197,7 +188,7 @@ func parseTotal(body io.Reader) (int, error) {
 	return answer.Meta.Pagination.Total, nil
 }
 
-func (r leiRecord) observe(s *says) {
+func (r leiRecord) observe(s *builder) {
 	if r.Status == "ACTIVE" {
 		s.ok("legal_entity_registered", 1)
 	} else {
@@ -213,7 +204,7 @@ func (r leiRecord) observe(s *says) {
 	}
 }
 
-func (r leiRecord) claim(s *says, via string) {
+func (r leiRecord) claim(s *builder, via string) {
 	why := "LEI " + r.LEI + " belongs to " + r.LegalName
 	if via == "name" {
 		why = "the name equals only that of LEI " + r.LEI + ", " + r.LegalName

@@ -13,22 +13,16 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// HackerNews is the source of the attention that developers give a company: the
-// links to its domain on Hacker News.
-type HackerNews struct{ client *fetch.Client }
+// HackerNews is the source of the attention of developers: links to the company's domain on
+// Hacker News.
+type HackerNews struct{ live }
 
 // NewHackerNews returns the source.
-func NewHackerNews(c *fetch.Client) *HackerNews { return &HackerNews{client: c} }
-
-// Name is the key of the source.
-func (*HackerNews) Name() string { return "hn" }
-
-// Plan says when the source runs.
-func (*HackerNews) Plan() Plan { return Plan{Deadline: fetch.PolicyOf("hn").Deadline} }
+func NewHackerNews(c *fetch.Client) *HackerNews { return &HackerNews{newLive(c, "hn")} }
 
 // Fetch searches for the links of the last year, the newest 1,000 of them.
 func (h *HackerNews) Fetch(ctx context.Context, req Request) (Result, error) {
-	// The beginning of a day, so that the same question is asked all day.
+	// The start of a day, so that the request can be cached all day.
 	since := req.Now.Add(-365 * day).Truncate(day).Unix()
 	stories, err := fetch.Get(ctx, h.client, fetch.Request{
 		Source: "hn", Endpoint: "hn", Path: "/api/v1/search_by_date", Query: url.Values{
@@ -42,7 +36,7 @@ func (h *HackerNews) Fetch(ctx context.Context, req Request) (Result, error) {
 	return observeStories(stories, req.Registrable, req.Now), nil
 }
 
-// story is a link that somebody submitted to Hacker News.
+// story is a link submitted to Hacker News.
 type story struct {
 	Host string // of the link, lower case
 	At   time.Time
@@ -50,8 +44,7 @@ type story struct {
 	Engagement int
 }
 
-// parseStories reads a page of search hits. A hit without a link is left out, and
-// one that stands twice counts once.
+// parseStories parses a page of search hits. It skips hits without a link and duplicates.
 func parseStories(body io.Reader) ([]story, error) {
 	var page struct {
 		Hits *[]struct {
@@ -84,13 +77,13 @@ func parseStories(body io.Reader) ([]story, error) {
 	return found, nil
 }
 
-// hnTrendMin is the number of stories in half a year below which a trend says nothing.
+// hnTrendMin is the number of stories in half a year that a trend needs.
 const hnTrendMin = 3
 
-// observeStories turns the stories that link to a domain, or below it, into
-// signals as of now. Stories about others are passed over.
+// observeStories derives the signals from the stories that link to a domain or its subdomains, as
+// of now. It skips other stories.
 func observeStories(stories []story, domain string, now time.Time) Result {
-	s := says{source: "hn"}
+	s := builder{source: "hn"}
 	var year, engagement, last, previous int
 	for _, found := range stories {
 		age := now.Sub(found.At)
@@ -120,7 +113,7 @@ func observeStories(stories []story, domain string, now time.Time) Result {
 	return s.result
 }
 
-// below reports whether a host is the domain or lies below it.
+// below reports whether a host is the domain or one of its subdomains.
 func below(host, domain string) bool {
 	return host == domain || strings.HasSuffix(host, "."+domain)
 }

@@ -19,29 +19,19 @@ import (
 	"companyscore/scoring/source/site"
 )
 
-// Jobs is the source of hiring: the roles on the public job board that a company's
-// site links to.
-type Jobs struct{ client *fetch.Client }
+// Jobs is the source of hiring: the roles on the public job board that a company's site links to.
+type Jobs struct{ live }
 
 // NewJobs returns the source.
-func NewJobs(c *fetch.Client) *Jobs { return &Jobs{client: c} }
+func NewJobs(c *fetch.Client) *Jobs { return &Jobs{newLive(c, "jobs", "web")} }
 
 var _ Source = (*Jobs)(nil)
 
-// Name is the key of the source.
-func (*Jobs) Name() string { return "jobs" }
-
-// Plan says when the source runs: after the site, whose links lead to the board.
-func (*Jobs) Plan() Plan {
-	return Plan{After: []string{"web"}, Deadline: fetch.PolicyOf("jobs").Deadline}
-}
-
 var roleSignals = []string{"open_roles", "department_breadth", "technical_role_share", "hiring_location_count", "fresh_role_share_30d", "open_roles_change_90d"}
 
-// Fetch reads the board. Boards are never guessed: a name may belong to another
-// company there.
+// Fetch reads the board. It never guesses one: a token can belong to another company.
 func (j *Jobs) Fetch(ctx context.Context, req Request) (Result, error) {
-	s := says{source: "jobs"}
+	s := builder{source: "jobs"}
 	provider, token, tracked := boardOf(req.Company)
 	switch {
 	case token != "":
@@ -65,7 +55,7 @@ func (j *Jobs) Fetch(ctx context.Context, req Request) (Result, error) {
 			}
 			fallthrough
 		default:
-			// The site was read, and nobody is looked for.
+			// The site was read and has no careers page.
 			s.absent("ats_in_use")
 			observeRoles(&s, nil, req)
 		}
@@ -84,8 +74,8 @@ func (j *Jobs) Fetch(ctx context.Context, req Request) (Result, error) {
 	return s.result, nil
 }
 
-// boardOf returns the first board that can be read, and whether the company is
-// known to use any.
+// boardOf returns the first readable board, and whether the company uses any applicant tracking
+// system.
 func boardOf(company Company) (provider, token string, tracked bool) {
 	for _, board := range company.All(JobBoard) {
 		tracked = true
@@ -115,7 +105,7 @@ func (j *Jobs) roles(ctx context.Context, provider, token string) ([]role, error
 	case "greenhouse":
 		roles, err := ask("/v1/boards/"+token+"/jobs", url.Values{"content": {"true"}}, parseGreenhouse)
 		if err != nil && WarningCode(err) == fetch.CodeTooLarge {
-			// Without the texts there are no departments either.
+			// Departments come only with the texts.
 			return ask("/v1/boards/"+token+"/jobs", nil, parseGreenhouse)
 		}
 		return roles, err
@@ -136,21 +126,21 @@ func (j *Jobs) roles(ctx context.Context, provider, token string) ([]role, error
 	return all, nil
 }
 
-// role is one opening.
+// role is one open position.
 type role struct {
 	Title       string
 	Departments []string
 	Location    string
-	// Published is zero when the board does not say.
+	// Published is zero if the board does not have it.
 	Published time.Time
 }
 
-// roleText cuts what a board says about a role.
+// roleText shortens a text of a role.
 func roleText(text string) string {
 	return strings.Join(strings.Fields(text[:min(len(text), 200)]), " ")
 }
 
-// roleTime reads a time of a board; it is zero for what is none.
+// roleTime parses a time of a board; zero if it is malformed.
 func roleTime(text string) time.Time {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05.999-0700"} {
 		if t, err := time.Parse(layout, text); err == nil {
@@ -160,7 +150,7 @@ func roleTime(text string) time.Time {
 	return time.Time{}
 }
 
-// jobList reads the member "jobs" of a board, each as a T.
+// jobList reads the member "jobs" of a board, each element as a T.
 func jobList[T any](body io.Reader, keep func(T) (role, bool)) ([]role, error) {
 	roles := []role{}
 	seen := false
@@ -184,7 +174,7 @@ func jobList[T any](body io.Reader, keep func(T) (role, bool)) ([]role, error) {
 		})
 	})
 	if err == nil && !seen {
-		err = errors.New("an answer without jobs")
+		err = errors.New("the answer has no jobs")
 	}
 	return roles, err
 }
@@ -261,17 +251,17 @@ func parseLever(body io.Reader) ([]role, error) {
 
 var technical = regexp.MustCompile(`(?i)engineer|developer|data|security|research|design|product`)
 
-// technicalMin is the number of roles below which a share of them says nothing.
+// technicalMin is the number of roles that a share of technical roles needs.
 const technicalMin = 3
 
-// The ages between which an earlier count of roles is compared with.
+// The least and greatest age of the earlier run that open roles are compared with.
 const (
 	rolesThenMin = 60 * day
 	rolesThenMax = 120 * day
 )
 
-// observeRoles says what the open roles mean; none at all is an answer too.
-func observeRoles(s *says, roles []role, req Request) {
+// observeRoles derives the signals from the open roles. No roles are absent, not missing.
+func observeRoles(s *builder, roles []role, req Request) {
 	departments, locations, regions := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	techs, fresh, dated := 0, 0, 0
 	for _, r := range roles {
@@ -305,7 +295,7 @@ func observeRoles(s *says, roles []role, req Request) {
 	n := len(roles)
 	s.count("open_roles", n)
 	// tell says what roles say, unless there are roles and none says anything.
-	tell := func(signal string, value float64, told int) {
+	add := func(signal string, value float64, told int) {
 		switch {
 		case n == 0:
 			s.absent(signal)
@@ -315,13 +305,13 @@ func observeRoles(s *says, roles []role, req Request) {
 			s.ok(signal, value)
 		}
 	}
-	tell("department_breadth", float64(len(departments)), len(departments))
-	tell("hiring_location_count", float64(len(locations)), len(locations))
-	tell("fresh_role_share_30d", float64(fresh)/float64(n), dated)
+	add("department_breadth", float64(len(departments)), len(departments))
+	add("hiring_location_count", float64(len(locations)), len(locations))
+	add("fresh_role_share_30d", float64(fresh)/float64(n), dated)
 	if n > 0 && n < technicalMin {
 		s.missing(scoring.ReasonNotApplicable, "technical_role_share")
 	} else {
-		tell("technical_role_share", float64(techs)/float64(n), n)
+		add("technical_role_share", float64(techs)/float64(n), n)
 	}
 	if then, _, ok := req.Before("jobs."+ValueOpenRoles, rolesThenMin, rolesThenMax); ok {
 		s.ok("open_roles_change_90d", math.Log((float64(n)+2)/(then+2)))
@@ -331,7 +321,7 @@ func observeRoles(s *says, roles []role, req Request) {
 	s.result.Values = map[string]float64{ValueOpenRoles: float64(n), ValueHiringRegions: float64(len(regions))}
 }
 
-// cities are large places that roles name without their country.
+// cities are large cities that roles name without a country.
 var cities = func() map[string]string {
 	all := map[string]string{}
 	for country, names := range map[string]string{
@@ -349,8 +339,8 @@ var cities = func() map[string]string {
 	return all
 }()
 
-// regionOf is the world region that the place of a role lies in, "" when it does
-// not say. The last part of a place is the widest: Portland, OR, United States.
+// regionOf returns the world region of a role's location, "" if it is unknown. The last part of a
+// location is the widest: Portland, OR, United States.
 func regionOf(location string) string {
 	parts := strings.FieldsFunc(location, func(r rune) bool { return strings.ContainsRune(",;/|()-–", r) })
 	for i := len(parts) - 1; i >= 0; i-- {
@@ -359,7 +349,7 @@ func regionOf(location string) string {
 		switch {
 		case code != "":
 		case len(part) == 2 && i > 0 && slices.Contains(secStates, part):
-			code = "US" // CA after a city is California
+			code = "US" // as in "San Francisco, CA"
 		default:
 			code = site.CountryCode(part)
 		}

@@ -7,16 +7,33 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// Background is a source with work of its own beside the runs. Run works until
-// ctx ends; the worker starts it once, before the first Fetch.
+// live is the part that all live sources share. A source embeds it.
+type live struct {
+	client *fetch.Client
+	name   string
+	after  []string
+}
+
+// newLive returns the shared part of a source. after are the sources that it waits for.
+func newLive(c *fetch.Client, name string, after ...string) live {
+	return live{client: c, name: name, after: after}
+}
+
+// Name returns the key of the source.
+func (l live) Name() string { return l.name }
+
+// Plan returns when the source runs, with the deadline of its policy.
+func (l live) Plan() Plan { return Plan{After: l.after, Deadline: fetch.PolicyOf(l.name).Deadline} }
+
+// Background is a source with work besides runs. The worker calls Run once, before the
+// first Fetch. Run returns when ctx ends.
 type Background interface {
 	Source
 	Run(ctx context.Context)
 }
 
-// Live returns the sources that read the network, each through the client. Their
-// order has no effect. Lists of traffic ranks are kept as files in the directory
-// ranks, or in memory only when it is empty.
+// Live returns the sources that use the network. Their order has no effect. The lists of
+// traffic ranks are files in the directory ranks, or only in memory if it is empty.
 func Live(c *fetch.Client, ranks string, logger *slog.Logger) []Source {
 	return []Source{
 		NewRDAP(c), NewDNS(c), NewTLS(c), NewCT(c), NewWayback(c), NewHackerNews(c), NewGDELT(c), NewTranco(c, ranks, logger),

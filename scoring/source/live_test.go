@@ -111,7 +111,7 @@ func TestRepositories(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		s := says{source: "github"}
+		s := builder{source: "github"}
 		observeRepos(&s, repos, instant)
 		wantSpoken(t, s.result, want)
 	}
@@ -145,7 +145,7 @@ func TestPageviews(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		s := says{source: "wikipedia"}
+		s := builder{source: "wikipedia"}
 		v.observe(&s)
 		wantSpoken(t, s.result, want)
 	}
@@ -457,7 +457,7 @@ func FuzzLiveAnswers(f *testing.F) {
 	f.Add(`{"items":[{"timestamp":"2026030100","views":1}],"jobs":[{"title":"Engineer","location":"Berlin","publishedAt":"2026-03-01T00:00:00Z"},{"title":"a","location":{"name":"Berlin"}}]}`)
 	req := requestFor("brindleworks.com")
 	f.Fuzz(func(t *testing.T, body string) {
-		s := says{source: "fuzz"}
+		s := builder{source: "fuzz"}
 		if records, err := parseRecords(strings.NewReader(body)); err == nil {
 			for _, r := range records {
 				r.observe(&s)

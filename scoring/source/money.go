@@ -1,14 +1,12 @@
 package source
 
-// usdPer holds what one unit of a currency was worth in US dollars, as an average
-// over each year from 2015 on. A year beyond the table counts as its last, one
-// before it as its first.
+// usdPer is the value of one unit of a currency in US dollars, by year from 2015 on, as the
+// average of the year. Years after the table use its last rate, years before it the first.
 //
-// Provenance: annual averages as they are commonly published, typed by hand to
-// three or four digits; those of the last year are an estimate. They were not
-// loaded from a provider of rates and must not be used to account for money. For
-// scores they are ample: amounts are scored by their logarithm, and an error of
-// 3 % moves no score by more than 0.3.
+// The rates are published annual averages, entered by hand with three or four digits; those of
+// the last year are an estimate. They are not from a provider of rates and must not be used for
+// accounting. They suffice for scores, which use the logarithm of an amount: an error of 3 %
+// changes a score by at most 0.3.
 var usdPer = map[string][]float64{
 	"USD": {1},
 	"EUR": {1.110, 1.107, 1.130, 1.181, 1.120, 1.142, 1.183, 1.053, 1.081, 1.082, 1.130},
@@ -20,7 +18,7 @@ var usdPer = map[string][]float64{
 // usdFirst is the year of the first rate.
 const usdFirst = 2015
 
-// inUSD converts an amount of a year, false for a currency without rates.
+// inUSD converts an amount of a year to US dollars, false for a currency without rates.
 func inUSD(amount float64, currency string, year int) (float64, bool) {
 	rates := usdPer[currency]
 	if rates == nil {

@@ -6,21 +6,21 @@ import (
 	"companyscore/scoring"
 )
 
-// says collects what one source says. The zero value with a name is ready to use.
-type says struct {
+// builder collects the result of one source.
+type builder struct {
 	source string
 	result Result
 }
 
-// ok says that a signal has the value raw.
-func (s *says) ok(signal string, raw float64) {
+// ok adds the value raw of a signal.
+func (s *builder) ok(signal string, raw float64) {
 	s.result.Observations = append(s.result.Observations, scoring.Observation{
 		Signal: signal, State: scoring.StateOK, Raw: raw, Source: s.source,
 	})
 }
 
-// absent says that there is none of what the signals measure.
-func (s *says) absent(signals ...string) {
+// absent adds that there is none of what each signal measures.
+func (s *builder) absent(signals ...string) {
 	for _, signal := range signals {
 		s.result.Observations = append(s.result.Observations, scoring.Observation{
 			Signal: signal, State: scoring.StateAbsent, Source: s.source,
@@ -28,8 +28,8 @@ func (s *says) absent(signals ...string) {
 	}
 }
 
-// missing says why the source cannot tell.
-func (s *says) missing(reason scoring.Reason, signals ...string) {
+// missing adds why the source has no value for signals.
+func (s *builder) missing(reason scoring.Reason, signals ...string) {
 	for _, signal := range signals {
 		s.result.Observations = append(s.result.Observations, scoring.Observation{
 			Signal: signal, State: scoring.StateMissing, Source: s.source, Reason: reason,
@@ -37,8 +37,8 @@ func (s *says) missing(reason scoring.Reason, signals ...string) {
 	}
 }
 
-// count says ok for a number that is not zero, and absent for none.
-func (s *says) count(signal string, n int) {
+// count adds ok for n > 0, and absent for 0.
+func (s *builder) count(signal string, n int) {
 	if n == 0 {
 		s.absent(signal)
 		return
@@ -47,18 +47,18 @@ func (s *says) count(signal string, n int) {
 }
 
 // part adds the source's share of a combined signal.
-func (s *says) part(signal string, value float64, names ...string) {
+func (s *builder) part(signal string, value float64, names ...string) {
 	s.result.Parts = append(s.result.Parts, Part{Signal: signal, Source: s.source, Value: value, Names: names})
 }
 
-// noPart says why the source has no share of a combined signal to give.
-func (s *says) noPart(reason scoring.Reason, signals ...string) {
+// noPart adds why the source has no share of combined signals.
+func (s *builder) noPart(reason scoring.Reason, signals ...string) {
 	for _, signal := range signals {
 		s.result.Parts = append(s.result.Parts, Part{Signal: signal, Source: s.source, Missing: reason})
 	}
 }
 
-// of returns the reason a warning code stands for.
+// reasonOf maps a warning code to the reason stored with a missing signal.
 func reasonOf(code string) scoring.Reason {
 	switch code {
 	case "timeout":
@@ -71,10 +71,9 @@ func reasonOf(code string) scoring.Reason {
 	return scoring.ReasonSourceError
 }
 
-// Unanswered says of every signal that a failed source could have known why it
-// is missing.
+// Unanswered returns a missing observation for every signal of a source that failed.
 func Unanswered(name, code string) []scoring.Observation {
-	s := says{source: name}
+	s := builder{source: name}
 	for _, signal := range scoring.Manifest() {
 		if slices.Contains(signal.Sources, name) {
 			s.missing(reasonOf(code), signal.ID)
@@ -83,8 +82,8 @@ func Unanswered(name, code string) []scoring.Observation {
 	return s.result.Observations
 }
 
-// claim says who the company is, once. An empty value says nothing.
-func (s *says) claim(kind Kind, via, value, evidence string) {
+// claim adds a claim about the company unless it is empty or a duplicate.
+func (s *builder) claim(kind Kind, via, value, evidence string) {
 	same := func(c Claim) bool { return c.Kind == kind && c.Via == via && c.Value == value }
 	if value != "" && !slices.ContainsFunc(s.result.Claims, same) {
 		s.result.Claims = append(s.result.Claims, Claim{Kind: kind, Value: value, Source: s.source, Via: via, Evidence: evidence})

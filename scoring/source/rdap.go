@@ -13,25 +13,17 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// RDAP is the source of registrations: how old a domain is and how long it is
-// paid for. Of the people in a registration it reads nothing.
-type RDAP struct{ client *fetch.Client }
+// RDAP is the source of domain registrations: age and expiry. It reads no personal data.
+type RDAP struct{ live }
 
 // NewRDAP returns the source.
-func NewRDAP(c *fetch.Client) *RDAP { return &RDAP{client: c} }
-
-// Name is the key of the source.
-func (*RDAP) Name() string { return "rdap" }
-
-// Plan says when the source runs.
-func (*RDAP) Plan() Plan { return Plan{Deadline: fetch.PolicyOf("rdap").Deadline} }
+func NewRDAP(c *fetch.Client) *RDAP { return &RDAP{newLive(c, "rdap")} }
 
 // rdapType is the media type of RDAP answers.
 const rdapType = "application/rdap+json"
 
-// Fetch finds the registry of the domain's suffix and asks it. A suffix whose
-// registry has no RDAP server is not known; a domain that its registry does not
-// know is not registered.
+// Fetch queries the registry of the domain's suffix. If the registry has no RDAP server, the
+// signals are missing. If the registry does not have the domain, it is not registered.
 func (r *RDAP) Fetch(ctx context.Context, req Request) (Result, error) {
 	listed, err := fetch.Get(ctx, r.client, fetch.Request{
 		Source: "rdap", Endpoint: "rdap.bootstrap", Path: "/rdap/dns.json", TTL: day,
@@ -53,7 +45,7 @@ func (r *RDAP) Fetch(ctx context.Context, req Request) (Result, error) {
 	switch {
 	case fetch.IsNotFound(err):
 		result := registration{}.observe(req.Now)
-		// The fallback answers so for a suffix without a registry, too.
+		// The fallback answers the same for a suffix without a registry.
 		result.Unregistered = question.URL != ""
 		return result, nil
 	case err != nil:
@@ -62,14 +54,13 @@ func (r *RDAP) Fetch(ctx context.Context, req Request) (Result, error) {
 	return found.observe(req.Now), nil
 }
 
-// registration is what a registry says about a domain. A zero time means that it
-// does not say.
+// registration is the dates of a domain. A zero time is unknown.
 type registration struct {
 	Registered, Expires time.Time
 }
 
-// parseRegistration reads the answer of a registry, an RFC 9083 domain object.
-// Of several events of a kind the first counts.
+// parseRegistration parses the answer of a registry, an RFC 9083 domain object. The first event
+// of a kind counts.
 func parseRegistration(body io.Reader) (registration, error) {
 	var answer struct {
 		Class     string `json:"objectClassName"`
@@ -87,7 +78,7 @@ func parseRegistration(body io.Reader) (registration, error) {
 		return registration{}, fmt.Errorf("the registry answers with error %d", answer.ErrorCode)
 	}
 	if answer.Class != "domain" && answer.Name == "" {
-		return registration{}, errors.New("the answer is no domain object")
+		return registration{}, errors.New("the answer is not a domain object")
 	}
 	var found registration
 	for _, event := range answer.Events {
@@ -100,7 +91,7 @@ func parseRegistration(body io.Reader) (registration, error) {
 		default:
 			continue
 		}
-		// A redacted or odd date is an unknown one.
+		// A redacted or malformed date is unknown.
 		if at, err := parseRDAPTime(event.Date); err == nil && date.IsZero() {
 			*date = at
 		}
@@ -108,8 +99,7 @@ func parseRegistration(body io.Reader) (registration, error) {
 	return found, nil
 }
 
-// parseRDAPTime reads RFC 3339, and the forms without a zone or a time that some
-// country registries send.
+// parseRDAPTime parses RFC 3339, and the forms without zone or time that some registries send.
 func parseRDAPTime(text string) (at time.Time, err error) {
 	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
 		if at, err = time.Parse(layout, strings.TrimSpace(text)); err == nil && plausible(at) {
@@ -117,17 +107,17 @@ func parseRDAPTime(text string) (at time.Time, err error) {
 		}
 	}
 	if err == nil {
-		err = fmt.Errorf("the year %d cannot be", at.Year())
+		err = fmt.Errorf("the year %d is not plausible", at.Year())
 	}
 	return time.Time{}, err
 }
 
-// plausible keeps dates that are clearly wrong out of ages.
+// plausible rejects dates that are clearly wrong.
 func plausible(at time.Time) bool { return at.Year() >= 1980 && at.Year() < 2200 }
 
-// observe turns a registration into signals, as of now.
+// observe derives the signals from a registration, as of now.
 func (r registration) observe(now time.Time) Result {
-	s := says{source: "rdap"}
+	s := builder{source: "rdap"}
 	if r.Registered.IsZero() || r.Registered.After(now) {
 		s.missing(scoring.ReasonNotFound, "organization_age_years")
 	} else {
@@ -141,12 +131,11 @@ func (r registration) observe(now time.Time) Result {
 	return s.result
 }
 
-// registries maps top-level domains to the RDAP base URL of their registry, which
-// ends with a slash.
+// registries maps top-level domains to the RDAP base URL of their registry, with a trailing
+// slash.
 type registries map[string]string
 
-// parseRegistries reads the bootstrap file of RFC 9224. Base URLs that are not
-// https, or are none, are left out.
+// parseRegistries parses the bootstrap file of RFC 9224. It skips base URLs that are not https.
 func parseRegistries(body io.Reader) (registries, error) {
 	var file struct {
 		Services [][][]string `json:"services"`
@@ -176,7 +165,7 @@ func parseRegistries(body io.Reader) (registries, error) {
 	return found, nil
 }
 
-// of returns the base URL for a domain: that of its longest listed suffix.
+// of returns the base URL of the longest listed suffix of a domain.
 func (r registries) of(domain string) (base string, ok bool) {
 	for suffix := domain; suffix != ""; {
 		if base, ok = r[suffix]; ok {
@@ -189,8 +178,8 @@ func (r registries) of(domain string) (base string, ok bool) {
 
 const day = 24 * time.Hour
 
-// days is a span in days, with their fraction.
+// days returns a duration in days.
 func days(span time.Duration) float64 { return span.Hours() / 24 }
 
-// years is a span in years of 365.25 days, with their fraction.
+// years returns a duration in years of 365.25 days.
 func years(span time.Duration) float64 { return span.Hours() / (24 * 365.25) }

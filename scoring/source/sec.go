@@ -20,30 +20,22 @@ import (
 	"companyscore/scoring/source/site"
 )
 
-// SEC is the source of what companies file with the United States Securities and
-// Exchange Commission: notices, events and audited numbers.
+// SEC is the source of filings with the United States Securities and Exchange Commission:
+// notices, events and audited numbers.
 type SEC struct {
-	client *fetch.Client
+	live
 
 	mu     sync.Mutex
 	filers *filerIndex
-	read   time.Time // when filers were read, by the clock of runs
+	read   time.Time // start of the run that read filers
 }
 
 // NewSEC returns the source.
-func NewSEC(c *fetch.Client) *SEC { return &SEC{client: c} }
+func NewSEC(c *fetch.Client) *SEC { return &SEC{live: newLive(c, "sec", "wikidata", "web")} }
 
 var _ Source = (*SEC)(nil)
 
-// Name is the key of the source.
-func (*SEC) Name() string { return "sec" }
-
-// Plan says when the source runs: after those that can name the filer.
-func (*SEC) Plan() Plan {
-	return Plan{After: []string{"wikidata", "web"}, Deadline: fetch.PolicyOf("sec").Deadline}
-}
-
-// factSignals are made of audited numbers, filingSignals of the list of filings.
+// factSignals derive from audited numbers, filingSignals from the list of filings.
 var (
 	factSignals = []string{
 		"revenue_growth_yoy", "revenue_latest_usd", "net_margin", "operating_margin", "free_cash_flow_margin", "current_ratio", "liabilities_to_assets",
@@ -52,14 +44,13 @@ var (
 	filingSignals = []string{"public_listing", "filing_timeliness", "distress_events_24m", "capital_raise_recency_days"}
 )
 
-// Fetch reads the filings of a company that is known by its Central Index Key, or
-// whose name only one filer has.
+// Fetch reads the filings of a company by its Central Index Key, or by a name that one filer has.
 func (s *SEC) Fetch(ctx context.Context, req Request) (Result, error) {
 	cik, via, err := s.resolve(ctx, req.Company)
 	if err != nil {
 		return Result{}, err
 	}
-	out := says{source: "sec"}
+	out := builder{source: "sec"}
 	nobody := func() (Result, error) {
 		out.missing(scoring.ReasonUnresolvedIdentity, slices.Concat(factSignals, filingSignals)...)
 		return out.result, nil
@@ -76,7 +67,7 @@ func (s *SEC) Fetch(ctx context.Context, req Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	// A name of one word is believed only when the countries agree.
+	// A name of one word counts only if the countries are equal.
 	if via == "name" && !sameCompany(PlainName(filer.Name), req.Company.Get(Country), filer.Country) {
 		return nobody()
 	}
@@ -91,8 +82,8 @@ func (s *SEC) Fetch(ctx context.Context, req Request) (Result, error) {
 	return out.result, nil
 }
 
-// resolve finds the Central Index Key of a company: by itself, or among all filers
-// by ticker and name, or by a name that is unique. Via is key or name.
+// resolve returns the Central Index Key of a company: a claim, or the filer with its ticker and
+// name, or the only filer with its name. via is key or name.
 func (s *SEC) resolve(ctx context.Context, company Company) (cik, via string, err error) {
 	if cik := company.Get(CIK); cikText.MatchString(cik) {
 		return cik, "key", nil
@@ -123,14 +114,14 @@ func (s *SEC) resolve(ctx context.Context, company Company) (cik, via string, er
 // filersTTL is how long the list of all filers is used.
 const filersTTL = day
 
-// filerIndex finds filers.
+// filerIndex is an index of all filers.
 type filerIndex struct {
-	byName   map[string][]string // plain names to the different keys that have them
+	byName   map[string][]string // plain names to the keys with that name
 	byTicker map[string]filer
 }
 
-// index returns all filers that have tickers, read at most once a day. It is kept
-// here, since it is too large to be decoded for each run.
+// index returns all filers with tickers. It reads them at most once a day, and stores them here
+// since they are too large to decode in each run.
 func (s *SEC) index(ctx context.Context) (*filerIndex, error) {
 	s.mu.Lock()
 	filers, read := s.filers, s.read
@@ -161,13 +152,13 @@ func newFilerIndex(list []filer) *filerIndex {
 	return index
 }
 
-// filer is one line of the list of all filers with tickers.
+// filer is one entry of the list of filers with tickers.
 type filer struct{ CIK, Ticker, Title string }
 
-// filersMax bounds the list; it has about ten thousand lines.
+// filersMax bounds the list; it has about ten thousand entries.
 const filersMax = 50_000
 
-// parseFilers reads the list of all filers, given as an object with numbers for keys.
+// parseFilers parses the list of filers, an object with numbers as names.
 func parseFilers(body io.Reader) ([]filer, error) {
 	var list []filer
 	err := eachMember(body, func(_ string, d *json.Decoder) error {
@@ -185,35 +176,35 @@ func parseFilers(body io.Reader) ([]filer, error) {
 		return nil
 	})
 	if err == nil && len(list) == 0 {
-		err = errors.New("a list without filers")
+		err = errors.New("the list has no filers")
 	}
 	return list, err
 }
 
-// secFiler is what the list of a filer's submissions says.
+// secFiler is the submissions of a filer.
 type secFiler struct {
 	Name, Country, Website string
 	SIC                    int
 	Tickers                []string
-	// Filings are those that count, newest first.
+	// Filings are those that signals use, newest first.
 	Filings []filing
 }
 
 type filing struct {
 	Form string
 	On   time.Time
-	// Distress says that a report names an event that spells trouble.
+	// Distress is true if a report names a distress event.
 	Distress bool
 }
 
-// distressItems are items of form 8-K: bankruptcy, acceleration of an obligation,
-// notice of delisting, statements that can no longer be relied on.
+// distressItems are items of form 8-K: bankruptcy, acceleration of an obligation, notice of
+// delisting, withdrawal of financial statements.
 var distressItems = []string{"1.03", "2.04", "3.01", "4.02"}
 
-// raiseForms offer securities; so do all whose names begin with 424B.
+// raiseForms offer securities, as do all forms that begin with 424B.
 var raiseForms = []string{"D", "D/A", "S-1", "S-3", "F-1", "F-3"}
 
-// periodicForms are yearly reports, with numbers that were audited.
+// periodicForms are annual reports with audited numbers.
 var periodicForms = []string{"10-K", "20-F", "40-F", "10-K/A", "20-F/A", "40-F/A"}
 
 func isRaise(form string) bool {
@@ -222,7 +213,7 @@ func isRaise(form string) bool {
 func isLate(form string) bool     { return strings.HasPrefix(form, "NT ") }
 func isPeriodic(form string) bool { return slices.Contains(periodicForms, form) }
 
-// filingsMax bounds the filings of a company that are kept.
+// filingsMax bounds the filings of a company.
 const filingsMax = 5000
 
 func parseFiler(body io.Reader) (secFiler, error) {
@@ -249,7 +240,7 @@ func parseFiler(body io.Reader) (secFiler, error) {
 		return secFiler{}, err
 	}
 	if answer.Filings == nil || answer.Name == "" {
-		return secFiler{}, errors.New("an answer without a filer")
+		return secFiler{}, errors.New("the answer has no filer")
 	}
 	sic, err := strconv.Atoi(answer.SIC)
 	if err != nil {
@@ -287,13 +278,13 @@ func parseFiler(body io.Reader) (secFiler, error) {
 	return filer, nil
 }
 
-// Spans over which filings count.
+// Ages up to which filings count.
 const (
 	eventSpan    = 730 * day
 	periodicSpan = 548 * day // 18 months
 )
 
-func (f secFiler) observe(s *says, now time.Time) {
+func (f secFiler) observe(s *builder, now time.Time) {
 	if len(f.Tickers) > 0 {
 		s.ok("public_listing", 1)
 	} else {
@@ -340,7 +331,7 @@ func (f secFiler) observe(s *says, now time.Time) {
 	}
 }
 
-func (f secFiler) claim(s *says, cik, via string, req Request) {
+func (f secFiler) claim(s *builder, cik, via string, req Request) {
 	why := "Central Index Key " + cik + " belongs to " + f.Name
 	if via == "name" {
 		why = "the name equals only that of filer " + cik + ", " + f.Name
@@ -359,8 +350,8 @@ func (f secFiler) claim(s *says, cik, via string, req Request) {
 	}
 }
 
-// titleCase turns a name in capitals into one with capital first letters. A name
-// that has small letters is left as it is.
+// titleCase returns a name in capitals with capital first letters only. It does not change a name
+// with small letters.
 func titleCase(name string) string {
 	if strings.ContainsFunc(name, unicode.IsLower) {
 		return name
@@ -374,11 +365,11 @@ func titleCase(name string) string {
 	return strings.Join(words, " ")
 }
 
-// secStates are the codes of states and territories of the United States.
+// secStates are the codes of US states and territories.
 var secStates = strings.Fields("AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY PR GU VI AS X1")
 
-// secCountries are the Commission's own codes of countries; those of Canada are
-// of provinces. Countries that are not here are known by their description.
+// secCountries are the SEC's codes of countries; those of Canada are of provinces. Other
+// countries are found by their description.
 var secCountries = map[string]string{
 	"A0": "CA", "A1": "CA", "A2": "CA", "A3": "CA", "A4": "CA", "A5": "CA", "A6": "CA", "A7": "CA", "A8": "CA", "A9": "CA", "B0": "CA", "Z4": "CA",
 	"X0": "GB", "2M": "DE", "I0": "FR", "M0": "JP", "F4": "CN", "K3": "HK", "L3": "IL", "L2": "IE", "P7": "NL", "V8": "CH", "V7": "SE", "N4": "LU", "D0": "BM", "E9": "KY",
@@ -393,20 +384,20 @@ func secCountry(code, description string) string {
 	return cmp.Or(secCountries[code], site.CountryCode(description))
 }
 
-// secFacts are yearly numbers in dollars, by concept.
+// secFacts are annual numbers in dollars, by concept.
 type secFacts map[string]yearly
 
-// yearly holds a number for each year, by the last day of the year, oldest first.
+// yearly is a number per fiscal year, by its last day, oldest first.
 type yearly []yearEnd
 
 type yearEnd struct {
 	End   time.Time
 	Value float64
-	// Filed is when the number was filed; a later one restates it.
+	// Filed is the filing date; a later filing restates the number.
 	Filed time.Time
 }
 
-// The concepts that are read, the first of each that has data.
+// The concepts of each number, in order of preference.
 var (
 	revenueConcepts   = []string{"RevenueFromContractWithCustomerExcludingAssessedTax", "Revenues", "RevenueFromContractWithCustomerIncludingAssessedTax", "SalesRevenueNet"}
 	netConcepts       = []string{"NetIncomeLoss", "ProfitLoss"}
@@ -416,7 +407,7 @@ var (
 	investedConcepts  = []string{"ShortTermInvestments", "MarketableSecuritiesCurrent"}
 )
 
-// conceptsRead says whether a concept is of a period, not of a day.
+// conceptsRead maps the concepts that are read to whether they cover a period, not a day.
 var conceptsRead = func() map[string]bool {
 	read := map[string]bool{}
 	for _, concept := range slices.Concat(revenueConcepts, netConcepts, operatingConcepts, cashFlowConcepts, capexConcepts) {
@@ -431,8 +422,8 @@ var conceptsRead = func() map[string]bool {
 // yearsMax bounds the years of one concept.
 const yearsMax = 60
 
-// parseSECFacts reads the yearly numbers of a filer. The body may be 40 MiB; only
-// one concept of it is in memory at a time.
+// parseSECFacts parses the annual numbers of a filer. The body can be 40 MiB; it decodes one
+// concept at a time.
 func parseSECFacts(body io.Reader) (secFacts, error) {
 	facts := secFacts{}
 	seen := false
@@ -459,7 +450,7 @@ func parseSECFacts(body io.Reader) (secFacts, error) {
 		})
 	})
 	if err == nil && !seen {
-		err = errors.New("an answer without facts")
+		err = errors.New("the answer has no facts")
 	}
 	return facts, err
 }
@@ -513,10 +504,10 @@ func parseConcept(d *json.Decoder, period bool) (yearly, error) {
 	return years[max(0, len(years)-yearsMax):], nil
 }
 
-// factAgeMax is the age beyond which the latest number of a filer says nothing.
+// factAgeMax is the age beyond which the latest number of a filer is not used.
 const factAgeMax = 913 * day // 30 months
 
-// latest is the newest year of the first concept that has one that is not too old.
+// latest returns the newest year of the first concept that is not too old.
 func (f secFacts) latest(concepts []string, now time.Time) (yearEnd, yearly, bool) {
 	for _, concept := range concepts {
 		years := f[concept]
@@ -533,7 +524,7 @@ func (f secFacts) latest(concepts []string, now time.Time) (yearEnd, yearly, boo
 	return yearEnd{}, nil, false
 }
 
-// at is the number of the first concept that has one for the year that ends on a day.
+// at returns the number of the first concept that has the year that ends on a day.
 func (f secFacts) at(concepts []string, end time.Time) (float64, bool) {
 	for _, concept := range concepts {
 		for _, year := range f[concept] {
@@ -545,15 +536,15 @@ func (f secFacts) at(concepts []string, end time.Time) (float64, bool) {
 	return 0, false
 }
 
-// freeCashFlow is that of the year that ends on a day. Without a word on
-// investments there were none.
+// freeCashFlow returns the free cash flow of the year that ends on a day. Missing investments
+// count as 0.
 func (f secFacts) freeCashFlow(end time.Time) (float64, bool) {
 	flow, ok := f.at(cashFlowConcepts, end)
 	capex, _ := f.at(capexConcepts, end)
 	return flow - capex, ok
 }
 
-func (f secFacts) observe(s *says, now time.Time) {
+func (f secFacts) observe(s *builder, now time.Time) {
 	give := func(signal string, value float64, ok bool) {
 		if !ok || math.IsNaN(value) || math.IsInf(value, 0) {
 			s.missing(scoring.ReasonNotFound, signal)
@@ -595,7 +586,7 @@ func (f secFacts) observe(s *says, now time.Time) {
 	f.observeProfits(s, now)
 }
 
-// runwayMax is the runway in months of a company that earns cash.
+// runwayMax is the runway, in months, of a company with positive cash flow.
 const runwayMax = 60
 
 func (f secFacts) runway(now time.Time) (months float64, ok bool) {
@@ -612,13 +603,13 @@ func (f secFacts) runway(now time.Time) (months float64, ok bool) {
 	return min(max(12*(cash.Value+invested)/-free, 0), runwayMax), ok
 }
 
-// Years of which profits are counted, and how many must be known.
+// Years whose profits count, and how many of them must be known.
 const (
 	profitYears    = 5
 	profitYearsMin = 3
 )
 
-func (f secFacts) observeProfits(s *says, now time.Time) {
+func (f secFacts) observeProfits(s *builder, now time.Time) {
 	latest, years, ok := f.latest(netConcepts, now)
 	if !ok {
 		s.missing(scoring.ReasonNotFound, "profitable_years_5")

@@ -22,7 +22,7 @@ func TestSECFacts(t *testing.T) {
 	t.Parallel()
 	f := func(name string, of map[string][]obj, signal, want string) {
 		t.Helper()
-		s := says{source: "sec"}
+		s := builder{source: "sec"}
 		factsOf(t, of).observe(&s, instant)
 		wantValid(t, s.result)
 		if got := spoken(s.result)[signal]; got != want {
@@ -68,7 +68,7 @@ func TestSECFilings(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		s := says{source: "sec"}
+		s := builder{source: "sec"}
 		filer.observe(&s, instant)
 		wantSpoken(t, s.result, want)
 	}
@@ -187,7 +187,7 @@ func FuzzSECFacts(f *testing.F) {
 		if err != nil {
 			return
 		}
-		s := says{source: "sec"}
+		s := builder{source: "sec"}
 		facts.observe(&s, instant)
 		wantValid(t, s.result)
 		for _, o := range s.result.Observations {
@@ -203,7 +203,7 @@ func FuzzSECFiler(f *testing.F) {
 	f.Add(`{"0":{"cik_str":900111,"ticker":"QLWK","title":"QUILLWORKS CORP"}}`)
 	f.Fuzz(func(t *testing.T, body string) {
 		if filer, err := parseFiler(strings.NewReader(body)); err == nil {
-			s := says{source: "sec"}
+			s := builder{source: "sec"}
 			filer.observe(&s, instant)
 			filer.claim(&s, "1", "key", Request{Registrable: "x.com"})
 			wantValid(t, s.result)

@@ -1,12 +1,11 @@
-// Package source learns about companies. Each source reads one place and says
-// what it found: observations of signals, claims about who the company is, and
-// values worth keeping. scoring decides what to make of them.
+// Package source collects data about companies. Each source reads one place and returns
+// observations of signals, claims about the company's identity, and values to store. Package
+// scoring makes the score.
 //
-// The sources of a run form a small graph. A source begins when those named in
-// its Plan have ended, has its own deadline, and sees what they found through
-// its Request; it never sees anything of the others, so what it says does not
-// depend on who was faster. Everything a source reads over a network it reads
-// through a fetch.Client, which holds the limits, the manners and the guard.
+// The sources of a run form a graph. A source begins when those in its Plan.After have ended, has
+// its own deadline, and reads their results from its Request. It sees no results of others, so
+// its result does not depend on their speed. Every source uses the network through a
+// fetch.Client, which enforces limits and guards against hostile hosts.
 package source
 
 import (
@@ -17,16 +16,14 @@ import (
 	"companyscore/scoring"
 )
 
-// Source reads one place. Fetch obeys the deadline of its context and may be
-// called from many goroutines. Not knowing a company is no error; an error means
-// that the source failed, and WarningCode says how. A Result that comes with an
-// error is used as far as it goes: its observations stand, and signals of the
-// source that it does not speak about are missing for the reason of the error.
+// Source reads one place. Fetch obeys the deadline of its context and is safe for concurrent use.
+// An unknown company is not an error. An error is a failure of the source; WarningCode returns
+// its code. A Result that comes with an error is used: its observations stand, and the source's
+// other signals are missing with the reason of the error.
 //
-// A source that answered speaks about every signal it is listed for in the
-// manifest, unless Combine makes the signal (then it gives its Part): StateOK with a value, StateAbsent
-// when there is none, StateMissing with a reason when it cannot know. What it
-// leaves out becomes missing with ReasonNotFound.
+// A successful source reports every signal that the manifest lists for it, or its Part if Combine
+// makes the signal: StateOK with a value, StateAbsent if there is none, StateMissing with a
+// reason if it cannot be known. Other signals become missing with ReasonNotFound.
 type Source interface {
 	// Name is the key of the source, as in the manifest.
 	Name() string
@@ -34,75 +31,68 @@ type Source interface {
 	Fetch(ctx context.Context, req Request) (Result, error)
 }
 
-// GroupSource is a source that answers for many companies at once.
+// GroupSource is a source that reads many companies with one query.
 type GroupSource interface {
 	Source
-	// FetchGroup is Fetch for several requests, in their order. An error is about all
+	// FetchGroup is Fetch for several requests, with results in their order. An error fails all
 	// of them.
 	FetchGroup(ctx context.Context, reqs []Request) ([]Result, error)
 }
 
-// Plan says when a source runs.
+// Plan is when a source runs.
 type Plan struct {
-	// After names the sources that must have ended before this one begins. Those
-	// that do not take part in the run count as ended. A source that waits for
-	// any other also waits for the facts.
+	// After names the sources that must end before this one begins. Sources that are not part of
+	// the run count as ended. A source with a non-empty After also waits for the facts.
 	After []string
-	// Deadline is how long the source may take once it has begun; zero means 30 s.
-	// Live sources give fetch.PolicyOf(name).Deadline.
+	// Deadline bounds Fetch; zero means 30 s. Live sources use fetch.PolicyOf(name).Deadline.
 	Deadline time.Duration
-	// Off says why the source cannot work, such as a token it needs; it is empty
-	// for a source that can. A source that is off is never asked, and its signals
-	// are missing with ReasonSourceDisabled.
+	// Off is why the source cannot run, for example a missing token; empty if it can. A source
+	// that is off is not called, and its signals are missing with ReasonSourceDisabled.
 	Off string
 }
 
-// Request says what to learn about, and what is known already.
+// Request is the company and the instant of a run, with the results of earlier sources.
 type Request struct {
 	// Domain is the canonical host name.
 	Domain string
-	// Registrable is the domain one registers to own Domain: the public suffix
-	// and one label.
+	// Registrable is the registrable domain of Domain: the public suffix and one label.
 	Registrable string
-	// Now is the instant of the run; ages are counted from it.
+	// Now is the start of the run; ages count from it.
 	Now time.Time
-	// Company is what the sources of the plan's After found out about who the
-	// company is.
+	// Company is the identity found by the sources in Plan.After.
 	Company Company
-	// Site is text of the company's own pages, when web is among them.
+	// Site is text of the company's own pages, if web is in Plan.After.
 	Site scoring.SiteText
-	// Observed are the observations of the same sources, for Raw.
+	// Observed are the observations of the sources in Plan.After; see Raw.
 	Observed []scoring.Observation
-	// Answered names those of them that took part and did not fail.
+	// Answered names those of them that ran and did not fail.
 	Answered []string
-	// Past are values of earlier runs of the same domain, newest first, for trends.
+	// Past are values of earlier runs of the domain, newest first, for trends.
 	Past []Past
 }
 
-// Result is what a source found. The zero value says that it knows nothing.
+// Result is what a source found. The zero value is an unknown company.
 type Result struct {
 	Observations []scoring.Observation
-	// Claims say who the company is.
+	// Claims are statements about the company's identity.
 	Claims []Claim
-	// Parts are the source's share of signals that need several sources; see Combine.
+	// Parts are the source's shares of signals that need several sources; see Combine.
 	Parts []Part
 	// Site is text of the company's own pages, for the sector vote.
 	Site scoring.SiteText
-	// Values are kept with the run under the name of the source, so that later
-	// runs see how they have changed.
+	// Values are stored with the run under the name of the source. Later runs read them for
+	// trends.
 	Values map[string]float64
-	// Unregistered is set by dns when neither the host nor the registrable domain
-	// exists, and by rdap when the registry has no such domain. When both say so
-	// the run fails.
+	// Unregistered is set by dns if neither the host nor the registrable domain exists, and by
+	// rdap if the registry does not have the domain. If both set it the run fails.
 	Unregistered bool
 }
 
-// Past are the values of one earlier run.
+// Past is the values of one earlier run.
 type Past = scoring.Past
 
-// Raw returns the value of a signal as the sources before this one observed it,
-// the most trusted first, false when none did. An absence that counts as a value
-// is returned as that value.
+// Raw returns the most trusted value of a signal in Observed, false if there is none. For an
+// absence that counts as a value it returns that value.
 func (r Request) Raw(signal string) (raw float64, ok bool) {
 	o, _ := scoring.Believed(signal, r.Observed)
 	switch o.State {
@@ -115,10 +105,10 @@ func (r Request) Raw(signal string) (raw float64, ok bool) {
 	return 0, false
 }
 
-// Sector returns the sector as far as the sources before this one tell it.
+// Sector returns the sector from the results of the sources in Plan.After.
 func (r Request) Sector() string { return scoring.SectorOf(r.Company.Identity(r.Site, 0)) }
 
-// HasAnswered reports whether a source of the plan's After took part and did not fail.
+// HasAnswered reports whether a source in Plan.After ran and did not fail.
 func (r Request) HasAnswered(source string) bool {
 	for _, name := range r.Answered {
 		if name == source {
@@ -128,14 +118,14 @@ func (r Request) HasAnswered(source string) bool {
 	return false
 }
 
-// Before returns the value "source.name" of the earlier run between min and max
-// ago that is nearest to the middle of the two, false when there is none.
-func (r Request) Before(name string, min, max time.Duration) (value float64, at time.Time, ok bool) {
-	middle := r.Now.Add(-(min + max) / 2)
+// Before returns the value "source.name" of an earlier run that is between least and most old,
+// the one nearest to the middle. ok is false if there is none.
+func (r Request) Before(name string, least, most time.Duration) (value float64, at time.Time, ok bool) {
+	middle := r.Now.Add(-(least + most) / 2)
 	for _, past := range r.Past {
 		age := r.Now.Sub(past.At)
 		v, has := past.Values[name]
-		if !has || age < min || age > max {
+		if !has || age < least || age > most {
 			continue
 		}
 		if !ok || past.At.Sub(middle).Abs() < at.Sub(middle).Abs() {
@@ -145,17 +135,17 @@ func (r Request) Before(name string, min, max time.Duration) (value float64, at 
 	return value, at, ok
 }
 
-// ErrUnavailable says that a store of our own did not answer. It is no property
-// of the company: the fetch must be repeated, and no score be made without it.
+// ErrUnavailable means that one of the service's own stores did not answer. The fetch must be
+// retried; no score is made without it.
 var ErrUnavailable = errors.New("store unavailable")
 
-// Error is a failure of a source that has a warning code of its own.
+// Error is a failure of a source with a warning code.
 type Error struct {
 	Code string // one of the codes of scoring.Warning
 	Err  error
 }
 
-// Error returns the text of the cause.
+// Error returns the message of the cause.
 func (e *Error) Error() string { return e.Err.Error() }
 
 // Unwrap returns the cause.
@@ -164,7 +154,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // WarningCode returns the code.
 func (e *Error) WarningCode() string { return e.Code }
 
-// WarningCode is the code under which a failure is reported to customers.
+// WarningCode returns the code of a failure that customers see.
 func WarningCode(err error) string {
 	var coded interface{ WarningCode() string }
 	switch {

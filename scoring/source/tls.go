@@ -7,25 +7,19 @@ import (
 )
 
 // TLS is the source of the certificate that a host shows.
-type TLS struct{ client *fetch.Client }
+type TLS struct{ live }
 
 // NewTLS returns the source.
-func NewTLS(c *fetch.Client) *TLS { return &TLS{client: c} }
+func NewTLS(c *fetch.Client) *TLS { return &TLS{newLive(c, "tls")} }
 
-// Name is the key of the source.
-func (*TLS) Name() string { return "tls" }
-
-// Plan says when the source runs.
-func (*TLS) Plan() Plan { return Plan{Deadline: fetch.PolicyOf("tls").Deadline} }
-
-// Fetch looks at the certificate of the host. One that names the organisation
-// counts when a known authority vouches for it: only then did anybody check the name.
+// Fetch reads the certificate of the host. An organisation in it counts only if the chain is
+// trusted: otherwise no authority verified the name.
 func (t *TLS) Fetch(ctx context.Context, req Request) (Result, error) {
 	certificate, err := t.client.Handshake(ctx, req.Domain)
 	if err != nil {
 		return Result{}, err
 	}
-	s := says{source: "tls"}
+	s := builder{source: "tls"}
 	points := 0.0
 	if certificate.Organization != "" && certificate.Fault == "" {
 		points = 1

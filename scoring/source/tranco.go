@@ -20,52 +20,45 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// Tranco is the source of traffic ranks. It asks nobody about a company: Run
-// fetches whole lists once a day, and Fetch looks into them. Three lists are kept
-// in memory, 8 MB each: the newest, and those of 30 and 90 days before.
+// Tranco is the source of traffic ranks. It sends no request about a company: Run downloads whole
+// lists once a day, and Fetch looks domains up in them. It has three lists in memory, 8 MB each:
+// the newest, and those of 30 and 90 days earlier.
 type Tranco struct {
-	client *fetch.Client
+	live
 	dir    string
 	logger *slog.Logger
 
-	// held is nil until the first attempt to get lists has ended.
+	// held is nil until the first refresh has ended.
 	held atomic.Pointer[rankings]
-	// tried is closed then.
+	// tried is closed after the first refresh.
 	tried chan struct{}
 }
 
-// rankings are the lists of one day's refresh.
+// rankings are the lists of one refresh.
 type rankings struct {
-	newest, monthAgo, quarterAgo ranking // nil when it could not be had
+	newest, monthAgo, quarterAgo ranking // nil if it is unavailable
 	date                         time.Time
 	// fault is why there is no newest list.
 	fault error
 }
 
-// NewTranco returns the source. Lists are kept as files in dir for 120 days, so
-// that a restart fetches none; with an empty dir they are fetched at every start.
-// An operator may put lists of another origin there, as ranking-2026-01-31.csv
-// with lines "rank,domain", or such a file in a zip archive under the same name.
+// NewTranco returns the source. It stores lists as files in dir for 120 days, so that a restart
+// downloads none. With an empty dir it downloads them at every start. Operators can put other
+// lists there: ranking-2026-01-31.csv with lines "rank,domain", or the same in a zip archive
+// under the same name.
 func NewTranco(c *fetch.Client, dir string, logger *slog.Logger) *Tranco {
-	return &Tranco{client: c, dir: dir, logger: logger, tried: make(chan struct{})}
+	return &Tranco{live: newLive(c, "tranco"), dir: dir, logger: logger, tried: make(chan struct{})}
 }
 
-// Name is the key of the source.
-func (*Tranco) Name() string { return "tranco" }
-
-// Plan says when the source runs.
-func (*Tranco) Plan() Plan { return Plan{Deadline: fetch.PolicyOf("tranco").Deadline} }
-
 const (
-	rankRefresh = 24 * time.Hour   // between looks for a newer list
-	rankRetry   = 10 * time.Minute // after a look that found none
-	rankPatient = 10 * time.Minute // a refresh takes no longer
+	rankRefresh = 24 * time.Hour   // between two refreshes
+	rankRetry   = 10 * time.Minute // after a refresh without a new list
+	rankPatient = 10 * time.Minute // bounds a refresh
 	rankAgeMax  = 7 * day          // of the newest list
-	rankKeep    = 120 * day        // files older than this are removed
+	rankKeep    = 120 * day        // after which files are removed
 )
 
-// Run gets the lists and keeps them up to date until ctx ends. Only one Run may
-// be under way.
+// Run downloads lists and updates them until ctx ends. Only one Run may be in flight.
 func (t *Tranco) Run(ctx context.Context) {
 	for first := true; ; first = false {
 		next := t.refresh(ctx, time.Now())
@@ -80,7 +73,7 @@ func (t *Tranco) Run(ctx context.Context) {
 	}
 }
 
-// refresh gets the lists as of now and returns when to do so again.
+// refresh updates the lists as of now and returns the time until the next refresh.
 func (t *Tranco) refresh(ctx context.Context, now time.Time) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, rankPatient)
 	defer cancel()
@@ -88,7 +81,7 @@ func (t *Tranco) refresh(ctx context.Context, now time.Time) time.Duration {
 	got := &rankings{}
 	got.newest, got.date, got.fault = t.list(ctx, now.Add(-day), 6) // the list of a day appears after its end
 	if got.fault != nil {
-		t.logger.Warn("no new traffic ranks", "err", got.fault)
+		t.logger.Warn("no new list of traffic ranks", "err", got.fault)
 		if held == nil || held.newest == nil {
 			t.held.Store(got)
 		}
@@ -100,13 +93,13 @@ func (t *Tranco) refresh(ctx context.Context, now time.Time) time.Duration {
 	}{{&got.monthAgo, 30 * day}, {&got.quarterAgo, 90 * day}} {
 		list, _, err := t.list(ctx, got.date.Add(-older.ago), 3)
 		if err != nil {
-			t.logger.Warn("no earlier traffic ranks", "days_ago", older.ago.Hours()/24, "err", err)
+			t.logger.Warn("no earlier list of traffic ranks", "days_ago", older.ago.Hours()/24, "err", err)
 		}
 		*older.into = list
 	}
 	t.held.Store(got)
 	t.tidy(now)
-	t.logger.Info("traffic ranks", "date", got.date.Format(time.DateOnly), "domains", len(got.newest),
+	t.logger.Info("traffic ranks updated", "date", got.date.Format(time.DateOnly), "domains", len(got.newest),
 		"month_ago", got.monthAgo != nil, "quarter_ago", got.quarterAgo != nil)
 	if got.monthAgo == nil || got.quarterAgo == nil {
 		return time.Hour
@@ -114,8 +107,7 @@ func (t *Tranco) refresh(ctx context.Context, now time.Time) time.Duration {
 	return rankRefresh
 }
 
-// list returns the list of a date, or of the nearest one before it, at most so
-// many days earlier.
+// list returns the list of a date, or of the nearest date before it, at most earlier days before.
 func (t *Tranco) list(ctx context.Context, date time.Time, earlier int) (ranking, time.Time, error) {
 	var last error
 	for n := range earlier + 1 {
@@ -125,7 +117,7 @@ func (t *Tranco) list(ctx context.Context, date time.Time, earlier int) (ranking
 			return list, at, nil
 		}
 		last = err
-		// Only when the provider answers that it has no such list an earlier one may be there.
+		// Try the day before only if the provider has no list of this date.
 		var refused *fetch.Error
 		if !errors.As(err, &refused) || refused.Status == 0 || refused.Status == http.StatusTooManyRequests {
 			break
@@ -134,7 +126,7 @@ func (t *Tranco) list(ctx context.Context, date time.Time, earlier int) (ranking
 	return nil, time.Time{}, fmt.Errorf("ranks of %s: %w", date.Format(time.DateOnly), last)
 }
 
-// listOf reads the list of exactly one date, from a file if there is one.
+// listOf returns the list of exactly one date, from a file if there is one.
 func (t *Tranco) listOf(ctx context.Context, date time.Time) (ranking, error) {
 	if t.dir == "" {
 		file, err := os.CreateTemp("", "companyscore-ranking-*")
@@ -152,7 +144,7 @@ func (t *Tranco) listOf(ctx context.Context, date time.Time) (ranking, error) {
 		if err == nil {
 			return list, nil
 		}
-		t.logger.Warn("a file of traffic ranks cannot be read, it is fetched again", "file", path, "err", err)
+		t.logger.Warn("cannot read a file of traffic ranks, downloading it again", "file", path, "err", err)
 	}
 	if err := os.MkdirAll(t.dir, 0o755); err != nil {
 		return nil, err
@@ -161,7 +153,7 @@ func (t *Tranco) listOf(ctx context.Context, date time.Time) (ranking, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.Remove(file.Name()) // it is gone when it was renamed
+	defer os.Remove(file.Name()) // fails after the rename
 	defer file.Close()
 	list, err := t.download(ctx, date, file)
 	if err != nil {
@@ -173,7 +165,7 @@ func (t *Tranco) listOf(ctx context.Context, date time.Time) (ranking, error) {
 	return list, nil
 }
 
-// readRankingFile fails with parse_error for a file that is no list.
+// readRankingFile reads a list from a file. It fails with parse_error if the file is not a list.
 func readRankingFile(file *os.File) (ranking, error) {
 	info, err := file.Stat()
 	if err != nil {
@@ -186,10 +178,10 @@ func readRankingFile(file *os.File) (ranking, error) {
 	return list, nil
 }
 
-// listID is the form of the identifiers of lists.
+// listID matches identifiers of lists.
 var listID = regexp.MustCompile(`^[A-Z0-9]{3,12}$`)
 
-// download fetches the list of a date into an empty file, and reads it.
+// download downloads the list of a date into an empty file and parses it.
 func (t *Tranco) download(ctx context.Context, date time.Time, file *os.File) (ranking, error) {
 	id, err := fetch.Get(ctx, t.client, fetch.Request{
 		Source: "tranco", Endpoint: "tranco", Path: "/daily_list_id", Query: url.Values{"date": {date.Format(time.DateOnly)}}, Types: []string{"*"}, TTL: -1,
@@ -198,13 +190,13 @@ func (t *Tranco) download(ctx context.Context, date time.Time, file *os.File) (r
 		if id := strings.TrimSpace(string(text)); listID.MatchString(id) {
 			return id, err
 		}
-		return "", errors.Join(err, errors.New("the answer is no identifier of a list"))
+		return "", errors.Join(err, errors.New("the answer is not an identifier of a list"))
 	})
 	if err != nil {
 		return nil, err
 	}
 	err = t.save(ctx, "/download_daily/"+id, file)
-	if fetch.IsRefused(err) { // a list that is offered in another place
+	if fetch.IsRefused(err) { // the list is served from another place
 		err = t.save(ctx, "/download/"+id+"/1000000", file)
 	}
 	if err != nil {
@@ -213,7 +205,7 @@ func (t *Tranco) download(ctx context.Context, date time.Time, file *os.File) (r
 	return readRankingFile(file)
 }
 
-// save fetches a path into a file.
+// save downloads a path into a file.
 func (t *Tranco) save(ctx context.Context, path string, file *os.File) error {
 	_, err := fetch.Get(ctx, t.client, fetch.Request{Source: "tranco", Endpoint: "tranco", Path: path, Types: []string{"*"}, TTL: -1},
 		func(res *fetch.Response) (struct{}, error) {
@@ -231,7 +223,7 @@ func seekStart(file *os.File) error {
 	return err
 }
 
-// tidy removes files of lists that are no longer needed.
+// tidy removes the files of old lists.
 func (t *Tranco) tidy(now time.Time) {
 	if t.dir == "" {
 		return
@@ -244,14 +236,14 @@ func (t *Tranco) tidy(now time.Time) {
 		date, err := time.Parse("ranking-2006-01-02.csv", filepath.Base(path))
 		if err == nil && now.Sub(date) > rankKeep {
 			if err := os.Remove(path); err != nil {
-				t.logger.Warn("an old file of traffic ranks stays", "err", err)
+				t.logger.Warn("cannot remove an old file of traffic ranks", "err", err)
 			}
 		}
 	}
 }
 
-// Fetch looks a domain up. Until the first lists are there it waits, within its
-// deadline. Without any list it fails as the attempt to get one did.
+// Fetch looks up a domain. It waits for the first refresh, within its deadline. Without a list it
+// fails with the error of the refresh.
 func (t *Tranco) Fetch(ctx context.Context, req Request) (Result, error) {
 	select {
 	case <-t.tried:
@@ -268,9 +260,9 @@ func (t *Tranco) Fetch(ctx context.Context, req Request) (Result, error) {
 	return held.observe(req.Registrable), nil
 }
 
-// observe turns the ranks of a domain into signals.
+// observe derives the signals from the ranks of a domain.
 func (r *rankings) observe(domain string) Result {
-	s := says{source: "tranco"}
+	s := builder{source: "tranco"}
 	rank, listed := r.newest.rank(domain)
 	if listed {
 		s.ok("traffic_rank", float64(rank))
@@ -295,7 +287,7 @@ func (r *rankings) observe(domain string) Result {
 	return s.result
 }
 
-// rankOr is a rank, or that of all domains that are not listed.
+// rankOr returns a rank, or the rank that counts for unlisted domains.
 func rankOr(rank int, listed bool) float64 {
 	if !listed {
 		return rankMax

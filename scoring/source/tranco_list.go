@@ -14,29 +14,27 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// The bounds of a ranking.
+// Bounds of a list.
 const (
 	rankMax        = 2_000_000 // ranks from here on count as not listed
 	rankLineMax    = 300       // bytes
-	rankListMin    = 1000      // domains; fewer are no list of the web
+	rankListMin    = 1000      // fewer domains are an error
 	rankUnpackMax  = 128 << 20 // bytes of a list, decompressed
-	rankFaultyLine = 100       // one line of so many may be odd
+	rankFaultyLine = 100       // one line in so many may be malformed
 )
 
-// ranking says how domains rank, in 8 bytes a domain. It does not keep their
-// names but 43 bits of a hash of each, above the 21 bits of its rank: that a domain
-// which is not listed is taken for one that is happens once in ten million
-// look-ups. It may be read concurrently.
+// ranking is the ranks of domains, in 8 bytes per domain: 43 bits of a hash of the name above the
+// 21 bits of the rank. A lookup of an unlisted domain finds a rank once in ten million lookups.
+// It is safe for concurrent reads.
 type ranking []uint64 // ascending
 
 const rankBits = 21 // rankMax fits
 
-// rankKey is the hash of a domain in its place.
+// rankKey returns the hash of a domain in the upper bits.
 func rankKey(domain []byte) uint64 { return xxhash.Sum64(domain) >> rankBits << rankBits }
 
-// parseRanking reads a list of lines "rank,domain", as it is or in a zip archive
-// whose first .csv file it then is. Of a domain that stands twice the better rank
-// counts. Ranks of rankMax and more are left out.
+// parseRanking parses lines "rank,domain", plain or as the first .csv file of a zip archive. The
+// better rank of a duplicate counts. Ranks from rankMax on are skipped.
 func parseRanking(list io.ReaderAt, size int64) (ranking, error) {
 	magic := make([]byte, 2)
 	if _, err := list.ReadAt(magic, 0); err != nil && !errors.Is(err, io.EOF) {
@@ -60,10 +58,10 @@ func parseRanking(list io.ReaderAt, size int64) (ranking, error) {
 		defer unpacked.Close()
 		return readRanking(unpacked, rankUnpackMax)
 	}
-	return nil, errors.New("the archive holds no .csv file")
+	return nil, errors.New("the archive has no .csv file")
 }
 
-// readRanking reads lines of at most maxBytes in all.
+// readRanking reads lines, at most maxBytes in total.
 func readRanking(list io.Reader, maxBytes int64) (ranking, error) {
 	limited := &io.LimitedReader{R: list, N: maxBytes + 1}
 	lines := bufio.NewScanner(bufio.NewReaderSize(limited, 64<<10))
@@ -94,11 +92,11 @@ func readRanking(list io.Reader, maxBytes int64) (ranking, error) {
 		return nil, fmt.Errorf("the list has %d domains, fewer than %d", len(r), rankListMin)
 	}
 	slices.Sort(r)
-	// Of a domain that stands twice the better rank comes first.
+	// The better rank of a duplicate comes first.
 	return slices.Clip(slices.CompactFunc(r, func(a, b uint64) bool { return a>>rankBits == b>>rankBits })), nil
 }
 
-// rank returns the rank of a domain in lower case, false when it is not listed.
+// rank returns the rank of a domain in lower case, false if it is not listed.
 func (r ranking) rank(domain string) (rank int, listed bool) {
 	key := rankKey([]byte(domain))
 	i, _ := slices.BinarySearch(r, key)

@@ -1,12 +1,11 @@
 package source
 
-// Names of Result.Values that are read again. A source may use any other name as
-// well; all are kept and shown to operators. Across sources a value is named
-// "source.name", such as "jobs.open_roles".
+// Names of Result.Values that the program reads. Sources can use other names too; all are stored
+// and shown to operators. Across sources the name is "source.name", such as "jobs.open_roles".
 const (
-	// ValueHiringRegions is how many world regions the open roles name.
+	// ValueHiringRegions is the number of world regions in the open roles.
 	ValueHiringRegions = "hiring_regions"
-	// ValueOpenRoles is how many roles were open; jobs compares it with the one of
-	// 60 to 120 days before.
+	// ValueOpenRoles is the number of open roles. jobs compares it with that of a run 60 to 120
+	// days earlier.
 	ValueOpenRoles = "open_roles"
 )

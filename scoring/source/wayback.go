@@ -13,21 +13,15 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// Wayback is the source of the web archive: how long a site has been there and
-// how often it changes. It reads the archive's index, no archived page.
-type Wayback struct{ client *fetch.Client }
+// Wayback is the source of the web archive: the age of a site and how often it changes. It reads
+// the archive's index, not the archived pages.
+type Wayback struct{ live }
 
 // NewWayback returns the source.
-func NewWayback(c *fetch.Client) *Wayback { return &Wayback{client: c} }
+func NewWayback(c *fetch.Client) *Wayback { return &Wayback{newLive(c, "wayback")} }
 
-// Name is the key of the source.
-func (*Wayback) Name() string { return "wayback" }
-
-// Plan says when the source runs.
-func (*Wayback) Plan() Plan { return Plan{Deadline: fetch.PolicyOf("wayback").Deadline} }
-
-// Fetch asks for the first copy of the home page, and if there is one for the
-// copies of the last two years.
+// Fetch reads the first capture of the home page, and if there is one the captures of the last
+// two years.
 func (w *Wayback) Fetch(ctx context.Context, req Request) (Result, error) {
 	ask := func(more url.Values) ([]capture, error) {
 		query := url.Values{"url": {req.Domain}, "output": {"json"}, "filter": {"statuscode:200"}}
@@ -48,7 +42,7 @@ func (w *Wayback) Fetch(ctx context.Context, req Request) (Result, error) {
 		"from": {req.Now.Add(-archiveSpan).UTC().Format("20060102")},
 	})
 	if err != nil {
-		var s says
+		var s builder
 		found.observeAge(&s, req.Now)
 		return s.result, err
 	}
@@ -58,11 +52,11 @@ func (w *Wayback) Fetch(ctx context.Context, req Request) (Result, error) {
 // capture is one archived copy of a home page.
 type capture struct {
 	At     time.Time
-	Digest string // names the content; empty when it was not asked for
+	Digest string // hash of the content; empty if not requested
 }
 
-// parseCaptures reads an answer of the CDX server: rows of which the first names
-// the columns, or an empty list. Rows with an odd timestamp are left out.
+// parseCaptures parses an answer of the CDX server: rows of which the first names the columns, or
+// an empty list. It skips rows with a malformed timestamp.
 func parseCaptures(body io.Reader) ([]capture, error) {
 	var rows [][]string
 	if err := decodeJSON(body, &rows); err != nil {
@@ -105,21 +99,21 @@ func parseCaptures(body io.Reader) ([]capture, error) {
 }
 
 const (
-	// archiveSpan is how far back the copies reach that show how a site changes.
+	// archiveSpan is the age of the oldest capture that is read to find changes.
 	archiveSpan = 730 * day
-	// changeMonthsMin is the number of months with a copy below which a rate of change says nothing.
+	// changeMonthsMin is the number of months with a capture that a rate of change needs.
 	changeMonthsMin = 4
 )
 
-// archive is what the archive holds of a home page.
+// archive is the captures of a home page.
 type archive struct {
-	first  []capture // the first copy ever, or none
+	first  []capture // captures of the last archiveSpan, in any order, at most one a day
 	recent []capture // copies of the last archiveSpan, in any order, at most one a day
 }
 
-// observe turns the archive's copies into signals, as of now.
+// observe derives the signals from the captures, as of now.
 func (a archive) observe(now time.Time) Result {
-	var s says
+	var s builder
 	a.observeAge(&s, now)
 	if rate, months := a.changeRate(now); months >= changeMonthsMin {
 		s.ok("homepage_change_rate_365d", rate)
@@ -135,8 +129,8 @@ func (a archive) observe(now time.Time) Result {
 	return s.result
 }
 
-// observeAge adds the age of the oldest copy.
-func (a archive) observeAge(s *says, now time.Time) {
+// observeAge adds the age of the oldest capture.
+func (a archive) observeAge(s *builder, now time.Time) {
 	s.source = "wayback"
 	if oldest, ok := a.oldest(now); ok {
 		s.ok("web_presence_years", years(now.Sub(oldest)))
@@ -156,8 +150,8 @@ func (a archive) oldest(now time.Time) (oldest time.Time, ok bool) {
 	return oldest, ok
 }
 
-// changeRate is the share of the months of the last 365 days with a copy in which
-// the page had content that no earlier copy has, and the number of those months.
+// changeRate returns the share of the last 365 days' months with a capture in which the page had
+// new content, and the number of those months.
 func (a archive) changeRate(now time.Time) (rate float64, months int) {
 	firstSeen := make(map[string]time.Time, len(a.recent))
 	for _, c := range a.recent {
@@ -185,7 +179,7 @@ func (a archive) changeRate(now time.Time) (rate float64, months int) {
 	return float64(n) / float64(len(changed)), len(changed)
 }
 
-// captureDays counts the days with a copy that lie at least from and less than to before now.
+// captureDays counts the days with a capture that lie at least from and less than to before now.
 func (a archive) captureDays(now time.Time, from, to time.Duration) int {
 	seen := make(map[string]bool)
 	for _, c := range a.recent {

@@ -20,29 +20,21 @@ import (
 	"companyscore/scoring/source/site"
 )
 
-// Web is the source of what a company shows on its own site. It reads at most 14
-// pages, under robots.txt.
-type Web struct{ client *fetch.Client }
+// Web is the source of the company's own site. It reads at most 14 pages, under robots.txt.
+type Web struct{ live }
 
 // NewWeb returns the source.
-func NewWeb(c *fetch.Client) *Web { return &Web{client: c} }
+func NewWeb(c *fetch.Client) *Web { return &Web{newLive(c, "web")} }
 
 var _ Source = (*Web)(nil)
 
-// Name is the key of the source.
-func (*Web) Name() string { return "web" }
-
-// Plan says when the source runs: at once.
-func (*Web) Plan() Plan { return Plan{Deadline: fetch.PolicyOf("web").Deadline} }
-
-// Fetch reads the home page and what it leads to. Without a home page nothing is
-// known, and the failure is that of the source; what fails after it only makes
-// the evidence poorer.
+// Fetch reads the home page and the pages that it links to. If the home page cannot be read the
+// source fails. Other failures only reduce the evidence.
 func (w *Web) Fetch(ctx context.Context, req Request) (Result, error) {
 	visit, err := w.client.Visit(ctx, req.Domain)
 	var failure *fetch.Error
 	if errors.As(err, &failure) && failure.Code == fetch.CodeDNS && req.Domain == req.Registrable {
-		// Some names have no address of their own.
+		// Some domains have an address for www only.
 		if visit, err = w.client.Visit(ctx, "www."+req.Domain); err != nil {
 			err = failure
 		}
@@ -55,7 +47,7 @@ func (w *Web) Fetch(ctx context.Context, req Request) (Result, error) {
 		return Result{}, err
 	}
 	if page.Status != http.StatusOK {
-		return Result{}, &fetch.Error{Code: fetch.CodeHTTP, Status: page.Status, Err: fmt.Errorf("the home page of %s answered status %d", req.Domain, page.Status)}
+		return Result{}, &fetch.Error{Code: fetch.CodeHTTP, Status: page.Status, Err: fmt.Errorf("the home page of %s has status %d", req.Domain, page.Status)}
 	}
 	c := crawl{visit: visit, req: req, pages: map[site.Kind]*site.Page{}, links: map[site.Kind]linkState{}, moved: visit.RedirectedTo()}
 	c.readHome(page)
@@ -65,11 +57,11 @@ func (w *Web) Fetch(ctx context.Context, req Request) (Result, error) {
 	return c.observe(), nil
 }
 
-// crawl is what one visit finds.
+// crawl is the state of one visit.
 type crawl struct {
 	visit *fetch.Site
 	req   Request
-	moved string // other registrable domain that the home page is on
+	moved string // other registrable domain that the home page redirects to
 	at    *url.URL
 	home  site.Page
 	found site.Map
@@ -80,32 +72,31 @@ type crawl struct {
 	securityText bool
 	sitemap      sitemapFacts
 	feed         site.Dated
-	// noSitemap and noFeed are why what there may be could not be read.
+	// noSitemap and noFeed are why they could not be read.
 	noSitemap, noFeed scoring.Reason
 }
 
-// linkState is what became of a link of the home page.
+// linkState is the state of a link of the home page.
 type linkState int
 
 const (
-	linkNone    linkState = iota // there is none
-	linkAlive                    // it answered
-	linkDead                     // it answered that there is nothing
-	linkUnknown                  // it was not asked, or did not answer
+	linkNone    linkState = iota // there is no such link
+	linkAlive                    // the page was read
+	linkDead                     // the page does not exist
+	linkUnknown                  // the page was not read, or the request failed
 )
 
-// shown reports whether a link counts as evidence: it stands on the home page, and
-// is not known to lead nowhere.
+// shown reports whether a link counts as evidence: it is on the home page and not known to be
+// dead.
 func (s linkState) shown() bool { return s == linkAlive || s == linkUnknown }
 
-// sitemapFacts are what all files of the sitemap say together.
+// sitemapFacts are the totals over all sitemap files.
 type sitemapFacts struct {
 	urls, caseStudies int
 	content           site.Dated
 }
 
-// visited are the kinds of pages that are read, in this order; of those that are
-// parsed the words matter too.
+// visited are the kinds of pages to read, in order. Those with parsed also contribute text.
 var visited = []struct {
 	kind   site.Kind
 	parsed bool
@@ -126,7 +117,7 @@ func (c *crawl) readHome(page *fetch.Page) {
 	}
 }
 
-// lasting reports whether a Strict-Transport-Security header is in force.
+// lasting reports whether a Strict-Transport-Security header has a positive max-age.
 func lasting(header string) bool {
 	for directive := range strings.SplitSeq(header, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(directive), "=")
@@ -138,19 +129,19 @@ func lasting(header string) bool {
 	return false
 }
 
-// readRest reads what belongs to the site besides the home page. What stands at
-// known places is read two at once; the links then one after another, so that it
-// is always the last ones that are left out when the visit is over.
+// readRest reads the other pages. It reads files at well-known paths first, two concurrently. It
+// then reads the links one by one, so that only the last ones are skipped when the visit's limit
+// is reached.
 func (c *crawl) readRest(ctx context.Context) {
 	var group errgroup.Group
 	group.SetLimit(2)
 	for _, step := range []func(context.Context){c.readSecurityText, c.readSitemap, c.readFeed} {
 		group.Go(func() error { step(ctx); return nil })
 	}
-	_ = group.Wait() // no step fails
+	_ = group.Wait() // the steps return no error
 	asked := map[string]bool{c.at.String(): true}
 	for _, v := range visited {
-		// One page may well be about several things.
+		// Several links can lead to one page.
 		if link := c.found[v.kind]; link != nil && !asked[link.String()] {
 			asked[link.String()] = true
 			c.readPage(ctx, v.kind, v.parsed, link)
@@ -179,8 +170,8 @@ func (c *crawl) readFeed(ctx context.Context) {
 	}
 }
 
-// document reads an XML file. What is not there, or of another kind, is none; why
-// it could not be read is kept in unread.
+// document reads an XML file. ok is false if it does not exist or is of another type. unread is
+// set to the reason if the request fails.
 func (c *crawl) document(ctx context.Context, ref string, unread *scoring.Reason) ([]byte, bool) {
 	page, err := c.visit.Get(ctx, ref, fetch.Feed)
 	if err == nil {
@@ -192,11 +183,11 @@ func (c *crawl) document(ctx context.Context, ref string, unread *scoring.Reason
 	return nil, false
 }
 
-// childrenRead is how many files of a sitemap's index are read.
+// childrenRead bounds the sitemaps of an index that are read.
 const childrenRead = 3
 
-// readSitemap reads the files that robots.txt names, or the one at the usual
-// place, and some of the children of an index.
+// readSitemap reads the sitemaps in robots.txt, or /sitemap.xml, and some of the children of an
+// index.
 func (c *crawl) readSitemap(ctx context.Context) {
 	files := c.visit.Sitemaps()
 	if len(files) == 0 {
@@ -222,8 +213,8 @@ func (c *crawl) readSitemap(ctx context.Context) {
 	c.readChildren(ctx, files, len(files))
 }
 
-// readChildren reads some of the files of a sitemap, the first that lists articles
-// before others, and estimates how many pages all of them list.
+// readChildren reads some sitemaps of an index, one of articles first, and estimates the number
+// of pages in all of them.
 func (c *crawl) readChildren(ctx context.Context, files []string, count int) {
 	files = slices.Clone(files)
 	if i := slices.IndexFunc(files, site.IsContent); i > 0 {
@@ -280,7 +271,7 @@ func (c *crawl) readPage(ctx context.Context, kind site.Kind, parsed bool, link 
 	default:
 		state = linkDead
 	}
-	// Other links to the same page share its fate.
+	// Other links to the same page get the same state.
 	for other, to := range c.found {
 		if to != nil && to.String() == link.String() {
 			c.links[site.Kind(other)] = state
@@ -291,13 +282,12 @@ func (c *crawl) readPage(ctx context.Context, kind site.Kind, parsed bool, link 
 	}
 }
 
-// pageSignals rest on what the pages show.
+// pageSignals depend on the content of the pages.
 var pageSignals = []string{"team_page_present", "careers_page_present", "product_surface", "customer_proof", "monetization_evidence"}
 
-// observe says what was found. A page that shows nothing without its scripts
-// proves no absence.
+// observe derives the signals. A page that needs its scripts proves no absence.
 func (c *crawl) observe() Result {
-	s := says{source: "web"}
+	s := builder{source: "web"}
 	if c.moved != "" {
 		s.claim(Redirected, "", c.moved, "the home page leads to "+c.at.Hostname())
 	}
@@ -318,7 +308,7 @@ func (c *crawl) observe() Result {
 	return s.result
 }
 
-// points counts what is true.
+// points counts the true values.
 func points(all ...bool) (n int) {
 	for _, is := range all {
 		if is {
@@ -328,7 +318,7 @@ func points(all ...bool) (n int) {
 	return n
 }
 
-func (c *crawl) observePages(s *says, blind bool) {
+func (c *crawl) observePages(s *builder, blind bool) {
 	boards := c.boards()
 	if len(boards) > 0 {
 		s.ok("ats_in_use", 1)
@@ -365,8 +355,8 @@ func (c *crawl) observePages(s *says, blind bool) {
 	s.part("security_program", float64(points(c.securityText, c.links[site.Security].shown(), c.hsts)))
 }
 
-// boards lists the systems that track applicants for the company, as "provider/token"
-// for job boards that can be read and as a host name for others.
+// boards returns the applicant tracking systems of the company: "provider/token" for readable job
+// boards, else the host name.
 func (c *crawl) boards() (found []string) {
 	pages := []*site.Page{&c.home}
 	if careers := c.pages[site.Careers]; careers != nil {
@@ -388,8 +378,8 @@ func (c *crawl) boards() (found []string) {
 	return found
 }
 
-// organizations are those of the home page and the page about the team that are
-// the company: whose address is on the domain, or the only one without an address.
+// organizations returns the organisations on the home page and the team page that are the
+// company: those with a URL on the domain, or the only one without a URL.
 func (c *crawl) organizations() (own []site.Organization, byAddress bool) {
 	var silent []site.Organization
 	pages := []*site.Page{&c.home}
@@ -417,7 +407,7 @@ func (c *crawl) isOwn(host string) bool {
 	return host == c.req.Registrable || strings.HasSuffix(host, "."+c.req.Registrable)
 }
 
-func (c *crawl) observeProfile(s *says, blind bool) {
+func (c *crawl) observeProfile(s *builder, blind bool) {
 	organizations, _ := c.organizations()
 	var leaders []string
 	var employees float64
@@ -443,7 +433,7 @@ func (c *crawl) observeProfile(s *says, blind bool) {
 	for _, link := range c.home.Links {
 		add(link.URL)
 	}
-	// none is how a fact is missed that the page does not show.
+	// none records a fact that the page does not show.
 	none := func(signal string) {
 		if blind {
 			s.missing(scoring.ReasonNotApplicable, signal)
@@ -477,7 +467,7 @@ func (c *crawl) observeProfile(s *says, blind bool) {
 	}
 }
 
-func (c *crawl) observeContent(s *says, blind bool) {
+func (c *crawl) observeContent(s *builder, blind bool) {
 	if c.sitemap.urls > 0 {
 		s.ok("site_size_urls", float64(c.sitemap.urls))
 	} else if c.noSitemap != "" {
@@ -500,8 +490,8 @@ func (c *crawl) observeContent(s *says, blind bool) {
 	}
 }
 
-// claim says who the company is. A home page on another domain says it of others.
-func (c *crawl) claim(s *says) {
+// claim adds identity claims. A home page on another domain gives none about this company.
+func (c *crawl) claim(s *builder) {
 	for _, board := range c.boards() {
 		s.claim(JobBoard, "", board, "linked from the home or careers page")
 	}
@@ -547,10 +537,10 @@ func (c *crawl) claim(s *says) {
 
 var titleBreak = regexp.MustCompile(` \| | - | – |: | · `)
 
-// titleWordsMax is the number of words beyond which a title is a slogan, not a name.
+// titleWordsMax is the most words of a name in a title. Longer ones are slogans.
 const titleWordsMax = 6
 
-// titleName is the first part of a title, "" when that is no name.
+// titleName returns the first part of a title, "" if it is not a name.
 func titleName(title string) string {
 	name := scoring.CleanName(titleBreak.Split(title, 2)[0])
 	if len(strings.Fields(name)) > titleWordsMax {

@@ -20,25 +20,19 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// Wikidata is the source that leads from a domain to the company: its item, found
-// by the official website, has facts of its own and the exact keys of other sources.
-type Wikidata struct{ client *fetch.Client }
+// Wikidata is the source of a company's Wikidata item. It finds the item by the official website.
+// The item has facts, and the exact keys of other sources.
+type Wikidata struct{ live }
 
 // NewWikidata returns the source.
-func NewWikidata(c *fetch.Client) *Wikidata { return &Wikidata{client: c} }
+func NewWikidata(c *fetch.Client) *Wikidata { return &Wikidata{newLive(c, "wikidata")} }
 
 var _ Source = (*Wikidata)(nil)
 
-// Name is the key of the source.
-func (*Wikidata) Name() string { return "wikidata" }
-
-// Plan says when the source runs: at once.
-func (*Wikidata) Plan() Plan { return Plan{Deadline: fetch.PolicyOf("wikidata").Deadline} }
-
-// Bounds of what is asked for.
+// Bounds of the requests.
 const (
 	candidatesMax = 5
-	linkedMax     = 50 // items that one call may name
+	linkedMax     = 50 // items per request
 )
 
 var (
@@ -51,7 +45,7 @@ var (
 // Fetch finds the item of a domain and reads it.
 func (w *Wikidata) Fetch(ctx context.Context, req Request) (Result, error) {
 	if !hostText.MatchString(req.Registrable) {
-		return Result{}, &Error{Code: fetch.CodeParse, Err: fmt.Errorf("%q is no host name", req.Registrable)}
+		return Result{}, &Error{Code: fetch.CodeParse, Err: fmt.Errorf("%q is not a host name", req.Registrable)}
 	}
 	candidates, err := fetch.Get(ctx, w.client, fetch.Request{
 		Source: "wikidata", Endpoint: "wikidata.query", Path: "/sparql", Query: url.Values{"format": {"json"}, "query": {websiteQuery(req.Registrable)}},
@@ -91,8 +85,8 @@ func (w *Wikidata) items(ctx context.Context, path string, query url.Values) ([]
 		func(res *fetch.Response) ([]wikidataItem, error) { return parseItems(res.Body) })
 }
 
-// linked reads the items that an item names: leaders, industries and places, and
-// the country of its seat.
+// linked reads the items that an item refers to: leaders, industries, places, and the country of
+// its seat.
 func (w *Wikidata) linked(ctx context.Context, item wikidataItem) (map[string]wikidataLink, error) {
 	ids := slices.Concat([]string{item.Seat, item.Country}, item.Industries, item.Leaders)
 	ids = slices.DeleteFunc(ids, func(id string) bool { return id == "" })
@@ -106,7 +100,7 @@ func (w *Wikidata) linked(ctx context.Context, item wikidataItem) (map[string]wi
 	if err != nil {
 		return nil, err
 	}
-	// The country of the seat is mostly that of the company, and then known by now.
+	// In most cases the country of the seat is already read.
 	if country := found[item.Seat].Country; country != "" && country != item.Country {
 		more, err := w.links(ctx, []string{country})
 		if err != nil {
@@ -127,8 +121,8 @@ func (w *Wikidata) links(ctx context.Context, ids []string) (map[string]wikidata
 	}, func(res *fetch.Response) (map[string]wikidataLink, error) { return parseLinks(res.Body) })
 }
 
-// websiteQuery asks for the items whose official website is the domain, people
-// left out. The domain needs no escaping: it is a host name.
+// websiteQuery returns a query for the items whose official website is the domain, without
+// people. The domain is a host name, so it needs no escaping.
 func websiteQuery(domain string) string {
 	var forms []string
 	for _, scheme := range []string{"https://", "http://"} {
@@ -146,7 +140,7 @@ type wikidataCandidate struct {
 	Sitelinks int
 }
 
-// parseCandidates reads the answer to websiteQuery, each item once.
+// parseCandidates parses the answer to websiteQuery. It skips duplicates.
 func parseCandidates(body io.Reader) ([]wikidataCandidate, error) {
 	var answer struct {
 		Results *struct {
@@ -161,14 +155,14 @@ func parseCandidates(body io.Reader) ([]wikidataCandidate, error) {
 		return nil, err
 	}
 	if answer.Results == nil {
-		return nil, errors.New("an answer without results")
+		return nil, errors.New("the answer has no results")
 	}
 	var found []wikidataCandidate
 	for _, b := range answer.Results.Bindings {
 		qid := b.Item.Value[strings.LastIndexByte(b.Item.Value, '/')+1:]
 		n, err := strconv.Atoi(b.N.Value)
 		if !qidText.MatchString(qid) || err != nil {
-			return nil, fmt.Errorf("%.100q with %.20q sitelinks is no item", b.Item.Value, b.N.Value)
+			return nil, fmt.Errorf("%.100q with %.20q sitelinks is not an item", b.Item.Value, b.N.Value)
 		}
 		if !slices.ContainsFunc(found, func(c wikidataCandidate) bool { return c.QID == qid }) && len(found) < candidatesMax {
 			found = append(found, wikidataCandidate{QID: qid, Sitelinks: n})
@@ -177,14 +171,13 @@ func parseCandidates(body io.Reader) ([]wikidataCandidate, error) {
 	return found, nil
 }
 
-// wikidataItem is what an item says about a company. Companies, places and people
-// are given by their items.
+// wikidataItem is the data of a company's item. Companies, places and people are item ids.
 type wikidataItem struct {
 	QID string
 	// Label is the English label, else the one for all languages.
 	Label string
-	// Editions counts the language editions of Wikipedia with an article, and
-	// Article is the one whose readers are counted, as "en:Title".
+	// Editions is the number of Wikipedia editions with an article. Article is the one whose
+	// pageviews are read, as "en:Title".
 	Editions int
 	Article  string
 
@@ -196,31 +189,31 @@ type wikidataItem struct {
 	Industries, Leaders           []string
 	Subsidiaries                  int
 	Ticker, CIK, LEI, GitHub, Web string
-	// Telling counts which of the properties it has that companies have.
+	// Telling is the number of its properties that only companies have.
 	Telling int
 }
 
-// wikidataAmount is one statement of a number at some time.
+// wikidataAmount is a number at some time.
 type wikidataAmount struct {
 	Amount float64
-	// Unit is an item, "" for none.
+	// Unit is an item id, "" if there is none.
 	Unit string
-	// At is zero when the statement has no date.
+	// At is zero if the statement has no date.
 	At        time.Time
 	Preferred bool
 }
 
-// wikidataLink is what is read of an item that another one names.
+// wikidataLink is the data of an item that another one refers to.
 type wikidataLink struct {
 	Label string
-	// Country is the item of the country in which a place lies, ISO the code of a country.
+	// Country is the item id of a place's country, ISO the code of a country.
 	Country, ISO string
 }
 
-// lenient reads an object whose empty form is written as [].
+// lenient decodes an object whose empty form is [].
 type lenient[T any] map[string]T
 
-// UnmarshalJSON takes an empty list for an empty object.
+// UnmarshalJSON decodes an empty list as an empty object.
 func (m *lenient[T]) UnmarshalJSON(text []byte) error {
 	if bytes.HasPrefix(bytes.TrimSpace(text), []byte("[")) {
 		*m = nil
@@ -242,8 +235,7 @@ type wikidataEntity struct {
 	Claims    wikidataClaims                  `json:"claims"`
 }
 
-// wikidataClaims holds the statements of the properties that are read; all others
-// are skipped.
+// wikidataClaims is the statements of the properties that are read. Others are skipped.
 type wikidataClaims map[string][]statement
 
 var claimsRead = map[string]bool{
@@ -252,7 +244,7 @@ var claimsRead = map[string]bool{
 	"P2037": true, "P297": true, "P856": true,
 }
 
-// UnmarshalJSON keeps what is read.
+// UnmarshalJSON decodes the properties that are read.
 func (c *wikidataClaims) UnmarshalJSON(text []byte) error {
 	var raw lenient[json.RawMessage]
 	if err := json.Unmarshal(text, &raw); err != nil {
@@ -289,11 +281,11 @@ func (s statement) ended() bool { return len(s.Qualifiers["P582"]) > 0 }
 
 func (s snak) text() string {
 	var text string
-	_ = json.Unmarshal(s.Datavalue.Value, &text) // what is no text is ""
+	_ = json.Unmarshal(s.Datavalue.Value, &text) // "" if it is not a text
 	return strings.TrimSpace(text)
 }
 
-// item is the item a snak names, "" for none.
+// item returns the item id of a snak, "" if there is none.
 func (s snak) item() string {
 	var v struct {
 		ID string `json:"id"`
@@ -304,14 +296,14 @@ func (s snak) item() string {
 	return v.ID
 }
 
-// time is zero for what is no date that is exact to the year at least. Of a year
-// it is the first of July, of a month the fifteenth.
+// time returns a date, zero if it is less exact than a year. A year is its first of July, a month
+// its fifteenth.
 func (s snak) time() time.Time {
 	var v struct {
 		Time      string `json:"time"`
 		Precision *int   `json:"precision"`
 	}
-	// +2024-12-31T00:00:00Z, with 00 for a month or day that is not known.
+	// +2024-12-31T00:00:00Z, with 00 for an unknown month or day.
 	if json.Unmarshal(s.Datavalue.Value, &v) != nil || len(v.Time) < len("+2024-12-31") || v.Time[0] != '+' {
 		return time.Time{}
 	}
@@ -335,7 +327,7 @@ func (s snak) time() time.Time {
 	return t
 }
 
-// amounts are the numbers of some statements.
+// amounts returns the numbers in statements.
 func amounts(statements []statement) (all []wikidataAmount) {
 	for _, s := range statements {
 		var v struct{ Amount, Unit string }
@@ -360,7 +352,7 @@ func amounts(statements []statement) (all []wikidataAmount) {
 	return all
 }
 
-// best are the preferred statements, or all when none is.
+// best returns the preferred statements, or all if there are none.
 func best(statements []statement) []statement {
 	var preferred []statement
 	for _, s := range statements {
@@ -374,8 +366,7 @@ func best(statements []statement) []statement {
 	return statements
 }
 
-// itemsOf are the distinct items that statements name that have not ended, at most
-// 1,000 of them.
+// itemsOf returns the distinct items in statements that have not ended, at most 1,000.
 func itemsOf(statements []statement) (ids []string) {
 	for _, s := range statements {
 		if id := s.Mainsnak.item(); id != "" && !s.ended() && !slices.Contains(ids, id) && len(ids) < 1000 {
@@ -385,7 +376,7 @@ func itemsOf(statements []statement) (ids []string) {
 	return ids
 }
 
-// firstText is the first text that a pattern allows.
+// firstText returns the first text that matches a pattern.
 func firstText(statements []statement, pattern *regexp.Regexp) string {
 	for _, s := range best(statements) {
 		if text := s.Mainsnak.text(); !s.ended() && pattern.MatchString(text) {
@@ -400,15 +391,13 @@ var (
 	tickerText = regexp.MustCompile(`^[A-Z0-9.-]{1,12}$`)
 )
 
-// wikis are the Wikipedias whose readers are counted, the first that has an
-// article, with the names of their projects.
+// wikis are the Wikipedias whose pageviews are read, in order of preference, with their projects.
 var wikis = []string{"en", "de", "fr", "es", "ja", "zh", "pt", "it", "ru"}
 
-// notEditions are wikis whose keys end like those of Wikipedias.
+// notEditions are wikis whose keys look like those of Wikipedias.
 var notEditions = []string{"commonswiki", "specieswiki", "metawiki", "wikidatawiki", "mediawikiwiki", "sourceswiki", "wikimaniawiki", "outreachwiki", "incubatorwiki", "foundationwiki", "wikifunctionswiki"}
 
-// telling are properties that a company's item has, and that of its product or
-// its brand has not.
+// telling are properties of companies that products and brands do not have.
 var telling = []string{"P1128", "P2139", "P571", "P452", "P414", "P159"}
 
 func parseEntities(body io.Reader) (map[string]wikidataEntity, error) {
@@ -424,11 +413,11 @@ func parseEntities(body io.Reader) (map[string]wikidataEntity, error) {
 	}
 	switch {
 	case answer.Error != nil && (answer.Error.Code == "maxlag" || answer.Error.Code == "ratelimited"):
-		return nil, &fetch.Error{Code: fetch.CodeRateLimited, Err: fmt.Errorf("refused for now: %.200q", answer.Error.Info)}
+		return nil, &fetch.Error{Code: fetch.CodeRateLimited, Err: fmt.Errorf("rate limited: %.200q", answer.Error.Info)}
 	case answer.Error != nil:
-		return nil, fmt.Errorf("refused: %.50q %.200q", answer.Error.Code, answer.Error.Info)
+		return nil, fmt.Errorf("rejected: %.50q %.200q", answer.Error.Code, answer.Error.Info)
 	case answer.Entities == nil:
-		return nil, errors.New("an answer without entities")
+		return nil, errors.New("the answer has no entities")
 	}
 	for id, e := range answer.Entities {
 		if e.Missing != nil || !qidText.MatchString(id) {
@@ -442,8 +431,8 @@ func (e wikidataEntity) label() string {
 	return cmp.Or(scoring.CleanName(e.Labels["en"].Value), scoring.CleanName(e.Labels["mul"].Value))
 }
 
-// parseItems reads items with labels, claims and sitelinks, in order of their ids.
-// An item that was merged into another has the other's id.
+// parseItems parses items with labels, claims and sitelinks, sorted by id. A merged item has the
+// id of its target.
 func parseItems(body io.Reader) ([]wikidataItem, error) {
 	entities, err := parseEntities(body)
 	if err != nil {
@@ -514,7 +503,7 @@ func parseItems(body io.Reader) ([]wikidataItem, error) {
 
 func compareQID(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
 
-// parseLinks reads items with labels and claims.
+// parseLinks parses items with labels and claims.
 func parseLinks(body io.Reader) (map[string]wikidataLink, error) {
 	entities, err := parseEntities(body)
 	if err != nil {
@@ -536,9 +525,8 @@ func parseLinks(body io.Reader) (map[string]wikidataLink, error) {
 
 var countryText = regexp.MustCompile(`^[A-Z]{2}$`)
 
-// chooseItem picks the item of the company among those that have its website: a
-// living one, the one that says most of what only companies have, then the one
-// with more articles, then the older one.
+// chooseItem picks the company's item among those with its website: one that exists still, then
+// the one with the most company properties, then with the most articles, then the oldest.
 func chooseItem(items []wikidataItem, candidates []wikidataCandidate) (wikidataItem, bool) {
 	sitelinks := func(item wikidataItem) int {
 		for _, c := range candidates {
@@ -557,9 +545,8 @@ func chooseItem(items []wikidataItem, candidates []wikidataCandidate) (wikidataI
 	}), true
 }
 
-// newest is the amount that holds now: preferred ones first, of those the newest,
-// false when there is none of the last six years. An amount without a date counts
-// only when none has one.
+// newest returns the current amount: the newest of the preferred ones, false if none is from the
+// last six years. An undated amount counts only if all are undated.
 func newest(all []wikidataAmount, now time.Time) (wikidataAmount, bool) {
 	preferred := slices.ContainsFunc(all, func(a wikidataAmount) bool { return a.Preferred })
 	var found wikidataAmount
@@ -590,7 +577,7 @@ func (a wikidataAmount) usd(now time.Time) (float64, bool) {
 	return inUSD(a.Amount, currencies[a.Unit], at.Year())
 }
 
-// samePeriod is the amount of the same period and unit as of, false when there is none.
+// samePeriod returns the amount with the period and unit of another, false if there is none.
 func samePeriod(all []wikidataAmount, of wikidataAmount) (wikidataAmount, bool) {
 	for _, a := range all {
 		if a.Unit == of.Unit && !of.At.IsZero() && a.At.Year() == of.At.Year() && a.At.Sub(of.At).Abs() <= 31*day {
@@ -600,7 +587,7 @@ func samePeriod(all []wikidataAmount, of wikidataAmount) (wikidataAmount, bool) 
 	return wikidataAmount{}, false
 }
 
-// yearBefore is the amount of the period before, false when there is none.
+// yearBefore returns the amount of the period before, false if there is none.
 func yearBefore(all []wikidataAmount, of wikidataAmount) (wikidataAmount, bool) {
 	for _, a := range all {
 		apart := of.At.Sub(a.At)
@@ -611,11 +598,10 @@ func yearBefore(all []wikidataAmount, of wikidataAmount) (wikidataAmount, bool) 
 	return wikidataAmount{}, false
 }
 
-// observe says what an item means for the signals, as of the request's instant.
-// The zero item means that there is none. Without linked items it says nothing of
-// what needs them.
+// observe derives the signals from an item, as of the request's instant. The zero item means that
+// there is none. If linked is nil, signals that need it are left out.
 func (i wikidataItem) observe(linked map[string]wikidataLink, req Request) Result {
-	s := says{source: "wikidata"}
+	s := builder{source: "wikidata"}
 	if employees, ok := newest(i.Employees, req.Now); ok && employees.Amount >= 1 {
 		s.ok("employee_count", employees.Amount)
 	} else {
@@ -649,7 +635,7 @@ func (i wikidataItem) observe(linked map[string]wikidataLink, req Request) Resul
 	return s.result
 }
 
-func (i wikidataItem) observeMoney(s *says, now time.Time) {
+func (i wikidataItem) observeMoney(s *builder, now time.Time) {
 	revenue, sold := newest(i.Revenue, now)
 	s.money("revenue_latest_usd", revenue, sold, now)
 	assets, owned := newest(i.Assets, now)
@@ -669,9 +655,8 @@ func (i wikidataItem) observeMoney(s *says, now time.Time) {
 	ratio("revenue_growth_yoy", before, ok && before.Amount > 0, func(before float64) float64 { return revenue.Amount/before - 1 })
 }
 
-// money says ok for an amount in dollars, and missing for a currency that cannot
-// be converted.
-func (s *says) money(signal string, a wikidataAmount, found bool, now time.Time) {
+// money adds an amount in dollars, or missing for a currency that cannot be converted.
+func (s *builder) money(signal string, a wikidataAmount, found bool, now time.Time) {
 	usd, known := a.usd(now)
 	switch {
 	case !found || a.Amount <= 0:
@@ -683,7 +668,7 @@ func (s *says) money(signal string, a wikidataAmount, found bool, now time.Time)
 	}
 }
 
-func (i wikidataItem) claim(s *says, linked map[string]wikidataLink) {
+func (i wikidataItem) claim(s *builder, linked map[string]wikidataLink) {
 	because := func(what string) string { return what + " of " + i.QID }
 	s.claim(QID, "key", i.QID, "official website of "+i.QID+" is "+cmp.Or(i.Web, "the domain"))
 	s.claim(Name, "", i.Label, because("English label"))

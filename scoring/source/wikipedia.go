@@ -15,40 +15,33 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// Pageviews is the source of attention: how often the articles about a company,
-// and about its sector, are read.
-type Pageviews struct{ client *fetch.Client }
+// Pageviews is the source of attention: the pageviews of the articles about a company and its
+// sector.
+type Pageviews struct{ live }
 
 // NewPageviews returns the source.
-func NewPageviews(c *fetch.Client) *Pageviews { return &Pageviews{client: c} }
+func NewPageviews(c *fetch.Client) *Pageviews {
+	return &Pageviews{newLive(c, "wikipedia", "wikidata", "web", "sec")}
+}
 
 var _ Source = (*Pageviews)(nil)
 
-// Name is the key of the source.
-func (*Pageviews) Name() string { return "wikipedia" }
-
-// Plan says when the source runs: after those that name the article, and those
-// that tell the sector.
-func (*Pageviews) Plan() Plan {
-	return Plan{After: []string{"wikidata", "web", "sec"}, Deadline: fetch.PolicyOf("wikipedia").Deadline}
-}
-
 const (
-	// viewDays are read in one call: a quarter, a year, and some days to tell
-	// whether the article is as old.
+	// viewDays are read in one request: a year, a quarter, and a margin that shows whether the
+	// article is that old.
 	viewDays = 460
-	// viewLag is how many days it takes until counts are complete.
+	// viewLag is the number of days until counts are complete.
 	viewLag = 2
-	// sectorSmoothing is added to the views of a sector's articles, so that few
-	// views more or less are no trend.
+	// sectorSmoothing is added to the views of a sector's articles, so that small numbers make no
+	// trend.
 	sectorSmoothing = 270
 )
 
 var articleSignals = []string{"wikipedia_pageviews_30d", "pageviews_trend_30d", "pageviews_trend_365d"}
 
-// Fetch reads the views of the company's article and of those of its sector.
+// Fetch reads the pageviews of the company's article and of the sector's articles.
 func (w *Pageviews) Fetch(ctx context.Context, req Request) (Result, error) {
-	s := says{source: "wikipedia"}
+	s := builder{source: "wikipedia"}
 	wiki, title, ok := strings.Cut(req.Company.Get(Wikipedia), ":")
 	var failure error
 	switch {
@@ -73,8 +66,8 @@ func (w *Pageviews) Fetch(ctx context.Context, req Request) (Result, error) {
 	return s.result, failure
 }
 
-// views reads an article's views up to two days ago. They are kept for the ttl, or
-// as long as the policy says when it is 0.
+// views returns the pageviews of an article up to viewLag days ago. They are cached for ttl, or
+// for the policy's TTL if ttl is 0.
 func (w *Pageviews) views(ctx context.Context, wiki, title string, now time.Time, ttl time.Duration) (views, error) {
 	last := now.UTC().Truncate(day).AddDate(0, 0, -viewLag)
 	first := last.AddDate(0, 0, 1-viewDays)
@@ -84,8 +77,8 @@ func (w *Pageviews) views(ctx context.Context, wiki, title string, now time.Time
 	}, func(res *fetch.Response) (views, error) { return parseViews(res.Body, first) })
 }
 
-// sector observes the attention that the sector of the company gets.
-func (w *Pageviews) sector(ctx context.Context, s *says, req Request) error {
+// sector observes the pageviews of the company's sector.
+func (w *Pageviews) sector(ctx context.Context, s *builder, req Request) error {
 	const signal = "sector_attention_trend_365d"
 	articles := scoring.SectorArticles(req.Sector())
 	if len(articles) == 0 {
@@ -115,11 +108,10 @@ func (w *Pageviews) sector(ctx context.Context, s *says, req Request) error {
 	return nil
 }
 
-// views are the reads of an article by day, oldest first. A day nobody read it is 0.
+// views are the pageviews of an article by day, oldest first. A day without views is 0.
 type views struct{ Days [viewDays]int }
 
-// parseViews reads an answer whose first day is first. Days outside of what was
-// asked for are left out.
+// parseViews parses an answer whose first day is first. It skips days outside of the range.
 func parseViews(body io.Reader, first time.Time) (views, error) {
 	var v views
 	var answer struct {
@@ -146,7 +138,7 @@ func parseViews(body io.Reader, first time.Time) (views, error) {
 	return v, nil
 }
 
-// span sums the views of days that ended a number of days before the last one.
+// span returns the sum of the views of some days that end a number of days before the last one.
 func (v views) span(days, before int) (total float64) {
 	for _, n := range v.Days[viewDays-before-days : viewDays-before] {
 		total += float64(n)
@@ -154,8 +146,8 @@ func (v views) span(days, before int) (total float64) {
 	return total
 }
 
-// covers reports whether the article was read before the last days already, with a
-// week's grace for articles that few read.
+// covers reports whether the article had views before the last days, with a margin of a week for
+// rarely read articles.
 func (v views) covers(days int) bool {
 	for _, n := range v.Days[:min(viewDays, viewDays-days+7)] {
 		if n > 0 {
@@ -165,12 +157,12 @@ func (v views) covers(days int) bool {
 	return false
 }
 
-// yearTrend compares the last quarter with the same one a year before.
+// yearTrend returns the log ratio of the last quarter and the same quarter a year before.
 func (v views) yearTrend(smoothing float64) float64 {
 	return math.Log((v.span(90, 0) + smoothing) / (v.span(90, 365) + smoothing))
 }
 
-func (v views) observe(s *says) {
+func (v views) observe(s *builder) {
 	s.ok("wikipedia_pageviews_30d", v.span(30, 0))
 	if v.covers(60) {
 		s.ok("pageviews_trend_30d", math.Log((v.span(30, 0)+30)/(v.span(30, 30)+30)))

@@ -13,18 +13,18 @@ import (
 	"golang.org/x/net/html/charset"
 )
 
-// cadence is the span over which content is counted.
+// cadence is the span in which new content counts.
 const cadence = 90 * 24 * time.Hour
 
-// Dated says when things were published, as of a given instant.
+// Dated is the publication dates of some content, as of an instant.
 type Dated struct {
-	// Newest is zero when nothing has a date.
+	// Newest is zero if nothing has a date.
 	Newest time.Time
-	// Recent counts the things of the last 90 days.
+	// Recent counts what was published in the last 90 days.
 	Recent int
 }
 
-// add counts a date. What lies more than a day ahead is no date of publication.
+// add counts a date. It ignores dates before 1990 and more than a day in the future.
 func (d *Dated) add(t, now time.Time) {
 	if t.IsZero() || t.Year() < 1990 || t.After(now.Add(24*time.Hour)) {
 		return
@@ -37,8 +37,7 @@ func (d *Dated) add(t, now time.Time) {
 	}
 }
 
-// Merge takes the newest date and the higher count of two lists that may show
-// the same things.
+// Merge combines two lists that can overlap: the newest date, and the higher count.
 func (d *Dated) Merge(other Dated) {
 	if other.Newest.After(d.Newest) {
 		d.Newest = other.Newest
@@ -46,7 +45,7 @@ func (d *Dated) Merge(other Dated) {
 	d.Recent = max(d.Recent, other.Recent)
 }
 
-// Bounds of XML.
+// Bounds of one XML document.
 const (
 	xmlBytesMax = 4 << 20
 	xmlDepthMax = 64
@@ -54,10 +53,10 @@ const (
 	sitemapURLs = 50_000
 )
 
-// ErrNotXML says that a body is no document of the kind that was asked for.
+// ErrNotXML means that a body is not a document of the expected kind.
 var ErrNotXML = errors.New("not the kind of document that was asked for")
 
-// newDecoder reads XML strictly. It expands no entities besides the five of XML.
+// newDecoder returns a strict XML decoder. It expands only the five predefined entities.
 func newDecoder(body []byte) *xml.Decoder {
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.CharsetReader = charset.NewReaderLabel
@@ -66,10 +65,12 @@ func newDecoder(body []byte) *xml.Decoder {
 
 // ParseFeed reads an RSS, RDF or Atom feed of at most 4 MiB. What was read before
 // a fault in the document counts; a document that is no feed is ErrNotXML.
+// ParseFeed parses an RSS, RDF or Atom feed of at most 4 MiB. After a syntax error it returns
+// what it has read. A document that is not a feed is ErrNotXML.
 func ParseFeed(body []byte, now time.Time) (Dated, error) {
 	d := newDecoder(body[:min(len(body), xmlBytesMax)])
 	var dated Dated
-	var item Dated // dates of the item that is being read
+	var item Dated // dates of the current item
 	depth, items, root := 0, 0, ""
 	within := false
 	for items < feedItems {
@@ -100,7 +101,7 @@ func ParseFeed(body []byte, now time.Time) (Dated, error) {
 				if err != nil {
 					return dated, nil
 				}
-				// An entry's first publication counts, its later changes only if that is all.
+				// The publication date counts; the update only if there is no other date.
 				if t := parseFeedTime(text); item.Newest.IsZero() || name != "updated" {
 					item.Newest = t
 				}
@@ -117,8 +118,7 @@ func ParseFeed(body []byte, now time.Time) (Dated, error) {
 	return dated, nil
 }
 
-// elementText returns the first 200 bytes of text up to the end of the element
-// that was just opened.
+// elementText returns the first 2 KiB of text up to the end of the element that was just opened.
 func elementText(d *xml.Decoder) (string, error) {
 	var b strings.Builder
 	for depth := 1; depth > 0; {
@@ -145,7 +145,7 @@ var feedLayouts = []string{
 	"Mon, 2 Jan 2006 15:04 -0700", "Mon, 2 Jan 2006 15:04 MST", "Mon, 2 Jan 06 15:04:05 -0700", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05", time.DateOnly, "Mon, 2 Jan 2006", "2 Jan 2006", "2006-01",
 }
 
-// parseFeedTime is zero for what is no date. A zone it does not know counts as UTC.
+// parseFeedTime parses a date; zero if it is malformed. An unknown time zone counts as UTC.
 func parseFeedTime(text string) time.Time {
 	if len(text) > 64 {
 		return time.Time{}
@@ -158,26 +158,26 @@ func parseFeedTime(text string) time.Time {
 	return time.Time{}
 }
 
-// Sitemap is what one file of a sitemap says.
+// Sitemap is the content of one sitemap file.
 type Sitemap struct {
-	// Index says that the file lists other sitemaps, which are then in Children.
+	// Index is true if the file lists other sitemaps; these are in Children.
 	Index    bool
 	Children []string
-	// Count is the number of pages, or of children of an index.
+	// Count is the number of pages, or of the children of an index.
 	Count int
 	// CaseStudies counts pages below a path of case studies or customers.
 	CaseStudies int
-	// Content says when the pages of blogs and news were changed.
+	// Content is the dates of articles.
 	Content Dated
 }
 
-// childrenKept bounds the children of an index that are remembered; all are counted.
+// childrenKept bounds the returned children of an index. Count includes all.
 const childrenKept = 200
 
-// ParseSitemap reads a sitemap, an index of sitemaps, or a plain list of
-// addresses, of at most 4 MiB and 50,000 entries. location is where it was found:
-// a file named after a blog holds nothing but content. What was read before a
-// fault counts; what is no sitemap is ErrNotXML.
+// ParseSitemap parses a sitemap, an index of sitemaps, or a plain list of URLs, of at most 4 MiB
+// and 50,000 entries. location is its URL: every page of a sitemap that is named after a blog
+// counts as an article. After a syntax error it returns what it has read. A body that is not a
+// sitemap is ErrNotXML.
 func ParseSitemap(body []byte, location string, now time.Time) (Sitemap, error) {
 	body = bytes.TrimLeft(bytes.TrimPrefix(body[:min(len(body), xmlBytesMax)], []byte("\xef\xbb\xbf")), " \t\r\n")
 	s := sitemapReader{now: now, content: contentFile(location), days: map[int]int{}}
@@ -191,8 +191,8 @@ type sitemapReader struct {
 	now     time.Time
 	content bool
 	found   Sitemap
-	// days counts the dates of content by day, to tell the time of writing from
-	// that of generating the file.
+	// days counts dates of articles by day, to detect files whose dates are the time of their
+	// generation.
 	days  map[int]int
 	dated int
 }
@@ -284,7 +284,7 @@ func (s *sitemapReader) xml(body []byte) (Sitemap, error) {
 	return s.finish(), nil
 }
 
-// page counts one page that may have been changed at some time.
+// page counts one page. changed is zero if it is unknown.
 func (s *sitemapReader) page(location string, changed time.Time) {
 	s.found.Count++
 	u, err := url.Parse(location[:min(len(location), attributeMax)])
@@ -305,8 +305,8 @@ func (s *sitemapReader) page(location string, changed time.Time) {
 	s.days[int(changed.Unix()/86400)]++
 }
 
-// stampedShare is the share of equal dates from which they are taken for the day
-// on which the file was made.
+// stampedShare is the share of equal dates from which they count as the date of the file's
+// generation.
 const stampedShare = 0.9
 
 func (s *sitemapReader) finish() Sitemap {
@@ -323,7 +323,7 @@ func (s *sitemapReader) finish() Sitemap {
 	return s.found
 }
 
-// contentFile reports whether a sitemap's own name says that it lists articles.
+// contentFile reports whether the name of a sitemap is one of a list of articles.
 func contentFile(location string) bool {
 	u, err := url.Parse(location)
 	if err != nil {
@@ -338,8 +338,8 @@ func contentFile(location string) bool {
 	return strings.HasPrefix(name, "post.") || strings.HasPrefix(name, "sitemap-post")
 }
 
-// ValidSecurityTXT reports whether a body is a valid security.txt: served as
-// text, with a contact and one expiry in the future.
+// ValidSecurityTXT reports whether a body is a valid security.txt: media type text/plain, a
+// contact, and one expiry in the future.
 func ValidSecurityTXT(body []byte, contentType string, now time.Time) bool {
 	const bytesMax = 32 << 10
 	if media, _, err := mime.ParseMediaType(contentType); err != nil || media != "text/plain" {

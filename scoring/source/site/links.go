@@ -9,7 +9,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// Kind is what a link of a company's own site leads to.
+// Kind is the kind of page that a link leads to.
 type Kind int
 
 // The kinds of link.
@@ -30,10 +30,10 @@ const (
 	kinds
 )
 
-// words are the ways in which sites name one kind of page.
+// words are the names of one kind of page.
 type words struct {
-	// segments are parts of a path, labels first parts of a host name, texts whole
-	// texts of a link, all in lower case.
+	// segments are parts of a path, labels first labels of a host name, texts whole texts of a
+	// link, all in lower case.
 	segments, labels, texts []string
 }
 
@@ -108,13 +108,13 @@ var (
 	contentLabels     = list("blog news newsroom press")
 )
 
-// statusHosts run status pages for others.
+// statusHosts host status pages of other companies.
 var statusHosts = list("statuspage.io status.io instatus.com betteruptime.com hund.io statuspal.io")
 
-// segmentsRead is how deep in a path a word may stand: /en/company/about-us.
+// segmentsRead is the number of path segments that are compared: /en/company/about-us.
 const segmentsRead = 3
 
-// pathSegments are the parts of a path in lower case, without file endings.
+// pathSegments returns the segments of a path in lower case, without file extensions, at most 8.
 func pathSegments(u *url.URL) []string {
 	var segments []string
 	for segment := range strings.SplitSeq(strings.ToLower(u.Path), "/") {
@@ -140,8 +140,7 @@ func firstLabel(u *url.URL) string {
 	return label
 }
 
-// Registrable is the registered name that a host belongs to, or the host itself
-// when there is none.
+// Registrable returns the registrable domain of a host, or the host itself if there is none.
 func Registrable(host string) string {
 	name, err := publicsuffix.EffectiveTLDPlusOne(strings.ToLower(host))
 	if err != nil {
@@ -150,8 +149,8 @@ func Registrable(host string) string {
 	return name
 }
 
-// match says how well a link fits a kind: 0 not at all, else the higher the
-// better. A path that is nothing but the word fits better than a deep one.
+// match returns how well a link fits a kind: 0 is no match, higher is better. A path that is only
+// the word fits better than a longer one.
 func (w *words) match(l Link, segments []string, subdomain bool) int {
 	score := 0
 	if slices.Contains(w.texts, l.Text) {
@@ -168,7 +167,7 @@ func (w *words) match(l Link, segments []string, subdomain bool) int {
 		case rest == 0:
 			return score + 8
 		case i == 0 && rest <= 2 || rest == 1:
-			score = max(score, 2) // something below such a page
+			score = max(score, 2) // a page below such a page
 		}
 	}
 	if subdomain && slices.Contains(w.labels, firstLabel(l.URL)) {
@@ -177,19 +176,18 @@ func (w *words) match(l Link, segments []string, subdomain bool) int {
 	return score
 }
 
-// matchNeeded is the least with which a link counts as evidence of its kind.
+// matchNeeded is the least match of a link that counts.
 const matchNeeded = 2
 
-// Map holds, for each kind, the best link of a page that leads to it within the
-// company's own registered name, nil for none.
+// Map has, for each kind, the URL of the best link of a page within the company's own registrable
+// domain, nil if there is none.
 type Map [kinds]*url.URL
 
-// IsContent reports whether a sitemap's own name says that it lists articles.
+// IsContent reports whether the name of a sitemap is one of a list of articles.
 func IsContent(sitemap string) bool { return contentFile(sitemap) }
 
-// Sort finds the best link of each kind among the links of the page at base. Only
-// links within the registered name of base count, save those to status pages and
-// to systems that track applicants, which others run.
+// Sort finds the best link of each kind among the links of the page at base. Only links within
+// the registrable domain of base count, except links to hosted status pages.
 func Sort(links []Link, base *url.URL) Map {
 	var found Map
 	var scores [kinds]int
@@ -213,16 +211,16 @@ func Sort(links []Link, base *url.URL) Map {
 	return found
 }
 
-// networks are the social networks that count, by registered name.
+// networks are the social networks that count, by registrable domain.
 var networks = map[string]string{
 	"linkedin.com": "linkedin", "twitter.com": "x", "x.com": "x", "facebook.com": "facebook", "fb.com": "facebook", "instagram.com": "instagram", "youtube.com": "youtube",
 	"tiktok.com": "tiktok", "pinterest.com": "pinterest", "threads.net": "threads", "threads.com": "threads", "bsky.app": "bluesky", "xing.com": "xing", "weibo.com": "weibo", "vk.com": "vk", "line.me": "line",
 }
 
-// notProfiles are first parts of paths that no profile has.
+// notProfiles are first path segments that are not profiles.
 var notProfiles = list("share sharer sharer.php sharearticle intent dialog home login signup search hashtag watch embed plugins policies privacy legal help tr explore oauth")
 
-// Network returns the social network of which u is a profile, "" for none.
+// Network returns the social network whose profile u is, "" if none.
 func Network(u *url.URL) string {
 	name := networks[Registrable(u.Hostname())]
 	first, _, _ := strings.Cut(strings.Trim(strings.ToLower(u.Path), "/"), "/")
@@ -234,14 +232,13 @@ func Network(u *url.URL) string {
 
 var token = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// ValidToken reports whether a text may stand for a job board or an account in an
-// address that we build.
+// ValidToken reports whether a text is safe as a job board or account name in a URL.
 func ValidToken(text string) bool { return token.MatchString(text) }
 
-// notAccounts are first parts of paths on github.com that are no accounts.
+// notAccounts are first path segments on github.com that are not accounts.
 var notAccounts = list("about account apps blog codespaces collections contact customer-stories customers dashboard enterprise events explore features gist issues join login logout marketplace mobile new nonprofit notifications orgs organizations pricing pulls readme search security settings signup site sponsors stars team topics trending users")
 
-// GitHubAccount returns the account that a link to github.com leads to, "" for none.
+// GitHubAccount returns the account that a link to github.com leads to, "" if none.
 func GitHubAccount(u *url.URL) string {
 	host := strings.TrimPrefix(strings.ToLower(u.Hostname()), "www.")
 	if host != "github.com" {
@@ -257,7 +254,7 @@ func GitHubAccount(u *url.URL) string {
 	return segments[0]
 }
 
-// Board is a public job board that can be read.
+// Board is a public job board that the jobs source can read.
 type Board struct {
 	Provider string // greenhouse, lever, lever_eu or ashby
 	Token    string
@@ -300,13 +297,13 @@ func FindBoard(u *url.URL) (Board, bool) {
 	return b, true
 }
 
-// applicantHosts track applicants for others.
+// applicantHosts host applicant tracking systems.
 var applicantHosts = list("greenhouse.io lever.co ashbyhq.com myworkdayjobs.com smartrecruiters.com workable.com bamboohr.com icims.com recruitee.com personio.de personio.com teamtailor.com jobvite.com successfactors.com successfactors.eu breezy.hr")
 
 // TracksApplicants reports whether a link leads to a known applicant tracking system.
 func TracksApplicants(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
-	// The makers' own pages are no boards.
+	// The vendors' own home pages are not boards.
 	if host == "www.greenhouse.io" || host == "www.lever.co" || host == "www.ashbyhq.com" || slices.Contains(applicantHosts, strings.TrimPrefix(host, "www.")) && strings.Trim(u.Path, "/") == "" {
 		return false
 	}
