@@ -1,8 +1,8 @@
 package scoring
 
-// bucketWeights are the shares of the buckets in the base; they sum to 1.
-// Financial health weighs least: few private companies publish their finances,
-// so much of that bucket stays neutral.
+// bucketWeights are the shares of the buckets in the base; they sum to 1. Financial health has
+// the least weight: few private companies publish their finances, so most of its signals are
+// neutral.
 var bucketWeights = BucketScores{
 	TeamStructure:     0.25,
 	MarketPosition:    0.30,
@@ -10,8 +10,7 @@ var bucketWeights = BucketScores{
 	FinancialHealth:   0.20,
 }
 
-// Buckets returns the four buckets in the order in which they are shown. The
-// slice is the caller's.
+// Buckets returns the four buckets in display order. The caller owns the slice.
 func Buckets() []Bucket {
 	return []Bucket{TeamStructure, MarketPosition, MomentumTailwinds, FinancialHealth}
 }
@@ -27,7 +26,7 @@ func (s BucketScores) Get(b Bucket) float64 {
 	return 0
 }
 
-// field points at the number of one bucket, nil for an unknown bucket.
+// field returns a pointer to the number of one bucket, nil for an unknown bucket.
 func (s *BucketScores) field(b Bucket) *float64 {
 	switch b {
 	case TeamStructure:
@@ -42,7 +41,7 @@ func (s *BucketScores) field(b Bucket) *float64 {
 	return nil
 }
 
-// weighted is the sum of the four numbers, each times its bucket's weight.
+// weighted returns the sum of the four numbers, each times the weight of its bucket.
 func (s BucketScores) weighted() float64 {
 	w := bucketWeights
 	return w.TeamStructure*s.TeamStructure +
@@ -51,7 +50,7 @@ func (s BucketScores) weighted() float64 {
 		w.FinancialHealth*s.FinancialHealth
 }
 
-// rounded returns the four numbers times factor, each with one decimal.
+// rounded returns the four numbers times factor, each rounded to one decimal.
 func (s BucketScores) rounded(factor float64) BucketScores {
 	return BucketScores{
 		TeamStructure:     round1(factor * s.TeamStructure),

@@ -6,12 +6,12 @@ import (
 	"slices"
 )
 
-// FactsSource is the source of an operator's own import. It is trusted most for
-// every signal, listed or not.
+// FactsSource is the source of imported facts. It is the most trusted source of every signal,
+// listed or not.
 const FactsSource = "facts"
 
-// choose picks one observation per signal, in manifest order. Where nobody
-// spoke it leaves the zero Observation.
+// choose picks one observation per signal, in manifest order. A signal without one gets the zero
+// Observation.
 func choose(observations []Observation) ([SignalCount]Observation, error) {
 	var chosen [SignalCount]Observation
 	for _, o := range observations {
@@ -36,8 +36,8 @@ func choose(observations []Observation) ([SignalCount]Observation, error) {
 	return chosen, nil
 }
 
-// compare puts the observation first that counts for more. It is a total order,
-// so the choice does not depend on who answered first.
+// compare sorts the observation that counts first. It is a total order, so the choice does not
+// depend on the order of the observations.
 func compare(listed []string, a, b Observation) int {
 	return cmp.Or(
 		cmp.Compare(rank(listed, a), rank(listed, b)),
@@ -48,9 +48,9 @@ func compare(listed []string, a, b Observation) int {
 	)
 }
 
-// rank orders what can be said about a signal, the most telling first. A source
-// that failed might have had a value, so "there is none" from another source
-// cannot be believed; the operator's own word can.
+// rank orders observations of one signal, the most useful first. An absence does not count if a
+// listed source failed, since that source could have had a value. An absence in imported facts
+// always counts.
 func rank(listed []string, o Observation) int {
 	switch {
 	case o.State == StateOK:
@@ -66,8 +66,8 @@ func rank(listed []string, o Observation) int {
 	}
 }
 
-// distrust is the place of a source in a signal's list; facts stand before it,
-// sources outside the list after it.
+// distrust returns the index of a source in a signal's list. Facts come before the list, unlisted
+// sources after it.
 func distrust(listed []string, source string) int {
 	if source == FactsSource {
 		return -1
@@ -78,7 +78,7 @@ func distrust(listed []string, source string) int {
 	return len(listed)
 }
 
-// failure reports whether the source was asked and could not answer.
+// failure reports whether the source was called and failed.
 func (r Reason) failure() bool {
 	switch r {
 	case ReasonSourceTimeout, ReasonSourceError, ReasonSourceRateLimited, ReasonBlockedByRobots:
@@ -87,9 +87,9 @@ func (r Reason) failure() bool {
 	return false
 }
 
-// Believed returns the observation that Score would choose for a signal out of
-// several, false when there is none, or one that Score refuses.
-func Believed(signal string, observations []Observation) (Observation, bool) {
+// MostTrusted returns the observation that Score chooses for a signal. It returns false if there
+// is none, or if Score rejects one.
+func MostTrusted(signal string, observations []Observation) (Observation, bool) {
 	of := slices.DeleteFunc(slices.Clone(observations), func(o Observation) bool { return o.Signal != signal })
 	chosen, err := choose(of)
 	i, known := signalIndex[signal]

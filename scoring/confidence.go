@@ -2,8 +2,8 @@ package scoring
 
 import "slices"
 
-// bandCuts are the lowest completeness percentages of the bands, best first. A
-// level is a place in this list.
+// bandCuts are the lowest completeness percentages of the bands, best first. A level is an index
+// of this list.
 var bandCuts = [...]struct {
 	min  float64
 	band Band
@@ -14,18 +14,17 @@ var bandCuts = [...]struct {
 	{0, BandDirectional},
 }
 
-// coreSources carry so many signals that a score without one of them is worth
-// a band less than its completeness says.
+// coreSources feed so many signals that the failure of one lowers the band by one.
 var coreSources = [...]string{"dns", "web", "wikidata", "tranco"}
 
 const (
-	// manyFailures is how many failed sources allow no better band than BandLow.
+	// manyFailures is the number of failed sources from which the band is BandLow at best.
 	manyFailures = 4
 	lowLevel     = 2
 )
 
-// BandOf returns the band of a completeness percentage, lowered by the
-// sources that failed during the run.
+// BandOf returns the band of a completeness percentage, lowered for sources that failed in the
+// run.
 func BandOf(completenessPct float64, warnings []Warning) Band {
 	level := 0
 	for completenessPct < bandCuts[level].min {
@@ -43,7 +42,7 @@ func BandOf(completenessPct float64, warnings []Warning) Band {
 	return bandCuts[min(level, len(bandCuts)-1)].band
 }
 
-// failedSources lists each source with a warning once.
+// failedSources returns each source with a warning once.
 func failedSources(warnings []Warning) []string {
 	var failed []string
 	for _, w := range warnings {

@@ -2,41 +2,40 @@ package scoring
 
 import "math"
 
-// Explanation is the way from the signals of a record to its grade, number by
-// number. Its numbers are those of the formulas before any rounding, unless said.
+// Explanation is the computation of a record's grade from its signals. Its numbers are not
+// rounded, unless their comment says so.
 type Explanation struct {
 	Signals []SignalPart `json:"signals"`
 	Buckets []BucketPart `json:"buckets"`
 	// Base is the sum of the buckets' contributions.
 	Base    float64     `json:"base"`
 	Premium PremiumPath `json:"premium"`
-	// Composite is base and premium together, clamped to 0 to 100, with one decimal.
+	// Composite is base plus premium, clamped to 0 to 100, rounded to one decimal.
 	Composite float64 `json:"composite"`
 	Rating    Rating  `json:"rating"`
 	// RatingFrom is the lowest composite of the grade.
 	RatingFrom float64 `json:"rating_from"`
 }
 
-// SignalPart is what one signal adds to the base.
+// SignalPart is the contribution of one signal to the base.
 type SignalPart struct {
 	ID     string `json:"id"`
 	Name   string `json:"name"`
 	Bucket Bucket `json:"bucket"`
 	State  State  `json:"state"`
-	// Raw is nil when the signal is missing.
+	// Raw is nil if the signal is missing.
 	Raw    *float64 `json:"raw"`
 	Unit   string   `json:"unit"`
 	Score  float64  `json:"score"`
 	Source string   `json:"source,omitempty"`
 	Reason Reason   `json:"reason,omitempty"`
-	// Weight is the share in the bucket.
+	// Weight is the signal's share in its bucket.
 	Weight float64 `json:"weight"`
-	// Contribution is the signal's points of the base: score, weight and the
-	// weight of the bucket multiplied.
+	// Contribution is score times weight times the weight of the bucket.
 	Contribution float64 `json:"contribution"`
 }
 
-// BucketPart is what one bucket adds to the base.
+// BucketPart is the contribution of one bucket to the base.
 type BucketPart struct {
 	Bucket Bucket  `json:"bucket"`
 	Score  float64 `json:"score"`
@@ -46,17 +45,17 @@ type BucketPart struct {
 	CompletenessPct float64 `json:"completeness_pct"` // one decimal
 }
 
-// PremiumPath is how the premium for proven scale came about.
+// PremiumPath is the computation of the premium for scale.
 type PremiumPath struct {
 	Profile Profile       `json:"profile"`
 	Parts   []PremiumPart `json:"parts"`
 	// Scale is the weighted mean of the known parts, 0 to 1.
 	Scale float64 `json:"scale"`
-	// Coverage is the weight of the known parts over what a full premium needs, 0 to 1.
+	// Coverage is the weight of the known parts divided by fullCoverage, at most 1.
 	Coverage float64 `json:"coverage"`
-	// Cap is the most that the profile allows.
+	// Cap is the largest premium of the profile.
 	Cap float64 `json:"cap"`
-	// Points is cap, scale and coverage multiplied, with one decimal.
+	// Points is cap times scale times coverage, rounded to one decimal.
 	Points float64 `json:"points"`
 }
 
@@ -64,13 +63,12 @@ type PremiumPath struct {
 type PremiumPart struct {
 	Signal string  `json:"signal"`
 	Known  bool    `json:"known"`
-	Share  float64 `json:"share"` // 0 to 1; 0 when not known
+	Share  float64 `json:"share"` // 0 to 1; 0 if unknown
 	Weight float64 `json:"weight"`
 }
 
-// Explain computes the way to a record of the current pipeline version once more,
-// from its signals. Signals must be whole and in manifest order, as Score makes
-// them and as stores give them back.
+// Explain recomputes a record of the current pipeline version from its signals. Signals must be
+// complete and in manifest order, as in records of Score and of stores.
 func Explain(rec Record) Explanation {
 	var x Explanation
 	var sums BucketScores

@@ -2,7 +2,7 @@ package scoring
 
 import "strings"
 
-// Unknown is the sector and the geo scope of a company that shows neither.
+// Unknown is the sector, or the geo scope, of a company for which it is not known.
 const Unknown = "unknown"
 
 // The geo scopes besides Unknown.
@@ -15,10 +15,9 @@ const (
 	GeoMiddleEastAfrica = "middle_east_africa"
 )
 
-// regions groups the ISO 3166-1 alpha-2 codes the way the United Nations do
-// (M49), except that the Caucasus and Cyprus count as Europe and Iran as Middle
-// East. EU and XK are reserved codes in common use; AQ, where nobody has a seat,
-// is left out.
+// regions are ISO 3166-1 alpha-2 codes by region, as in UN M49, except that the Caucasus and
+// Cyprus are in Europe and Iran is in the Middle East. EU and XK are reserved codes in common
+// use. AQ is left out.
 var regions = map[string]string{
 	GeoNorthAmerica: "BM CA GL PM US",
 	GeoEurope: "AD AL AM AT AX AZ BA BE BG BY CH CY CZ DE DK EE ES EU FI FO FR GB GE GG GI GR HR HU IE " +
@@ -44,8 +43,8 @@ func invert(regions map[string]string) map[string]string {
 	return byCountry
 }
 
-// RegionOf returns the geo scope of a country, given by its ISO 3166-1 alpha-2
-// code in upper case, or Unknown. It is never GeoGlobal.
+// RegionOf returns the geo scope of a country, an ISO 3166-1 alpha-2 code in upper case, or
+// Unknown. It never returns GeoGlobal.
 func RegionOf(country string) string {
 	if region, ok := regionOfCountry[country]; ok {
 		return region
@@ -53,12 +52,11 @@ func RegionOf(country string) string {
 	return Unknown
 }
 
-// genericTLDs are country-code domains that the whole world registers for the
-// sound of them: they say nothing about a seat.
+// genericTLDs are country-code domains that are in use worldwide. They do not imply a country.
 const genericTLDs = " io ai co me tv ly gg so to fm "
 
-// headquarters returns the code of the country in which the company sits: the
-// one found if it is a code, else the one of the domain's ending, else "".
+// headquarters returns the country code of the headquarters: found if it is a code, else that of
+// the domain's country-code TLD, else "".
 func headquarters(found, domain string) string {
 	if found = strings.ToUpper(found); RegionOf(found) != Unknown {
 		return found
@@ -76,8 +74,8 @@ func headquarters(found, domain string) string {
 	return ""
 }
 
-// geoScope is GeoGlobal for a company that shows at least two marks of worldwide
-// reach, else the region of its country.
+// geoScope returns GeoGlobal for a company with at least two signs of worldwide reach, else the
+// region of its country.
 func geoScope(country string, hiringRegions int, s signalScores) string {
 	marks := s.reached(siteLanguages, 6) + s.reached(wikipediaEditions, 25) + s.reached(employeeCount, 10_000)
 	if hiringRegions >= 3 {

@@ -10,50 +10,50 @@ import (
 	"strings"
 )
 
-// Direction says which way a signal is better.
+// Direction is which raw values are better.
 type Direction string
 
-// The directions. Band means that the best values lie in the middle.
+// The directions. Band means that values in the middle are best.
 const (
 	DirectionHigher Direction = "higher"
 	DirectionLower  Direction = "lower"
 	DirectionBand   Direction = "band"
 )
 
-// Signal is one row of the manifest: what is measured and how it is scored.
+// Signal is one row of the manifest: a measure and its normalisation.
 type Signal struct {
-	// ID names the signal in observations, records and the API. It never changes.
+	// ID is the id in observations, records and the API. It never changes.
 	ID     string
 	Bucket Bucket
-	// Name is for readers.
+	// Name is the display name.
 	Name string
-	// Sources are the keys of the sources that can know the signal, most trusted first.
+	// Sources are the keys of the sources of the signal, most trusted first.
 	Sources   []string
 	Unit      string
 	Direction Direction
-	// Normalization is the text of the rule that Normalizer was parsed from.
+	// Normalization is the rule that Normalizer was parsed from.
 	Normalization string
 	Normalizer    Normalizer
-	// Lo and Hi are the raw values between which the score moves.
+	// Lo and Hi are the raw values between which the score changes.
 	Lo, Hi float64
-	// Weight is the share in the bucket; the weights of a bucket sum to 1.
+	// Weight is the share in the bucket. The weights of a bucket sum to 1.
 	Weight float64
 }
 
 //go:embed signals.csv
 var manifestCSV string
 
-// A manifest that does not hold together must stop the program at its start.
+// An invalid manifest stops the program at its start.
 var (
 	manifest    = must(parseManifest(manifestCSV))
 	signalIndex = indexSignals(manifest)
 )
 
-// Manifest returns the 67 signals in their fixed order, bucket by bucket. The
-// slice is the caller's; the Sources inside it are shared and must not be changed.
+// Manifest returns the 67 signals in their fixed order, by bucket. The caller owns the slice; it
+// must not change the Sources in it.
 func Manifest() []Signal { return slices.Clone(manifest) }
 
-// Lookup returns the signal with the given id. Its Sources must not be changed.
+// Lookup returns the signal with an id. Callers must not change its Sources.
 func Lookup(id string) (Signal, bool) {
 	i, ok := signalIndex[id]
 	if !ok {
@@ -62,8 +62,7 @@ func Lookup(id string) (Signal, bool) {
 	return manifest[i], true
 }
 
-// indexOf returns the place of a signal that the formulas name. It panics when
-// the manifest has no such signal.
+// indexOf returns the index of a signal. It panics if the manifest has no such signal.
 func indexOf(id string) int {
 	i, ok := signalIndex[id]
 	if !ok {
@@ -91,7 +90,7 @@ var manifestColumns = []string{
 	"id", "bucket", "name", "source", "unit", "direction", "normalization", "lo", "hi", "weight",
 }
 
-// parseManifest reads the manifest and refuses one that is not complete.
+// parseManifest parses the manifest and rejects an incomplete one.
 func parseManifest(text string) ([]Signal, error) {
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil {
@@ -114,7 +113,7 @@ func parseManifest(text string) ([]Signal, error) {
 			return nil, fmt.Errorf("manifest: signal %d %q: %w", i+1, row[0], err)
 		}
 		if seen[s.ID] {
-			return nil, fmt.Errorf("manifest: signal %q stands twice", s.ID)
+			return nil, fmt.Errorf("manifest: signal %q is given twice", s.ID)
 		}
 		seen[s.ID] = true
 		*sums.field(s.Bucket) += s.Weight
@@ -128,7 +127,7 @@ func parseManifest(text string) ([]Signal, error) {
 	return signals, nil
 }
 
-// parseSignal reads one row that has all the columns.
+// parseSignal parses one row with all columns.
 func parseSignal(row []string) (Signal, error) {
 	s := Signal{
 		ID:            row[0],

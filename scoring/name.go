@@ -8,13 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// nameLimit is the length of the longest company name, in runes.
+// nameLimit is the most runes of a company name.
 const nameLimit = 120
 
-// CleanName makes a name found on a page or in a register fit to show: HTML
-// entities are resolved, control and invisible format characters dropped, runs
-// of spaces joined, and what exceeds 120 runes cut off. The result may be empty.
-// It does not change the Unicode normal form.
+// CleanName prepares a name from a page or a register for display: it decodes HTML entities,
+// removes control and invisible format characters, replaces runs of spaces by one, and truncates
+// to 120 runes. The result can be empty. It does not change the Unicode normal form.
 func CleanName(name string) string {
 	name = strings.ToValidUTF8(html.UnescapeString(name), "")
 	name = strings.Map(func(r rune) rune {
@@ -30,12 +29,12 @@ func CleanName(name string) string {
 	return strings.TrimSpace(name)
 }
 
-// joiner reports whether r shapes letters in Persian and Indian names, unlike
-// the format characters that reorder or hide text.
+// joiner reports whether r is a zero-width joiner or non-joiner, which Persian and Indian names
+// need.
 func joiner(r rune) bool { return r == '\u200c' || r == '\u200d' }
 
-// companyName is the found name, cleaned, or else the domain's own label with a
-// capital. A label in punycode is no name: then it is the whole domain.
+// companyName returns the cleaned name, or the domain's own label with a capital, or the domain
+// if that label is in punycode.
 func companyName(found, domain string) string {
 	if name := CleanName(found); name != "" {
 		return name
@@ -48,12 +47,11 @@ func companyName(found, domain string) string {
 	return string(unicode.ToUpper(first)) + label[size:]
 }
 
-// secondLevels are the labels under which countries register companies, as in
-// example.co.uk.
+// secondLevels are labels under which countries register companies, as in example.co.uk.
 var secondLevels = strings.Fields("ac co com edu gob gouv gov go ne net nom or org")
 
-// ownLabel is the label that the owner of the domain chose: the one before the
-// public suffix, as far as that can be told without the list of them.
+// ownLabel returns the label before the public suffix. It guesses the suffix without the public
+// suffix list.
 func ownLabel(domain string) string {
 	labels := strings.Split(domain, ".")
 	n := len(labels)

@@ -9,16 +9,17 @@ import (
 	"strings"
 )
 
-// Normalizer turns a raw value into a score of 0 to 100. ParseNormalizer makes
-// one; it never changes and may be shared.
+// Normalizer converts a raw value to a score of 0 to 100. ParseNormalizer returns one. It is
+// immutable and safe for concurrent use.
 type Normalizer struct {
 	shape shape
-	// The log and linear shapes begin at lo and reach over span: ln(hi/lo) or hi-lo.
+	// lo and span are the start and the length of the log and linear shapes: span is ln(hi/lo) or
+	// hi-lo.
 	lo, span, floor float64
 	falling         bool
-	// knots are the corners of the knots shape, and the two steps of the switch shape.
+	// knots are the corners of the knots shape, or the two steps of the switch shape.
 	knots []knot
-	// absent is the raw value of an observed absence, nil when an absence is no data.
+	// absent is the raw value of an absence, nil if an absence counts as missing.
 	absent *float64
 }
 
@@ -102,7 +103,7 @@ func (n *Normalizer) parseOptions(options []string) error {
 	for _, option := range options {
 		key, value, _ := strings.Cut(option, "=")
 		if seen[key] {
-			return fmt.Errorf("%s stands twice", key)
+			return fmt.Errorf("%s is given twice", key)
 		}
 		seen[key] = true
 		if option == "absent=missing" {
@@ -122,7 +123,7 @@ func (n *Normalizer) parseOptions(options []string) error {
 		}
 	}
 	if !seen["absent"] {
-		return errors.New("absent is not said")
+		return errors.New("absent is required")
 	}
 	if seen["floor"] && n.knots != nil {
 		return errors.New("a floor needs log or linear")
@@ -130,7 +131,7 @@ func (n *Normalizer) parseOptions(options []string) error {
 	return nil
 }
 
-// check holds what has been read against the direction and the range.
+// check validates the parsed rule against the direction and the range.
 func (n *Normalizer) check(direction Direction, lo, hi float64) error {
 	switch direction {
 	case DirectionHigher, DirectionLower:
@@ -174,8 +175,8 @@ func (n *Normalizer) check(direction Direction, lo, hi float64) error {
 	return nil
 }
 
-// Score returns the score of a raw value, 0 to 100. An infinite value scores as
-// the end it lies beyond, NaN scores Neutral.
+// Score returns the score of a raw value, 0 to 100. An infinite value has the score of that end
+// of the range, NaN has Neutral.
 func (n Normalizer) Score(raw float64) float64 {
 	if math.IsNaN(raw) {
 		return Neutral
@@ -183,7 +184,7 @@ func (n Normalizer) Score(raw float64) float64 {
 	var t float64
 	switch n.shape {
 	case shapeLog:
-		// The logarithm is not defined at zero and below: those are the worst.
+		// The logarithm is undefined at 0 and below; these score as lo.
 		if raw > 0 {
 			t = math.Log(raw/n.lo) / n.span
 		}
@@ -204,8 +205,7 @@ func (n Normalizer) Score(raw float64) float64 {
 	return min(n.floor+(100-n.floor)*t, 100)
 }
 
-// Absent returns the raw value that stands for an observed absence. It is false
-// when an absence tells nothing about the company and counts as missing.
+// Absent returns the raw value of an absence. It returns false if an absence counts as missing.
 func (n Normalizer) Absent() (raw float64, ok bool) {
 	if n.absent == nil {
 		return 0, false
@@ -225,7 +225,7 @@ func (n Normalizer) interpolate(x float64) float64 {
 	return clamp(from.y+(to.y-from.y)*((x-from.x)/(to.x-from.x)), 0, 100)
 }
 
-// parseNumber reads a finite number.
+// parseNumber parses a finite number.
 func parseNumber(text string) (float64, error) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil || !finite(x) {

@@ -2,8 +2,8 @@ package scoring
 
 import "math"
 
-// premiumParts are the measures of scale besides the listing. A share grows
-// with the logarithm of the raw value, from 0 at from to 1 at from*factor.
+// premiumParts are the measures of scale, except the listing. A share is 0 at raw value from and
+// 1 at from*factor, on a logarithmic scale.
 var premiumParts = [...]struct {
 	signal       int
 	from, factor float64
@@ -12,19 +12,19 @@ var premiumParts = [...]struct {
 	{employeeCount, 250, 400, 0.30},
 	{revenue, 2.5e7, 2000, 0.30},
 	{totalAssets, 5e7, 2000, 0.10},
-	{trafficRank, 300_000, 1.0 / 1000, 0.15}, // the best ranks are the lowest
+	{trafficRank, 300_000, 1.0 / 1000, 0.15}, // lower ranks are better
 	{wikipediaEditions, 3, 20, 0.10},
 }
 
 const (
 	listingWeight = 0.05
-	// fullCoverage is the weight that must be known for the full premium: one
-	// strong fact alone shall not earn it.
+	// fullCoverage is the known weight that the full premium needs, so that one large value alone
+	// does not earn it.
 	fullCoverage = 0.60
 )
 
-// scalePremium is what proven scale adds to the base: 0 to 12 points for an
-// established company, 0 to 6 for a growing one, with one decimal.
+// scalePremium returns the points for scale: 0 to 12 for an established company, 0 to 6 for a
+// growing one, rounded to one decimal.
 func scalePremium(p Profile, s signalScores) float64 {
 	scale, coverage := scaleOf(s)
 	return round1(premiumCap(p) * scale * min(1, coverage/fullCoverage))
@@ -40,8 +40,7 @@ func premiumCap(p Profile) float64 {
 	return 0
 }
 
-// scaleOf returns the weighted mean of the known measures of scale, 0 to 1, and
-// the weight of those that are known, 0 to 1.
+// scaleOf returns the weighted mean of the known measures of scale and their weight, both 0 to 1.
 func scaleOf(s signalScores) (scale, coverage float64) {
 	var sum float64
 	for _, part := range premiumParts {

@@ -1,6 +1,6 @@
 package scoring
 
-// ratingCuts are the lowest composites of the grades, best grade first.
+// ratingCuts are the lowest composites of the grades, highest grade first.
 var ratingCuts = [...]struct {
 	min    float64
 	rating Rating

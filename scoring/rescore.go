@@ -7,14 +7,13 @@ import (
 
 var errNoSignals = errors.New("rescore: the record has no signals")
 
-// Rescore computes a record again from the signals it holds, under the formulas of
-// today. Signals that the manifest does not have any more are left out, and those
-// it has gained are missing. What sources said of who the company is was not
-// stored, only what came of it: name, country, sector and geo scope stay.
+// Rescore computes a record again from its signals, with the current formulas. It drops signals
+// that the manifest no longer has; new signals are missing. The identity claims are not stored,
+// so name, country, sector and geo scope do not change.
 //
-// The result has the time, the run and the warnings of the old record. ref is the
-// record of the new version that the momentum index compares with, nil for none.
-// It fails on a record without signals, of which nothing can be computed.
+// The result has the time, the run and the warnings of the old record. ref is the record of the
+// current version that the momentum index compares with, nil if there is none. Rescore fails on a
+// record without signals.
 func Rescore(old Record, ref *Reference) (Record, error) {
 	in := Input{
 		Domain: old.Domain, RunID: old.RunID, Now: old.ScoredAt, Warnings: old.Warnings, Reference: ref,
@@ -36,8 +35,8 @@ func Rescore(old Record, ref *Reference) (Record, error) {
 	return rec, nil
 }
 
-// ReferenceAmong returns the record that the momentum index of a record made now
-// compares with, out of earlier ones in the order of their times; nil for none.
+// ReferenceAmong returns the reference for a record made now, out of earlier ones sorted by time;
+// nil if there is none.
 func ReferenceAmong(earlier []Reference, now time.Time) *Reference {
 	var best *Reference
 	distance := func(r *Reference) time.Duration { return (now.Sub(r.ScoredAt) - ReferenceAge).Abs() }

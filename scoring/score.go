@@ -7,13 +7,12 @@ import (
 	"time"
 )
 
-// Score computes one record. It keeps no part of the input, and the same input
-// gives the same record whatever the order of the observations.
+// Score computes one record. It retains no part of the input. The order of the observations does
+// not change the record.
 //
-// It fails on an empty domain and on an observation of an unknown signal or
-// state, which are mistakes of the caller. A raw value that is no finite number
-// is a mistake of the source: that observation counts as missing with
-// ReasonSourceError.
+// It fails on an empty domain and on an observation of an unknown signal or state, which are
+// errors of the caller. A raw value that is not finite is an error of the source: that
+// observation counts as missing with ReasonSourceError.
 func Score(in Input) (Record, error) {
 	if in.Domain == "" {
 		return Record{}, errors.New("score: the domain is empty")
@@ -59,8 +58,8 @@ func Score(in Input) (Record, error) {
 	return rec, nil
 }
 
-// score turns what is known about the signal into its place in the record. The
-// zero observation stands for a signal that no source spoke about.
+// score normalises the chosen observation of the signal. The zero observation means that no
+// source reported the signal.
 func (s *Signal) score(o Observation) SignalScore {
 	out := SignalScore{ID: s.ID, State: o.State, Source: o.Source}
 	switch o.State {

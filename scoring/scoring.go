@@ -1,13 +1,10 @@
-// Package scoring is the domain: what a company's score is made of and how it
-// is computed. It is pure. It reads no clock, no network and no store, and it
-// imports nothing but the standard library.
+// Package scoring defines a company's score and computes it. It is pure: it reads no clock,
+// network or store, and imports only the standard library.
 //
-// A score starts from observations, one for each of the 67 signals of the
-// manifest. Each observation is normalised to a signal score of 0 to 100;
-// weighted sums of those make four bucket scores; a weighted sum of the buckets
-// plus a premium for proven scale makes the composite. Whatever nobody could
-// observe counts as a neutral 50 and lowers the completeness that is reported
-// next to the score.
+// Scoring starts from observations of the 67 signals in the manifest. Each one is normalised to a
+// signal score of 0 to 100. Weighted sums of signal scores are the four bucket scores. A weighted
+// sum of the buckets, plus a premium for scale, is the composite. A missing signal scores a
+// neutral 50 and lowers the completeness of the record.
 package scoring
 
 import (
@@ -15,27 +12,27 @@ import (
 	"time"
 )
 
-// PipelineVersion names the generation of the formulas and the manifest.
-// Records of different versions must not be compared with each other.
+// PipelineVersion is the version of the formulas and the manifest. Records of different versions
+// are not comparable.
 const PipelineVersion = "v1"
 
 // SignalCount is the number of signals in the manifest.
 const SignalCount = 67
 
-// Neutral is the score of a signal nobody could observe.
+// Neutral is the score of a missing signal.
 const Neutral = 50.0
 
-// ErrNotFound says that a store holds no such thing: no score, no facts, no run.
+// ErrNotFound means that a store has no such score, facts or run.
 var ErrNotFound = errors.New("not found")
 
-// ErrUnregistered says that nobody owns the domain, so that there is nothing to
-// score. It will be no different a moment later: a run is not tried again.
+// ErrUnregistered means that the domain is not registered, so there is nothing to score. The run
+// is not retried.
 var ErrUnregistered = errors.New("the domain is not registered")
 
 // Bucket is one of the four groups of signals.
 type Bucket string
 
-// The buckets, in the order in which they are shown.
+// The buckets, in display order.
 const (
 	TeamStructure     Bucket = "team_structure"
 	MarketPosition    Bucket = "market_position"
@@ -43,8 +40,7 @@ const (
 	FinancialHealth   Bucket = "financial_health"
 )
 
-// BucketScores holds one number per bucket. What the numbers mean (scores of 0
-// to 100, percentages of completeness) is said where the type is used.
+// BucketScores is one number per bucket: a score or a completeness percentage, 0 to 100.
 type BucketScores struct {
 	TeamStructure     float64 `json:"team_structure"`
 	MarketPosition    float64 `json:"market_position"`
@@ -52,21 +48,20 @@ type BucketScores struct {
 	FinancialHealth   float64 `json:"financial_health"`
 }
 
-// State says what became of a signal in one run.
+// State is the state of a signal in one run.
 type State string
 
-// The states of a signal. Absent means that the sources that could know
-// answered, and answered "there is none".
+// The states of a signal. Absent means that no source failed and none found a value.
 const (
 	StateOK      State = "ok"
 	StateAbsent  State = "absent"
 	StateMissing State = "missing"
 )
 
-// Reason says why a signal is missing. It is empty for a signal that is not.
+// Reason is why a signal is missing, empty if it is not.
 type Reason string
 
-// The reasons for which a signal can be missing.
+// The reasons of missing signals.
 const (
 	ReasonNotFound            Reason = "not_found"
 	ReasonNotApplicable       Reason = "not_applicable"
@@ -81,20 +76,20 @@ const (
 	ReasonSourceDisabled      Reason = "source_disabled"
 )
 
-// Observation is what one source says about one signal.
+// Observation is the value of one signal from one source.
 type Observation struct {
 	// Signal is the signal's id in the manifest.
 	Signal string
 	State  State
-	// Raw is the value in the signal's unit; it is read only when State is StateOK.
+	// Raw is the value in the signal's unit; only for StateOK.
 	Raw float64
-	// Source is the key of the source that answered, such as "wikidata" or "facts".
+	// Source is the key of the source, such as "wikidata" or "facts".
 	Source string
-	// Reason is read only when State is StateMissing.
+	// Reason is only for StateMissing.
 	Reason Reason
 }
 
-// Warning records that a source failed during a run.
+// Warning is the failure of a source in a run.
 type Warning struct {
 	Source string `json:"source"`
 	// Code is one of timeout, rate_limited, http_error, parse_error, too_large,
@@ -103,50 +98,48 @@ type Warning struct {
 	At   time.Time `json:"at"`
 }
 
-// Identity is what the sources learnt about who the company is. The zero value
-// means that nothing is known.
+// Identity is what is known about the company's identity. The zero value means unknown.
 type Identity struct {
-	// Name is the best company name found; empty means derive one from the domain.
+	// Name is the company name; empty derives one from the domain.
 	Name string
-	// Country is the ISO 3166-1 alpha-2 code of the headquarters. When it is
-	// empty or no code the domain's ending decides.
+	// Country is the ISO 3166-1 alpha-2 code of the headquarters. If it is not a code, the
+	// country-code TLD of the domain decides.
 	Country string
 	// Industries are industry labels in English, most trusted first.
 	Industries []string
-	// SIC is the four-digit Standard Industrial Classification code, 0 when unknown.
+	// SIC is the four-digit Standard Industrial Classification code, 0 if unknown.
 	SIC int
 	// Site is text of the company's own pages, for the sector vote.
 	Site SiteText
-	// HiringRegions counts the world regions named by open roles.
+	// HiringRegions is the number of world regions in the open roles.
 	HiringRegions int
 }
 
-// SiteText is the text of a company's site that votes on its sector.
+// SiteText is the text of a company's site for the sector vote.
 type SiteText struct {
 	Title, Description, Headings, Structured, Links string
 }
 
-// Input is everything one scoring reads. Score does not change it.
+// Input is the input of one scoring. Score does not change it.
 type Input struct {
-	// Domain is the canonical host name that is scored.
+	// Domain is the canonical domain to score.
 	Domain string
 	RunID  string
 	// Now is the instant of the run; it becomes ScoredAt.
 	Now time.Time
-	// Observations may stand in any order, several for one signal. A known value
-	// wins over an absence, and an absence over missing, except that it is not
-	// believed when another source of the signal was asked and failed. Between
-	// equals FactsSource wins, then the source listed first in the manifest,
-	// then sources that the manifest does not list.
+	// Observations are in any order, several for one signal. A value wins over an absence, and an
+	// absence over missing; but an absence does not count if another listed source failed. Among
+	// equals FactsSource wins, then the source listed first in the manifest, then unlisted
+	// sources.
 	Observations []Observation
 	Identity     Identity
 	Warnings     []Warning
-	// Reference is the earlier record the momentum index compares with, nil if
-	// none. See ReferenceAge for which one that is.
+	// Reference is the earlier record for the momentum index, nil if there is none. See
+	// ReferenceAge.
 	Reference *Reference
 }
 
-// Reference is the part of an earlier record that the momentum index reads.
+// Reference is the part of an earlier record that the momentum index uses.
 type Reference struct {
 	ScoredAt time.Time
 	Base     float64
@@ -155,7 +148,7 @@ type Reference struct {
 // Profile is the business profile of a company.
 type Profile string
 
-// The profiles. They decide how much of the scale premium can be earned.
+// The profiles. They decide the largest scale premium.
 const (
 	ProfileEstablished  Profile = "established"
 	ProfileGrowth       Profile = "growth"
@@ -176,10 +169,10 @@ const (
 	Rating5     Rating = "SVC-5"
 )
 
-// Band says how far a score rests on data.
+// Band is how much of a score rests on data.
 type Band string
 
-// The bands, most trustworthy first.
+// The bands, highest first.
 const (
 	BandHigh        Band = "high"
 	BandMedium      Band = "medium"
@@ -191,12 +184,12 @@ const (
 type SignalScore struct {
 	ID    string
 	State State
-	// Raw is the value that was normalised, in the signal's unit. For an
-	// absence it is the manifest's value for "none". It is 0 when missing.
+	// Raw is the value before normalisation, in the signal's unit. For an absence it is the
+	// manifest's absent value. It is 0 if missing.
 	Raw float64
-	// Score is 0 to 100, exactly Neutral when missing.
+	// Score is 0 to 100, exactly Neutral if missing.
 	Score float64
-	// Source is the source that was believed, empty when none spoke.
+	// Source is the chosen source, empty if there is none.
 	Source string
 	Reason Reason
 }
@@ -205,40 +198,41 @@ type SignalScore struct {
 type Record struct {
 	Domain      string
 	CompanyName string
-	// RunID is the run that made the record.
+	// RunID is the id of the run.
 	RunID           string
 	PipelineVersion string
-	// ScoredAt is in UTC and whole milliseconds. Domain and ScoredAt identify a record.
+	// ScoredAt is in UTC with millisecond precision. Domain and ScoredAt identify a record.
 	ScoredAt time.Time
-	// Composite is 0 to 100, one decimal, premium included.
+	// Composite is 0 to 100 with one decimal, premium included.
 	Composite float64
-	// Base is the weighted sum of the unrounded bucket scores, premium not included.
+	// Base is the weighted sum of the bucket scores before rounding, without the premium.
 	Base float64
-	// ScalePremium is 0 to 12, one decimal.
+	// ScalePremium is 0 to 12 with one decimal.
 	ScalePremium float64
 	Rating       Rating
-	// Buckets are scores of 0 to 100, one decimal.
+	// Buckets are scores of 0 to 100 with one decimal.
 	Buckets  BucketScores
 	Profile  Profile
 	Sector   string
 	GeoScope string
-	// Country is the code of the headquarters' country, "EU" for a seat somewhere
-	// in the European Union, empty when unknown.
+	// Country is the code of the headquarters' country, "EU" for an unknown country in the
+	// European Union, empty if unknown.
 	Country string
-	// MomentumIndex is 0 to 100, one decimal.
+	// MomentumIndex is 0 to 100 with one decimal.
 	MomentumIndex float64
-	// CompletenessPct is the weighted share of signals that rest on data, 0 to 100, one decimal.
+	// CompletenessPct is the weighted share of signals that are not missing, 0 to 100 with one
+	// decimal.
 	CompletenessPct float64
-	// BucketCompleteness is the same within each bucket.
+	// BucketCompleteness is CompletenessPct within each bucket.
 	BucketCompleteness BucketScores
 	Confidence         Band
-	// Signals holds all 67 signals in manifest order.
+	// Signals has all 67 signals in manifest order.
 	Signals  []SignalScore
 	Warnings []Warning
 }
 
-// CompanyFacts is what an operator imported about one company. A nil number and
-// an empty string mean unknown. Money is in US dollars.
+// CompanyFacts is the imported facts of one company. A nil number and an empty string mean
+// unknown. Amounts are in US dollars.
 type CompanyFacts struct {
 	Domain      string
 	CompanyName string
@@ -260,18 +254,18 @@ type CompanyFacts struct {
 	FundingTotalUSD       *float64
 	FundingRounds         *float64
 	Founders              *float64
-	// HiringRegions counts the world regions in which the company hires.
+	// HiringRegions is the number of world regions in which the company hires.
 	HiringRegions int
-	// Listed is nil when unknown.
+	// Listed is nil if unknown.
 	Listed *bool
-	// Signals are raw signal values by signal id; they win over derived ones.
+	// Signals are raw values by signal id. They replace derived ones.
 	Signals map[string]float64
-	// Source names where the row came from, AsOf the day it was true (zero when unknown).
+	// Source is the origin of the row. AsOf is the day for which it is valid, zero if unknown.
 	Source string
 	AsOf   time.Time
 }
 
-// RunState says how far a run has come.
+// RunState is the state of a run.
 type RunState string
 
 // The states of a run. All but the first two are final.
@@ -284,7 +278,7 @@ const (
 	RunAborted   RunState = "aborted"
 )
 
-// Final reports whether a run in this state will never change again.
+// Final reports whether the state can no longer change.
 func (s RunState) Final() bool {
 	switch s {
 	case RunSucceeded, RunFailed, RunTimedOut, RunAborted:
@@ -298,7 +292,7 @@ type Lane string
 
 // The lanes.
 const (
-	LaneAPI     Lane = "api"     // customers' calls; accounts take turns
+	LaneAPI     Lane = "api"     // calls of customers; accounts take turns
 	LaneRefresh Lane = "refresh" // runs of the refresh job
 	LaneBulk    Lane = "bulk"    // runs that operators start
 )
@@ -306,27 +300,26 @@ const (
 // Lanes lists every lane.
 var Lanes = []Lane{LaneAPI, LaneRefresh, LaneBulk}
 
-// Run is one cold run: the making of one record for one domain. Several jobs
-// may wait for the same run.
+// Run is one cold run: it makes one record of one domain. Several jobs can wait for one run.
 type Run struct {
 	ID     string
 	Domain string
 	State  RunState
-	// Lane is where the run waits or waited last.
+	// Lane is the lane of the run.
 	Lane       Lane
 	CreatedAt  time.Time
-	StartedAt  time.Time // of the first attempt; becomes the record's ScoredAt
+	StartedAt  time.Time // start of the first attempt; becomes the record's ScoredAt
 	FinishedAt time.Time
-	// ScoredAt is the ScoredAt of the record, zero when the run made none.
+	// ScoredAt is the ScoredAt of the record, zero if there is none.
 	ScoredAt time.Time
 	Attempts int
-	// Error is an operator's explanation of a failure; it is never shown to customers.
+	// Error is the cause of a failure, for operators; customers never see it.
 	Error string
 }
 
-// Outcome is what became of one attempt at a run.
+// Outcome is the result of one attempt at a run.
 type Outcome struct {
-	// ScoredAt is the ScoredAt of the record, zero when the attempt made none.
+	// ScoredAt is the ScoredAt of the record, zero if there is none.
 	ScoredAt time.Time
 	Err      error
 }

@@ -7,8 +7,8 @@ import (
 	"unicode/utf8"
 )
 
-// SectorOf returns the sector of a company, or Unknown. Industry labels decide
-// first, in their order; then the SIC code; then a vote over the site's text.
+// SectorOf returns the sector of a company, or Unknown. The first industry label that matches
+// decides; else the SIC code; else a vote over the site's text.
 func SectorOf(id Identity) string {
 	for _, industry := range id.Industries {
 		industry = strings.ToLower(industry)
@@ -26,9 +26,8 @@ func SectorOf(id Identity) string {
 	return voteSector(id.Site)
 }
 
-// SectorArticles returns the articles of the English Wikipedia whose readership
-// stands for the attention a sector gets, nil for an unknown sector. The slice
-// is shared and must not be changed.
+// SectorArticles returns the articles of the English Wikipedia whose pageviews measure the
+// attention to a sector, nil for an unknown sector. Callers must not change the slice.
 func SectorArticles(name string) []string {
 	for _, s := range sectors {
 		if s.name == name {
@@ -38,11 +37,11 @@ func SectorArticles(name string) []string {
 	return nil
 }
 
-// votesNeeded keeps a word in passing from deciding the sector.
+// votesNeeded is the least number of points that decide a sector.
 const votesNeeded = 3
 
-// voteSector gives each sector points for its keywords in each part of the site
-// and returns the one with most; of equals the upper one in the table.
+// voteSector gives each sector points for its keywords in each part of the site, and returns the
+// one with the most. Of equal sectors the first in the table wins.
 func voteSector(site SiteText) string {
 	if site == (SiteText{}) {
 		return Unknown
@@ -74,7 +73,7 @@ func (s *sector) covers(sic int) bool {
 	return slices.ContainsFunc(s.sic, func(r [2]int) bool { return r[0] <= sic && sic <= r[1] })
 }
 
-// hits counts the keywords of the sector that occur in a lower-case text.
+// hits counts the keywords of the sector in a lower-case text.
 func (s *sector) hits(text string) (n int) {
 	for _, keyword := range s.keywords {
 		if containsWord(text, keyword) {
@@ -84,8 +83,8 @@ func (s *sector) hits(text string) (n int) {
 	return n
 }
 
-// containsWord reports whether word, which begins with an ASCII letter, stands
-// in text with no letter or digit on either side of it.
+// containsWord reports whether word occurs in text without a letter or digit before or after it.
+// word begins with an ASCII letter.
 func containsWord(text, word string) bool {
 	for from := 0; ; {
 		i := strings.Index(text[from:], word)

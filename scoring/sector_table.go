@@ -9,12 +9,11 @@ type sector struct {
 	sic [][2]int
 	// keywords are in lower case.
 	keywords []string
-	// articles are titles of the English Wikipedia, as they stand in addresses.
+	// articles are titles of the English Wikipedia, with underscores.
 	articles []string
 }
 
-// sectors is searched from top to bottom, so the narrow sectors stand above the
-// wide ones that would swallow them.
+// sectors is searched in order. Narrow sectors come before wide ones that include them.
 var sectors = []sector{
 	{
 		name:     "ai_data",

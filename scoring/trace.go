@@ -2,54 +2,53 @@ package scoring
 
 import "time"
 
-// ClaimKind says what a claim is about.
+// ClaimKind is the kind of a claim.
 type ClaimKind string
 
-// Claim is one statement of a source about who the company is, with its evidence.
+// Claim is one statement of a source about the company's identity, with its evidence.
 type Claim struct {
 	Kind  ClaimKind `json:"kind"`
 	Value string    `json:"value"`
-	// Source is the key of the source that makes the claim.
+	// Source is the key of the source.
 	Source string `json:"source"`
-	// Via says in which way the source found it, where that decides how far it is
-	// trusted: jsonld, site_name, title, key (joined by an exact identifier) or name.
+	// Via is how the source found the claim, if its trust depends on that: jsonld, site_name,
+	// title, key (an exact identifier) or name.
 	Via string `json:"via,omitempty"`
-	// Evidence tells a reader in one sentence why it is believed, such as
-	// "official website of Q312 is https://www.apple.com/".
+	// Evidence is one sentence for readers, such as "official website of Q312 is
+	// https://www.apple.com/".
 	Evidence string `json:"evidence"`
 }
 
-// Trace is what a run learnt on its way to a record: everything that was said,
-// not only what was believed.
+// Trace is what a run observed, per source, including observations that were not chosen.
 type Trace struct {
 	// Domain and ScoredAt are those of the record.
 	Domain   string
 	ScoredAt time.Time
 	RunID    string
-	// Sources says how each source fared, those that were asked only.
+	// Sources is the outcome of each source that ran.
 	Sources      []SourceTrace
 	Observations []Observation
-	// Claims stand in the order of trust, kind by kind.
+	// Claims are sorted by kind and trust.
 	Claims []Claim
 	// Values are by "source.name", such as "jobs.open_roles".
 	Values map[string]float64
 }
 
-// SourceTrace is how one source fared in a run.
+// SourceTrace is the outcome of one source in a run.
 type SourceTrace struct {
 	Source string `json:"source"`
-	// Outcome is "answered" or the code of a warning.
+	// Outcome is "answered" or a warning code.
 	Outcome string `json:"outcome"`
-	// Took is the time the source needed, in whole milliseconds.
+	// Took is the time of the source, in whole milliseconds.
 	Took time.Duration `json:"-"`
 }
 
-// Past are the values of one earlier run.
+// Past is the values of one earlier run.
 type Past struct {
 	At time.Time
 	// Values are by "source.name", such as "jobs.open_roles".
 	Values map[string]float64
 }
 
-// PastMaxAge is how far back a run looks at the values of earlier ones.
+// PastMaxAge is the age of the oldest values that a run reads.
 const PastMaxAge = 130 * 24 * time.Hour

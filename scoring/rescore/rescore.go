@@ -1,6 +1,5 @@
-// Package rescore brings stored records to the current pipeline version: it scores
-// their signals again under the formulas of today. Nothing is fetched, and the
-// records of the old version stay as they are.
+// Package rescore computes stored records again with the current formulas and stores them under
+// the current pipeline version. It uses no source, and does not change the old records.
 package rescore
 
 import (
@@ -15,54 +14,55 @@ import (
 	"companyscore/scoring"
 )
 
-// Amount says how much there is to do.
+// Amount is the number of records to rescore.
 type Amount struct {
-	// Pending records have signals and no record of the new version at the same time.
+	// Pending counts records that have signals, and no record of the new version with the same
+	// time.
 	Pending uint64
-	// Bare records have no signals, so that they cannot be scored again.
+	// Bare counts records without signals. They cannot be scored again.
 	Bare uint64
 }
 
-// Store is where the records are.
+// Store is the store of the records.
 type Store interface {
-	// RescoreAmount counts the records of version from, or of all others than to when
-	// it is empty.
+	// RescoreAmount counts the records of version from, or of all versions but to if from is
+	// empty.
 	RescoreAmount(ctx context.Context, from, to string) (Amount, error)
-	// RescorePage returns the records of the next companies after a domain that have
-	// pending ones: those of the versions named, whole, each once, in the order of
-	// domain, time and writing. At least limit of them are pending, unless there are
-	// no more. It returns none when nothing is pending.
+	// RescorePage returns the next companies after a domain that have pending records, with all
+	// their records of the given versions, each once, sorted by domain, time and insertion. At
+	// least limit of them are pending, unless there are fewer. It returns none if nothing is
+	// pending.
 	RescorePage(ctx context.Context, after, from, to string, limit int) ([]scoring.Record, error)
 	// PutRecords stores records and returns when they are durable.
 	PutRecords(ctx context.Context, records []scoring.Record) error
 }
 
-// Config says what to do. Store, To and Score are required.
+// Config configures Run. Store, To and Score are required.
 type Config struct {
 	Store Store
-	// From is the version whose records are scored again; empty means all but To.
+	// From is the version to rescore; empty means all but To.
 	From string
 	// To is the current version, under which the results are stored.
 	To string
-	// Score computes a record again, as scoring.Rescore does.
+	// Score computes a record again; see scoring.Rescore.
 	Score func(old scoring.Record, ref *scoring.Reference) (scoring.Record, error)
-	// Page is how many records are read at once; 0 means 2000.
+	// Page is the number of pending records per page; 0 means 2000.
 	Page int
-	// Workers is how many pages are scored at a time; 0 means 2.
+	// Workers is the number of pages that are scored concurrently; 0 means 2.
 	Workers int
-	// Progress is told how many of how many records are done, by one caller at a
-	// time; nil means nobody.
+	// Progress is called with the numbers of finished and of all records, by one goroutine at a
+	// time; nil disables it.
 	Progress func(done, total uint64)
 }
 
-// Validate reports all that is wrong with c.
+// Validate returns all errors of the configuration.
 func (c Config) Validate() error {
 	var faults []error
 	if c.Store == nil || c.Score == nil || c.To == "" {
 		faults = append(faults, errors.New("rescore config: Store, Score and To must be set"))
 	}
 	if c.From == c.To && c.To != "" {
-		faults = append(faults, fmt.Errorf("records of version %s are of the current version already", c.To))
+		faults = append(faults, fmt.Errorf("version %s is the current version", c.To))
 	}
 	if c.Page < 0 || c.Workers < 0 {
 		faults = append(faults, errors.New("rescore config: Page and Workers must not be negative"))
@@ -70,22 +70,21 @@ func (c Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// faultsKept bounds the faults that a report holds.
+// faultsKept bounds the faults in a report.
 const faultsKept = 20
 
-// Report says what was done.
+// Report is the result of Run.
 type Report struct {
 	Amount
 	Rescored uint64
 	Failed   uint64
-	// Faults are the first that were met; a record at fault stops no other.
+	// Faults are the first failures. A failed record does not stop the others.
 	Faults []error
 	Took   time.Duration
 }
 
-// Run scores all pending records again. What was done before is not done again, so
-// an interrupted run is simply repeated. Records that come in meanwhile are of
-// the new version anyway.
+// Run scores all pending records again. Finished records are not pending, so an interrupted run
+// can be repeated. New records have the current version and are never pending.
 func Run(ctx context.Context, cfg Config) (Report, error) {
 	if err := cfg.Validate(); err != nil {
 		return Report{}, err
@@ -115,7 +114,7 @@ type run struct {
 	report Report
 }
 
-// all reads page after page and has them scored, a few at a time.
+// all reads pages and scores them concurrently.
 func (r *run) all(ctx context.Context) error {
 	work, ctx := errgroup.WithContext(ctx)
 	pages := make(chan []scoring.Record)
@@ -147,8 +146,8 @@ func (r *run) all(ctx context.Context) error {
 	return work.Wait()
 }
 
-// page scores the records of some companies, each company's from the oldest on, so
-// that later ones can be compared with what came of earlier ones.
+// page scores the records of some companies. It scores each company from the oldest record on, so
+// that earlier results are the references of later ones.
 func (r *run) page(ctx context.Context, records []scoring.Record) error {
 	var rescored []scoring.Record
 	var faults []error
@@ -175,12 +174,12 @@ func (r *run) page(ctx context.Context, records []scoring.Record) error {
 	return nil
 }
 
-// company scores what is pending of one company.
+// company scores the pending records of one company.
 func (r *run) company(records []scoring.Record) (rescored []scoring.Record, faults []error) {
 	var earlier []scoring.Reference
 	for len(records) > 0 {
 		at, n := records[0].ScoredAt, 0
-		var old, current *scoring.Record // of several old ones the last counts
+		var old, current *scoring.Record // the last of several old ones counts
 		for ; n < len(records) && records[n].ScoredAt.Equal(at); n++ {
 			if records[n].PipelineVersion == r.cfg.To {
 				current = &records[n]
@@ -192,7 +191,7 @@ func (r *run) company(records []scoring.Record) (rescored []scoring.Record, faul
 		if current == nil && len(old.Signals) > 0 {
 			rec, err := r.cfg.Score(*old, scoring.ReferenceAmong(earlier, at))
 			if err != nil {
-				faults = append(faults, fmt.Errorf("record of %s made %s: %w", old.Domain, at.Format(time.RFC3339Nano), err))
+				faults = append(faults, fmt.Errorf("record of %s scored at %s: %w", old.Domain, at.Format(time.RFC3339Nano), err))
 				continue
 			}
 			rec.PipelineVersion = r.cfg.To

@@ -104,12 +104,12 @@ func distinct(limit int) func([]Part) float64 {
 // hiringIntensity returns open roles in percent of the headcount. Without roles it is 0, even if
 // the headcount is unknown.
 func hiringIntensity(observations []scoring.Observation) []scoring.Observation {
-	roles, asked := scoring.Believed("open_roles", observations)
+	roles, asked := scoring.MostTrusted("open_roles", observations)
 	if !asked {
 		return nil
 	}
 	o := scoring.Observation{Signal: "hiring_intensity_pct", State: scoring.StateOK, Source: roles.Source}
-	employees, _ := scoring.Believed("employee_count", observations)
+	employees, _ := scoring.MostTrusted("employee_count", observations)
 	switch {
 	case roles.State == scoring.StateMissing:
 		o.State, o.Reason = scoring.StateMissing, roles.Reason

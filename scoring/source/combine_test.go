@@ -103,7 +103,7 @@ func TestCombine(t *testing.T) {
 				all = append(all, source.Unanswered(name, "timeout")...)
 			}
 			all = append(all, source.Combine(test.parts, all)...)
-			got, ok := scoring.Believed(test.signal, all)
+			got, ok := scoring.MostTrusted(test.signal, all)
 			if !ok || got != test.want {
 				t.Errorf("got %+v %t\nwant %+v", got, ok, test.want)
 			}

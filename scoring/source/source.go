@@ -94,7 +94,7 @@ type Past = scoring.Past
 // Raw returns the most trusted value of a signal in Observed, false if there is none. For an
 // absence that counts as a value it returns that value.
 func (r Request) Raw(signal string) (raw float64, ok bool) {
-	o, _ := scoring.Believed(signal, r.Observed)
+	o, _ := scoring.MostTrusted(signal, r.Observed)
 	switch o.State {
 	case scoring.StateOK:
 		return o.Raw, true

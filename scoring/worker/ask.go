@@ -15,33 +15,32 @@ import (
 	"companyscore/scoring/source"
 )
 
-// lingerMax is how long a source may take to return after its deadline. One that
-// does not is left behind.
+// lingerMax bounds the time between the deadline of a source and its return. The worker does not
+// wait longer.
 const lingerMax = 500 * time.Millisecond
 
-// findings are what the sources of one run said.
+// findings are the results of the sources of one run.
 type findings struct {
 	plan    *plan
-	answers []answer // parallel to the steps of the plan
+	answers []answer // parallel to plan.steps
 }
 
-// answer is what one source said, or how it failed, or both.
+// answer is the result of one source, its failure, or both.
 type answer struct {
 	result  source.Result
 	warning *scoring.Warning
 	took    time.Duration
 }
 
-// registrars are the sources that can tell whether a domain exists, and must agree
-// that it does not.
+// registrars are the sources that can tell that a domain does not exist. Both must agree.
 var registrars = []string{"dns", "rdap"}
 
-// errUnregistered ends the questions of a run early.
+// errUnregistered ends the sources of a run early.
 var errUnregistered = fmt.Errorf("%w: neither the DNS nor the registry knows it", scoring.ErrUnregistered)
 
-// ask asks all sources, each as soon as those it waits for have ended. It returns
-// when the last has, or when the time for sources is over. It fails only when a
-// store of our own does, or the domain is not registered.
+// ask runs all sources, each as soon as the sources that it waits for have ended. It returns when
+// all have ended or the time for sources is over. It fails only if one of the service's own
+// stores fails, or if the domain is not registered.
 func (w *Worker) ask(ctx context.Context, req source.Request) (*findings, error) {
 	began := time.Now()
 	asking, stop := context.WithTimeout(ctx, timeForSources(ctx))
@@ -51,7 +50,7 @@ func (w *Worker) ask(ctx context.Context, req source.Request) (*findings, error)
 	for i := range ended {
 		ended[i] = make(chan struct{})
 	}
-	var unregistered atomic.Int32 // how many of the registrars say so
+	var unregistered atomic.Int32 // number of registrars without the domain
 	group, gctx := errgroup.WithContext(ctx)
 	quit := context.AfterFunc(gctx, stop)
 	defer quit()
@@ -61,7 +60,7 @@ func (w *Worker) ask(ctx context.Context, req source.Request) (*findings, error)
 				select {
 				case <-ended[other]:
 				case <-gctx.Done():
-					return nil // what ended the group says why
+					return nil // the error that ended the group is returned
 				}
 			}
 			a, err := w.askOne(asking, gctx, st, found.request(req, st), began)
@@ -82,7 +81,7 @@ func (w *Worker) ask(ctx context.Context, req source.Request) (*findings, error)
 	return found, nil
 }
 
-// request adds to a request what those have found that a source waits for.
+// request returns the request of a source with the results of the sources that it waits for.
 func (f *findings) request(req source.Request, st step) source.Request {
 	var claims []scoring.Claim
 	for _, i := range st.after {
@@ -100,9 +99,8 @@ func (f *findings) request(req source.Request, st step) source.Request {
 	return req
 }
 
-// askOne asks one source and turns its failure, or its panic, into a warning.
-// Only a store of ours that does not answer is an error: it is asked again until
-// whole ends.
+// askOne runs one source and converts its failure or panic to a warning. A failure of the
+// service's own store is retried until whole ends, then it is an error.
 func (w *Worker) askOne(ctx, whole context.Context, st step, req source.Request, began time.Time) (answer, error) {
 	started := time.Now()
 	var a answer
@@ -132,8 +130,8 @@ func (w *Worker) askOne(ctx, whole context.Context, st step, req source.Request,
 	return a, nil
 }
 
-// fetch asks a source under its deadline. A source that does not return soon
-// after it is left behind, and what it says then is not heard.
+// fetch runs a source under its deadline. If the source does not return soon after it, the result
+// is dropped.
 func (w *Worker) fetch(ctx context.Context, st step, req source.Request) (source.Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, st.deadline)
 	defer cancel()
@@ -142,7 +140,7 @@ func (w *Worker) fetch(ctx context.Context, st step, req source.Request) (source
 		err    error
 	}
 	out := make(chan said, 1)
-	go func() { // ends when the source returns
+	go func() { // returns when the source does
 		var s said
 		defer func() {
 			if p := recover(); p != nil {
@@ -161,11 +159,11 @@ func (w *Worker) fetch(ctx context.Context, st step, req source.Request) (source
 	case s := <-out:
 		return s.result, s.err
 	case <-time.After(lingerMax):
-		return source.Result{}, fmt.Errorf("%s does not heed its deadline: %w", st.name, errors.Join(context.DeadlineExceeded, context.Cause(ctx)))
+		return source.Result{}, fmt.Errorf("%s did not return after its deadline: %w", st.name, errors.Join(context.DeadlineExceeded, context.Cause(ctx)))
 	}
 }
 
-// score makes the record of a run and returns it with the input that it was made of.
+// score makes the record of a run and returns it with its input.
 func (f *findings) score(run scoring.Run, reference *scoring.Reference) (scoring.Record, scoring.Input, error) {
 	in := scoring.Input{Domain: run.Domain, RunID: run.ID, Now: run.StartedAt, Reference: reference}
 	f.fill(&in)
@@ -176,7 +174,7 @@ func (f *findings) score(run scoring.Run, reference *scoring.Reference) (scoring
 	return rec, in, nil
 }
 
-// fill puts what was found into the input of a scoring.
+// fill adds the findings to the input of a scoring.
 func (f *findings) fill(in *scoring.Input) {
 	var parts []source.Part
 	var site scoring.SiteText
@@ -198,8 +196,7 @@ func (f *findings) fill(in *scoring.Input) {
 	in.Identity = f.company().Identity(site, int(regions))
 }
 
-// unsaid says why the signals are missing that a source which failed had not
-// spoken about by then.
+// unsaid returns missing observations for the signals that a failed source has not reported.
 func unsaid(name string, a answer) []scoring.Observation {
 	return slices.DeleteFunc(source.Unanswered(name, a.warning.Code), func(o scoring.Observation) bool {
 		return slices.ContainsFunc(a.result.Observations, func(said scoring.Observation) bool { return said.Signal == o.Signal }) ||
@@ -207,7 +204,7 @@ func unsaid(name string, a answer) []scoring.Observation {
 	})
 }
 
-// company merges what all sources claim.
+// company merges the claims of all sources.
 func (f *findings) company() source.Company {
 	var claims []scoring.Claim
 	for _, a := range f.answers {
@@ -216,7 +213,7 @@ func (f *findings) company() source.Company {
 	return source.NewCompany(claims...)
 }
 
-// trace says how a record came about.
+// trace returns the trace of a record.
 func (f *findings) trace(rec scoring.Record, in scoring.Input) scoring.Trace {
 	t := scoring.Trace{
 		Domain: rec.Domain, ScoredAt: rec.ScoredAt, RunID: rec.RunID,

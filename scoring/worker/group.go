@@ -14,8 +14,8 @@ import (
 	"companyscore/scoring/source"
 )
 
-// errLost is the outcome of a run that was aborted or taken over before its record
-// was written.
+// errLost is the outcome of a run that was aborted, or claimed by another worker, before its
+// record was written.
 var errLost = errors.New("the run was aborted or taken over")
 
 // refreshGroup is runGroup for those of the runs that can learn something new. The others
@@ -57,15 +57,15 @@ func (w *Worker) refreshGroup(ctx context.Context, runs []scoring.Run, lost func
 	return outcomes
 }
 
-// runGroup makes the records of runs whose only source answers for many companies at
-// once: one question for what it knows, one for references, one insert, one publication.
+// runGroup makes the records of runs whose only source is a GroupSource: one query for facts, one
+// for references, one insert, one publication.
 func (w *Worker) runGroup(ctx context.Context, runs []scoring.Run, lost func(i int) bool) []scoring.Outcome {
 	began := time.Now()
 	outcomes := make([]scoring.Outcome, len(runs))
 	results, references, err := w.askGroup(ctx, runs)
 	took := time.Since(began)
 	var records []scoring.Record
-	var places []int // in runs, parallel to records
+	var places []int // index in runs, parallel to records
 	for i, run := range runs {
 		switch {
 		case err != nil:
@@ -96,7 +96,7 @@ func (w *Worker) runGroup(ctx context.Context, runs []scoring.Run, lost func(i i
 	return outcomes
 }
 
-// scoreInGroup is score for one of many runs: a panic must not end the others.
+// scoreInGroup is score for one run of a group. A panic fails this run only.
 func (f *findings) scoreInGroup(run scoring.Run, reference *scoring.Reference) (rec scoring.Record, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -107,7 +107,7 @@ func (f *findings) scoreInGroup(run scoring.Run, reference *scoring.Reference) (
 	return rec, err
 }
 
-// askGroup returns what the source knows about each run, and its reference.
+// askGroup returns the source's result and the reference of each run.
 func (w *Worker) askGroup(ctx context.Context, runs []scoring.Run) (results []source.Result, references []*scoring.Reference, err error) {
 	reqs := make([]source.Request, len(runs))
 	for i, run := range runs {
@@ -139,8 +139,7 @@ func (w *Worker) askGroup(ctx context.Context, runs []scoring.Run) (results []so
 	return results, references, nil
 }
 
-// storeGroup keeps records, publishes those that were kept, and returns an error for
-// each.
+// storeGroup writes records, publishes those that were written, and returns an error for each.
 func (w *Worker) storeGroup(ctx context.Context, records []scoring.Record) []error {
 	if len(records) == 0 {
 		return nil

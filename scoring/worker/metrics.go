@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics counts what a worker does. It may be used concurrently.
+// metrics counts runs and source requests. It is safe for concurrent use.
 type metrics struct {
 	runs    *prometheus.HistogramVec // by outcome
 	sources *prometheus.CounterVec   // by source and outcome
@@ -33,7 +33,7 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 	return m
 }
 
-// asked counts what became of one question to a source.
+// asked counts one request to a source.
 func (m *metrics) asked(source, outcome string, took time.Duration) {
 	m.sources.WithLabelValues(source, outcome).Inc()
 	m.seconds.WithLabelValues(source).Observe(took.Seconds())

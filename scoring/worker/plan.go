@@ -10,31 +10,29 @@ import (
 	"companyscore/scoring/source"
 )
 
-// sourceMax bounds what a source that does not say so may take of a run.
+// sourceMax is the deadline of a source whose plan has none.
 const sourceMax = 30 * time.Second
 
-// plan is the order in which the sources of every run are asked. It never changes.
+// plan is the order of the sources in every run. It is immutable.
 type plan struct {
 	steps []step
-	// silent says of the signals of sources that are not asked why they are missing.
+	// silent are missing observations for the signals of sources that are not part of the plan.
 	silent []scoring.Observation
-	// live is set when a source other than the facts is asked.
+	// live is true if the plan has a source other than the facts.
 	live bool
-	// group is the only source that is asked, when it answers for many companies at
-	// once; else nil.
+	// group is the only source if it is a GroupSource, else nil.
 	group source.GroupSource
 }
 
-// step is one source that is asked.
+// step is one source of the plan.
 type step struct {
 	source   source.Source
 	name     string
-	after    []int // places in steps of those that it waits for
+	after    []int // indices in steps of the sources that it waits for
 	deadline time.Duration
 }
 
-// newPlan puts the sources that are on into an order in which none waits for a
-// later one.
+// newPlan sorts the sources that are not off, so that none waits for a later one.
 func newPlan(sources []source.Source) (*plan, error) {
 	p := new(plan)
 	waiting := slices.DeleteFunc(slices.Clone(sources), func(s source.Source) bool { return s.Plan().Off != "" })
@@ -71,11 +69,11 @@ func newPlan(sources []source.Source) (*plan, error) {
 	return p, nil
 }
 
-// historySource stands in the manifest for our own earlier runs.
+// historySource is the manifest's key of the service's own earlier runs.
 const historySource = "history"
 
-// waitsFor reports whether a source begins only after another. Who waits at all
-// waits for the facts too.
+// waitsFor reports whether a source waits for another. A source that waits for any source also
+// waits for the facts.
 func waitsFor(s source.Source, other string) bool {
 	after := s.Plan().After
 	return s.Name() != other && (slices.Contains(after, other) || len(after) > 0 && other == scoring.FactsSource)

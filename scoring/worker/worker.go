@@ -1,5 +1,5 @@
-// Package worker makes the record of one cold run, end to end: it asks the
-// sources, scores what they say, and stores the record.
+// Package worker makes the record of a cold run: it runs the sources, computes the score, and
+// stores the record.
 package worker
 
 import (
@@ -20,38 +20,37 @@ import (
 	"companyscore/scoring/source"
 )
 
-// History is where records are kept.
+// History stores records.
 type History interface {
-	// Write returns only when the record is durable. Writing it again replaces it.
+	// Write returns only when the record is durable. A repeated write replaces it.
 	Write(ctx context.Context, rec scoring.Record) error
 	// WriteGroup is Write for several records, with an error for each.
 	WriteGroup(ctx context.Context, recs []scoring.Record) []error
-	// Publish gives written records to those who read scores from memory.
+	// Publish sends written records to the readers that have scores in memory.
 	Publish(ctx context.Context, recs ...scoring.Record) error
-	// Reference returns the record the momentum index compares with, nil if none.
+	// Reference returns the record for the momentum index, nil if there is none.
 	Reference(ctx context.Context, domain string, now time.Time) (*scoring.Reference, error)
-	// References is Reference for each of several runs, with the runs' StartedAt as now.
+	// References returns the reference of each run, with the run's StartedAt as now.
 	References(ctx context.Context, runs []scoring.Run) ([]*scoring.Reference, error)
 	// Unchanged returns those of some companies of which imported facts alone can say
 	// nothing that their newest record does not.
 	Unchanged(ctx context.Context, domains []string) (map[string]bool, error)
 }
 
-// TraceStore is where it is kept what runs learnt on their way.
+// TraceStore stores what each run observed.
 type TraceStore interface {
-	// WriteTrace returns only when the trace is durable. Writing it again replaces it.
+	// WriteTrace returns only when the trace is durable. A repeated write replaces it.
 	WriteTrace(ctx context.Context, trace scoring.Trace) error
-	// Past returns the values of the runs of a domain before now, newest first, none
-	// of them older than scoring.PastMaxAge.
+	// Past returns the values of the domain's runs before now, newest first, at most
+	// scoring.PastMaxAge old.
 	Past(ctx context.Context, domain string, now time.Time) ([]scoring.Past, error)
 }
 
-// sourcesMax is how long all sources of a run may take together. What has not
-// answered by then is given up, so that there is time to score and to store
+// sourcesMax bounds all sources of a run together, so that time is left to score and to store
 // before the run's own deadline.
 const sourcesMax = 85 * time.Second
 
-// Worker runs cold runs. It is safe for concurrent use.
+// Worker executes cold runs. It is safe for concurrent use.
 type Worker struct {
 	plan    *plan
 	history History
@@ -60,9 +59,8 @@ type Worker struct {
 	logger  *slog.Logger
 }
 
-// New returns a worker that asks the given sources and counts what it does. The
-// archive may be nil when no source needs one: imported facts alone do not, since
-// a record says all about them. It fails when the sources wait for each other.
+// New returns a worker for the given sources. traces may be nil if there is no live source: a
+// record contains all that imported facts say. New fails if sources wait for each other.
 func New(sources []source.Source, history History, traces TraceStore, registry prometheus.Registerer, logger *slog.Logger) (*Worker, error) {
 	p, err := newPlan(sources)
 	if err != nil {
@@ -71,13 +69,12 @@ func New(sources []source.Source, history History, traces TraceStore, registry p
 	return &Worker{plan: p, history: history, traces: traces, metrics: newMetrics(registry), logger: logger}, nil
 }
 
-// Run makes the records of runs and returns what became of each, in their order. It
-// is a queue.Handler. The ScoredAt of a record is the start of the run's first attempt,
-// so that a repeated attempt makes the same record. A source that fails becomes a
-// warning in the record. A store of our own that fails is asked again until ctx ends,
-// and only then is an error: a score is never made from less than what we know. A
-// domain that nobody has registered is an error that wraps scoring.ErrUnregistered. A
-// run of the refresh lane that can learn nothing new ends well without a record.
+// Run makes the records of runs and returns their outcomes in order. It is a queue.Handler. The
+// ScoredAt of a record is the start of the run's first attempt, so a repeated attempt makes the
+// same record. A source that fails becomes a warning in the record. A failure of the service's
+// own stores is retried until ctx ends, then it is an error: a score is never made from
+// incomplete data. An unregistered domain is an error that wraps scoring.ErrUnregistered. A run
+// of the refresh lane that can learn nothing new succeeds without a record.
 func (w *Worker) Run(ctx context.Context, runs []scoring.Run, lost func(i int) bool) []scoring.Outcome {
 	if w.plan.group != nil {
 		if runs[0].Lane == scoring.LaneRefresh { // those of a group are of one lane
@@ -94,15 +91,15 @@ func (w *Worker) Run(ctx context.Context, runs []scoring.Run, lost func(i int) b
 	return outcomes
 }
 
-// Grouped reports whether Run asks for all runs of a group at once, so that large
-// groups cost less than small ones.
+// Grouped reports whether Run handles all runs of a group with one query, so that large groups
+// cost less per run.
 func (w *Worker) Grouped() bool { return w.plan.group != nil }
 
 // run makes the record of one run.
 func (w *Worker) run(ctx context.Context, run scoring.Run) (scoredAt time.Time, err error) {
 	began := time.Now()
 	defer func() {
-		if p := recover(); p != nil { // it must not end the other runs
+		if p := recover(); p != nil { // a panic fails this run only
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 		w.metrics.ran(time.Since(began), err)
@@ -118,8 +115,7 @@ func (w *Worker) run(ctx context.Context, run scoring.Run) (scoredAt time.Time, 
 	return rec.ScoredAt, nil
 }
 
-// Score makes the record of a run without storing it, with the trace of how it
-// came about.
+// Score makes the record of a run and its trace, and stores neither.
 func (w *Worker) Score(ctx context.Context, run scoring.Run) (scoring.Record, scoring.Trace, error) {
 	var reference *scoring.Reference
 	group, gctx := errgroup.WithContext(ctx)
@@ -153,9 +149,8 @@ func (w *Worker) Score(ctx context.Context, run scoring.Run) (scoring.Record, sc
 	return rec, found.trace(rec, in), nil
 }
 
-// store keeps a record and its trace, and then publishes the record. Both are
-// replaced when they are written again, so a crash in between does no harm: the
-// run is worked on once more.
+// store writes a record and its trace, then publishes the record. A repeated write replaces both,
+// so the run can be repeated after a crash.
 func (w *Worker) store(ctx context.Context, rec scoring.Record, trace scoring.Trace) error {
 	writing, wctx := errgroup.WithContext(ctx)
 	writing.Go(func() error { return w.history.Write(wctx, rec) })
@@ -171,8 +166,7 @@ func (w *Worker) store(ctx context.Context, rec scoring.Record, trace scoring.Tr
 	return nil
 }
 
-// untilAnswered repeats a question to a store of ours until it is answered or
-// ctx ends.
+// untilAnswered retries a query to one of the service's own stores until it succeeds or ctx ends.
 func untilAnswered(ctx context.Context, question func() error) error {
 	pauses := retry.Backoff(100*time.Millisecond, 2*time.Second)
 	for {
@@ -188,8 +182,7 @@ func untilAnswered(ctx context.Context, question func() error) error {
 	}
 }
 
-// timeForSources is how much of what is left of a run its sources may take: of
-// the usual 90 s, 85.
+// timeForSources returns the share of the run's remaining time for its sources: 85 s of 90 s.
 func timeForSources(ctx context.Context) time.Duration {
 	if deadline, ok := ctx.Deadline(); ok {
 		return min(sourcesMax, time.Until(deadline)*17/18)
@@ -197,5 +190,5 @@ func timeForSources(ctx context.Context) time.Duration {
 	return sourcesMax
 }
 
-// isOurs reports whether an error is one of our own stores, which is waited for.
+// isOurs reports whether an error is one of the service's own stores. Such queries are retried.
 func isOurs(err error) bool { return errors.Is(err, source.ErrUnavailable) }

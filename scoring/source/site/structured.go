@@ -17,38 +17,37 @@ import (
 const (
 	organizationsMax = 32
 	structuredNodes  = 20_000
-	namesMax         = 64 // people of one organization
+	namesMax         = 64 // people of one organisation
 )
 
-// Organization is one organisation that structured data describes. The zero
-// value of a field means that the data does not say.
+// Organization is one organisation in structured data. A zero field is unknown.
 type Organization struct {
 	Name, LegalName, URL string
 	SameAs               []string
-	// Founded is the founding date, of a year alone the middle of it.
+	// Founded is the founding date; a year alone is its first of July.
 	Founded time.Time
-	// Employees is 0 when unknown.
+	// Employees is 0 if unknown.
 	Employees float64
 	// Country is an ISO 3166-1 alpha-2 code.
 	Country string
-	// People are the names of founders, employees and members, without repetition.
+	// People are the distinct names of founders, employees and members.
 	People []string
-	// Top says that the organisation stands by itself, not inside something else.
+	// Top is true for an organisation that is not nested in another object.
 	Top bool
 }
 
-// Structured is what one JSON-LD script says.
+// Structured is the content of one JSON-LD script.
 type Structured struct {
 	Organizations []Organization
-	// Reviewed says that it holds reviews or ratings.
+	// Reviewed is true if the script has reviews or ratings.
 	Reviewed bool
-	// Text is the names and descriptions in it.
+	// Text is the names and descriptions in the script.
 	Text string
 }
 
-// ParseStructured reads one JSON-LD script: an object, a list, or a @graph, with
-// organisations at any depth. References within the script are followed. What is
-// no JSON, or nests deeper than 64 levels, says nothing.
+// ParseStructured parses one JSON-LD script: an object, a list, or a @graph, with organisations
+// at any depth. It follows references within the script. The result is empty if the script is not
+// JSON.
 func ParseStructured(script []byte) Structured {
 	if len(script) > structuredMax {
 		return Structured{}
@@ -67,12 +66,12 @@ func ParseStructured(script []byte) Structured {
 
 type structuredReader struct {
 	byID  map[string]map[string]any
-	nodes int // how many more may be visited
+	nodes int // number of nodes that may still be visited
 	found Structured
 	text  strings.Builder
 }
 
-// index remembers the nodes that have an @id and say more than that.
+// index indexes the nodes that have an @id and other properties.
 func (r *structuredReader) index(v any) {
 	if r.nodes--; r.nodes < 0 {
 		return
@@ -94,8 +93,7 @@ func (r *structuredReader) index(v any) {
 	}
 }
 
-// others are properties whose value is another organisation than the one that
-// the page is about.
+// others are properties whose value is an organisation other than the page's own.
 var others = []string{
 	"parentOrganization", "subOrganization", "department", "memberOf", "worksFor", "alumniOf", "affiliation", "sponsor", "funder",
 	"author", "itemReviewed", "reviewedBy", "customer", "seller", "manufacturer", "brand", "hiringOrganization", "recognizedBy",
@@ -150,7 +148,7 @@ func (r *structuredReader) reviewed(key string) {
 	}
 }
 
-// sortedKeys makes the order of reading independent of that of a map.
+// sortedKeys returns the keys in an order that does not depend on the map.
 func sortedKeys(m map[string]any) []string {
 	keys := make([]string, 0, len(m))
 	for key := range m {
@@ -160,7 +158,7 @@ func sortedKeys(m map[string]any) []string {
 	return keys
 }
 
-// typesOf returns the types of a node in lower case, without vocabulary.
+// typesOf returns the types of a node in lower case, without vocabulary prefix.
 func typesOf(node map[string]any) []string {
 	var types []string
 	for _, t := range strs(node["@type"]) {
@@ -172,7 +170,7 @@ func typesOf(node map[string]any) []string {
 	return types
 }
 
-// organizationTypes are the kinds of organisation whose names do not say it.
+// organizationTypes are subtypes of Organization whose names do not end like it.
 var organizationTypes = []string{
 	"airline", "consortium", "cooperative", "fundingagency", "librarysystem", "ngo", "onlinestore", "politicalparty", "collegeoruniversity",
 	"school", "hospital", "bankorcreditunion", "insuranceagency", "attorney", "notary", "hotel", "resort", "restaurant", "store", "realestateagent", "travelagency",
@@ -200,8 +198,7 @@ func (r *structuredReader) organization(node map[string]any) Organization {
 	return org
 }
 
-// people adds the names of persons to found. Organisations among founders and
-// members are no persons.
+// people adds the names of persons to found. It skips organisations among founders and members.
 func (r *structuredReader) people(v any, found *[]string) {
 	var name string
 	switch v := v.(type) {
@@ -240,7 +237,7 @@ func (r *structuredReader) people(v any, found *[]string) {
 	}
 }
 
-// follow returns the node that a bare reference points to, else the node itself.
+// follow returns the node that a bare reference refers to, else the node itself.
 func (r *structuredReader) follow(node map[string]any) map[string]any {
 	if id, ok := node["@id"].(string); ok && len(node) == 1 {
 		if target, known := r.byID[id]; known {
@@ -250,8 +247,7 @@ func (r *structuredReader) follow(node map[string]any) map[string]any {
 	return node
 }
 
-// employees reads a number, a text that is one, or a quantitative value. Of a
-// range it takes the middle.
+// employees reads a number, a numeric text, or a QuantitativeValue. A range is its middle.
 func (r *structuredReader) employees(v any) float64 {
 	if list, ok := v.([]any); ok && len(list) > 0 {
 		v = list[0]
@@ -270,7 +266,7 @@ func (r *structuredReader) employees(v any) float64 {
 	return number(v)
 }
 
-// number is 0 for what is no positive finite number below ten million.
+// number returns 0 for a text that is not a positive number below ten million.
 func number(v any) float64 {
 	var n float64
 	switch v := v.(type) {
@@ -303,7 +299,7 @@ func (r *structuredReader) country(node map[string]any) string {
 	return CountryCode(str(place["addressCountry"]))
 }
 
-// countryNames leads from English names, in lower case, to codes.
+// countryNames maps English names in lower case to codes.
 var countryNames = sync.OnceValue(func() map[string]string {
 	names := map[string]string{"usa": "US", "u.s.a.": "US", "u.s.": "US", "united states of america": "US", "uk": "GB", "great britain": "GB", "england": "GB", "scotland": "GB", "wales": "GB", "korea": "KR", "the netherlands": "NL", "deutschland": "DE", "czech republic": "CZ", "uae": "AE", "hong kong": "HK"}
 	english := display.English.Regions()
@@ -322,8 +318,8 @@ var countryNames = sync.OnceValue(func() map[string]string {
 	return names
 })
 
-// CountryCode returns the ISO 3166-1 alpha-2 code of a country that is given by
-// its code of two or three letters or by its English name, else "".
+// CountryCode returns the ISO 3166-1 alpha-2 code of a country code of two or three letters or of
+// an English name, else "".
 func CountryCode(text string) string {
 	text = strings.TrimSpace(text)
 	if code, ok := countryNames()[strings.ToLower(text)]; ok {
@@ -339,9 +335,8 @@ func CountryCode(text string) string {
 	return region.Canonicalize().String()
 }
 
-// ParseYearOrDate reads a date that is given by its year, by year and month, or
-// whole. Of a year it is the first of July, of a month the fifteenth. It is zero
-// for what is no date after the year 1000.
+// ParseYearOrDate parses a year, a year and month, or a date. A year is its first of July, a
+// month its fifteenth. It returns zero for any other text, and for years up to 1000.
 func ParseYearOrDate(text string) time.Time {
 	text = strings.TrimSpace(text)
 	if len(text) > 10 {
@@ -362,8 +357,8 @@ func ParseYearOrDate(text string) time.Time {
 	return time.Time{}
 }
 
-// str is the text of a value: a string, a number, the first of a list, or the
-// name of an object.
+// str returns the text of a value: a string, a number, the first element of a list, or the name
+// of an object.
 func str(v any) string {
 	all := strs(v)
 	if len(all) == 0 {
@@ -372,7 +367,7 @@ func str(v any) string {
 	return all[0]
 }
 
-// strs is the text of a value or of each value of a list.
+// strs returns the text of a value, or of each element of a list.
 func strs(v any) []string {
 	switch v := v.(type) {
 	case string:

@@ -1,6 +1,6 @@
 package scoring
 
-// The signals whose raw values decide more than their own score.
+// Indices of the signals that the premium, the profile and the geo scope read.
 var (
 	employeeCount     = indexOf("employee_count")
 	openRoles         = indexOf("open_roles")
@@ -19,13 +19,13 @@ var (
 // signalScores are the signals of a record in manifest order.
 type signalScores []SignalScore
 
-// known returns the raw value of the signal at i, false when it is missing. An
-// absence that counts as data is known.
+// known returns the raw value of the signal at i, false if it is missing. An absence that counts
+// as a value is known.
 func (s signalScores) known(i int) (raw float64, ok bool) {
 	return s[i].Raw, s[i].State != StateMissing
 }
 
-// reached counts the limits that the signal at i is known to reach or exceed.
+// reached counts the limits that the known value of the signal at i is not below.
 func (s signalScores) reached(i int, limits ...float64) (n int) {
 	raw, ok := s.known(i)
 	for _, limit := range limits {
@@ -36,7 +36,7 @@ func (s signalScores) reached(i int, limits ...float64) (n int) {
 	return n
 }
 
-// within is 1 when the signal at i is known not to exceed limit, else 0.
+// within returns 1 if the signal at i is known and at most limit, else 0.
 func (s signalScores) within(i int, limit float64) int {
 	if raw, ok := s.known(i); ok && raw <= limit {
 		return 1
