@@ -66,7 +66,7 @@ func TestSectorTable(t *testing.T) {
 	names := map[string]bool{}
 	for _, s := range sectors {
 		if names[s.name] {
-			t.Errorf("%s stands twice", s.name)
+			t.Errorf("%s is given twice", s.name)
 		}
 		names[s.name] = true
 		if articles := SectorArticles(s.name); len(articles) != 3 {

@@ -84,7 +84,7 @@ func TestParseManifestRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want it to say %q", name, err, reason)
 		}
 	}
-	edit := func(old, new string) string { return strings.Replace(row, old, new, 1) }
+	edit := func(old, changed string) string { return strings.Replace(row, old, changed, 1) }
 
 	f("row lost", "", "66 signals")
 	f("row twice", row+row, "68 signals")

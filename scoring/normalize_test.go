@@ -92,7 +92,7 @@ func TestParseNormalizerRefuses(t *testing.T) {
 	f("", DirectionHigher, 0, 1, "unknown shape")
 	f("cubic;absent=0", DirectionHigher, 0, 1, "unknown shape")
 	f("log:1;absent=0", DirectionHigher, 1, 2, "unknown shape")
-	f("log", DirectionHigher, 1, 2, "absent is not said")
+	f("log", DirectionHigher, 1, 2, "absent is required")
 	f("log;", DirectionHigher, 1, 2, "option")
 	f("log;absent", DirectionHigher, 1, 2, "not a number")
 	f("log;absent=none", DirectionHigher, 1, 2, "not a number")

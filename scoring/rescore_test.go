@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestRescoringUnderTheSameFormulasChangesNothing(t *testing.T) {
+func TestRescoreWithSameFormulasChangesNothing(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(21, 22))
 	for range rounds {

@@ -44,7 +44,7 @@ func TestNothingKnown(t *testing.T) {
 	}
 }
 
-func TestScoredAtIsUTCInMilliseconds(t *testing.T) {
+func TestScoredAtHasMilliseconds(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 2, 1, 2, 3, 4_999_999, time.FixedZone("east", 2*3600))
 	got := mustScore(t, Input{Domain: "example.com", Now: now}).ScoredAt

@@ -89,7 +89,7 @@ func stored(t *testing.T, db *clickhouse.DB, version string) (all []scoring.Reco
 	return page
 }
 
-func TestTheOldStaysAndTheNewIsBesideIt(t *testing.T) {
+func TestOldRecordsStay(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	before := fill(t, db, "v1", 30, 3)
@@ -160,7 +160,7 @@ func (c *counting) PutRecords(ctx context.Context, records []scoring.Record) err
 	return nil
 }
 
-func TestAnInterruptedRunGoesOnWhereItStopped(t *testing.T) {
+func TestInterruptedRescoreResumes(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	fill(t, db, "v1", 40, 2)
@@ -181,7 +181,7 @@ func TestAnInterruptedRunGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-func TestOnlyTheVersionAskedForAndOnlyWhatHasSignals(t *testing.T) {
+func TestRescoresGivenVersionWithSignals(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	fill(t, db, "v0", 3, 1)
@@ -201,7 +201,7 @@ func TestOnlyTheVersionAskedForAndOnlyWhatHasSignals(t *testing.T) {
 	}
 }
 
-func TestARecordAtFaultStopsNoOther(t *testing.T) {
+func TestFailedRecordStopsNoOther(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	fill(t, db, "v1", 30, 1)
@@ -216,7 +216,7 @@ func TestARecordAtFaultStopsNoOther(t *testing.T) {
 	}
 }
 
-func TestConfigSaysWhatIsMissing(t *testing.T) {
+func TestConfigReportsAllErrors(t *testing.T) {
 	t.Parallel()
 	db := &clickhouse.DB{}
 	for name, cfg := range map[string]rescore.Config{

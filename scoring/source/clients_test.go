@@ -169,7 +169,7 @@ func TestTLS(t *testing.T) {
 }
 
 // An owner named in a certificate that nobody vouches for was checked by nobody.
-func TestTLSBelievesNoStrangersCertificate(t *testing.T) {
+func TestTLSRejectsUntrustedOrganisation(t *testing.T) {
 	t.Parallel()
 	network := fakenet.New(t)
 	network.Site("owned.com", "Owned Inc.", http.NotFoundHandler())

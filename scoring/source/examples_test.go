@@ -123,7 +123,7 @@ func TestScoresOfRealCompanies(t *testing.T) {
 	}
 }
 
-func TestLargeProfitableCompaniesStandAboveStartups(t *testing.T) {
+func TestLargeProfitableCompaniesOutscoreStartups(t *testing.T) {
 	t.Parallel()
 	lowestLarge, highestSmall := scoring.Record{Composite: 101}, scoring.Record{}
 	for _, facts := range examples(t) {

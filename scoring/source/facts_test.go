@@ -77,7 +77,7 @@ func (s store) GetMany(_ context.Context, domains []string) (map[string]scoring.
 	return found, s.err
 }
 
-func TestFactsOfAGroupAreThoseOfEach(t *testing.T) {
+func TestFactsOfGroupEqualSingleFacts(t *testing.T) {
 	t.Parallel()
 	five := 5.0
 	facts := source.Facts{Store: store{facts: scoring.CompanyFacts{CompanyName: "Example", Country: "US", Employees: &five, FoundedYear: 2001}}}

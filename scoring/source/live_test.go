@@ -261,7 +261,7 @@ func TestJobsOfALargeBoard(t *testing.T) {
 	wantSpoken(t, got, "ats_in_use 1, open_roles 1, department_breadth not_found, hiring_location_count 1, technical_role_share not_applicable, fresh_role_share_30d not_found, open_roles_change_90d insufficient_history")
 }
 
-func TestJobsAnswersThatAreNone(t *testing.T) {
+func TestJobsRejectsBadAnswers(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "{}", "null", "[]", `{"jobs":{}}`, `{"jobs":[{"title":1}]}`, `{"jobs":[{"title":"a"},`, "<html>"} {
 		if got, err := parseGreenhouse(strings.NewReader(body)); err == nil {

@@ -80,7 +80,7 @@ func TestSECFilings(t *testing.T) {
 	f("raised", "D/A|424B3|S-8|S-3ASR", "2025-03-10|2026-03-08|2026-03-09|2026-03-09", "|||", "public_listing absent, filing_timeliness not_applicable, distress_events_24m not_applicable, capital_raise_recency_days 2.5")
 }
 
-func TestSECAnswersThatAreNone(t *testing.T) {
+func TestSECRejectsBadAnswers(t *testing.T) {
 	t.Parallel()
 	good := concepts(map[string][]obj{"Revenues": yearsOf(5)})
 	for _, body := range []string{"", "{}", "[]", "<html>", good[:len(good)-30], `{"facts":[]}`, `{"facts":{"us-gaap":{"Revenues":{"units":{"USD":[{"end":"soon","form":"10-K"}]}}}}}`, strings.Repeat(`{"facts":`, 100), `{"facts":{"us-gaap":{"Revenues":{"units":{"USD":"x"}}}}}`} {

@@ -116,7 +116,7 @@ func TestWikidataOfSeveralItems(t *testing.T) {
 	}
 }
 
-func TestWikidataAnswersThatAreNone(t *testing.T) {
+func TestWikidataRejectsBadAnswers(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "{}", "[]", `{"results":`, `{"results":{"bindings":[{"item":{"value":"http://evil/Qx"},"n":{"value":"1"}}]}}`, `{"results":{"bindings":[{"item":{"value":"http://w/Q1"},"n":{"value":"x"}}]}}`, "<html>", strings.Repeat("[", 1000)} {
 		if got, err := parseCandidates(strings.NewReader(body)); err == nil {

@@ -124,7 +124,7 @@ func (w *Worker) askOne(ctx, whole context.Context, st step, req source.Request,
 		if outcome == "internal_error" {
 			level = slog.LevelError
 		}
-		w.logger.Log(whole, level, "source failed", "source", st.name, "domain", req.Domain, "code", outcome, "error", fault)
+		w.logger.Log(whole, level, "source failed", "source", st.name, "domain", req.Domain, "code", outcome, "err", fault)
 	}
 	w.metrics.asked(st.name, outcome, a.took)
 	return a, nil

@@ -59,7 +59,7 @@ func groupOf(domains ...string) []scoring.Run {
 	return runs
 }
 
-func TestGroupMakesTheRecordsOfEach(t *testing.T) {
+func TestGroupEqualsSingleRuns(t *testing.T) {
 	t.Parallel()
 	runs := groupOf("acme.com", "zoo.com", "bigger-company.de")
 	reference := &scoring.Reference{ScoredAt: run.StartedAt.AddDate(0, 0, -30), Base: 20}
@@ -98,7 +98,7 @@ func TestGroupMakesTheRecordsOfEach(t *testing.T) {
 	}
 }
 
-func TestOneBadRunOfAGroupFailsAlone(t *testing.T) {
+func TestBadRunOfGroupFailsAlone(t *testing.T) {
 	t.Parallel()
 	h := &history{refuses: "refused.com"}
 	runs := groupOf("good.com", "refused.com", "", "lost.com", "better.com") // scoring refuses an empty domain
@@ -121,7 +121,7 @@ func TestOneBadRunOfAGroupFailsAlone(t *testing.T) {
 	}
 }
 
-func TestGroupWaitsForStoresThatAreAway(t *testing.T) {
+func TestGroupRetriesStoreOutage(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := &history{fails: 3}

@@ -89,7 +89,7 @@ func TestSourcesSeeWhatTheyWaitedFor(t *testing.T) {
 	})
 }
 
-func TestSourcesThatWaitForEachOtherAreRefused(t *testing.T) {
+func TestPlanRejectsCyclicWaits(t *testing.T) {
 	t.Parallel()
 	_, err := tryWorker(after("web", 0, "sec"), after("sec", 0, "web"), after("dns", 0))
 	if err == nil || !strings.Contains(err.Error(), "web, sec") {
@@ -100,7 +100,7 @@ func TestSourcesThatWaitForEachOtherAreRefused(t *testing.T) {
 	}
 }
 
-func TestSourceThatIsOffIsNotAsked(t *testing.T) {
+func TestSourceThatIsOffIsSkipped(t *testing.T) {
 	t.Parallel()
 	off := planned{"github", source.Plan{Off: "needs a token"}, func(context.Context, source.Request) (source.Result, error) {
 		t.Error("asked")
@@ -156,7 +156,7 @@ func TestEachSourceHasItsDeadline(t *testing.T) {
 	})
 }
 
-func TestSourcesEndInTimeForTheRun(t *testing.T) {
+func TestSourcesEndBeforeRunDeadline(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		start := time.Now()
@@ -206,7 +206,7 @@ func TestUnregisteredDomainFailsTheRun(t *testing.T) {
 	}
 }
 
-func TestTraceIsKeptWithTheRecord(t *testing.T) {
+func TestTraceIsStoredWithRecord(t *testing.T) {
 	t.Parallel()
 	h := &history{}
 	jobs := planned{"jobs", source.Plan{}, func(context.Context, source.Request) (source.Result, error) {

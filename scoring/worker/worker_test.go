@@ -251,7 +251,7 @@ func TestFailedSourceIsAWarning(t *testing.T) {
 	}
 }
 
-func TestStoreThatIsAwayIsWaitedFor(t *testing.T) {
+func TestStoreOutageIsRetried(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		away := 2
@@ -269,7 +269,7 @@ func TestStoreThatIsAwayIsWaitedFor(t *testing.T) {
 	})
 }
 
-func TestNoRecordIsMadeWithoutOurStores(t *testing.T) {
+func TestStoreOutageMakesNoRecord(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		h := &history{}

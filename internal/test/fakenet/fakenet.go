@@ -1,7 +1,6 @@
-// Package lab is a small internet on loopback for tests of sources: DNS, web
-// sites with certificates, and known servers, all of them asked by the real
-// client. Nothing it serves can be reached by other means, and nothing that is
-// asked through its client can leave the machine.
+// Package fakenet is a fake internet on loopback for tests of sources: DNS, web sites with
+// certificates, and known servers. Tests use it through the real client, whose connections cannot
+// leave the machine.
 package fakenet
 
 import (
@@ -29,10 +28,10 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// Address is the public address that hosts of the lab have in its DNS.
+// Address is the public address of all hosts in the fake DNS.
 const Address = "93.184.215.14"
 
-// Network is a small internet. Its methods may be called while it is asked.
+// Network is a fake internet. Its methods are safe for concurrent use with requests.
 type Network struct {
 	t         testing.TB
 	overrides fetch.Overrides
@@ -40,13 +39,13 @@ type Network struct {
 	key       *ecdsa.PrivateKey
 
 	mu     sync.Mutex
-	zone   map[string]func(q dns.Question, reply *dns.Msg) // by name in canonical form
+	zone   map[string]func(q dns.Question, reply *dns.Msg) // by canonical name
 	asked  []dns.Question
 	sites  map[string]http.Handler
 	owners map[string]string // organisation in the certificate, by host
 }
 
-// New starts a lab, which ends with the test.
+// New starts a fake network that stops with the test.
 func New(t testing.TB) *Network {
 	t.Helper()
 	network := &Network{
@@ -66,17 +65,17 @@ func New(t testing.TB) *Network {
 	return network
 }
 
-// Overrides is what makes a client ask the lab. It may be changed before the
-// first client is made: limits, for one, are a thousand times those in earnest.
+// Overrides returns the overrides of its clients. A test may change it before it makes a client.
+// Scale is 1,000.
 func (network *Network) Overrides() *fetch.Overrides { return &network.overrides }
 
-// Client returns a client that asks the lab.
+// Client returns a client that uses the fake network.
 func (network *Network) Client() *fetch.Client {
 	network.t.Helper()
 	return network.ClientWith(fetch.Config{})
 }
 
-// ClientWith returns a client that asks the lab and is otherwise as cfg says.
+// ClientWith returns a client with the configuration cfg that uses the fake network.
 func (network *Network) ClientWith(cfg fetch.Config) *fetch.Client {
 	network.t.Helper()
 	overrides := network.overrides
@@ -91,16 +90,16 @@ func (network *Network) ClientWith(cfg fetch.Config) *fetch.Client {
 	return client
 }
 
-// Endpoint has a handler answer for a known server, such as "hn". Paths reach it
-// as they would reach the real one.
+// Endpoint makes a handler answer for a known server, such as "hn". It gets the paths of the real
+// server.
 func (network *Network) Endpoint(name string, handler http.Handler) {
 	server := httptest.NewServer(handler)
 	network.t.Cleanup(server.Close)
 	network.overrides.Endpoints[name] = server.URL
 }
 
-// Site has a handler answer for a host, over http and https, and gives the host
-// a public address. The organisation stands in its certificate unless it is empty.
+// Site makes a handler answer for a host, over http and https, and gives the host a public
+// address. organisation is the owner in its certificate, or "".
 func (network *Network) Site(host, organisation string, handler http.Handler) {
 	network.Records(host, host+". 300 IN A "+Address)
 	network.mu.Lock()
@@ -108,8 +107,8 @@ func (network *Network) Site(host, organisation string, handler http.Handler) {
 	network.sites[host], network.owners[host] = handler, organisation
 }
 
-// Records has the DNS answer for a name with records in the form of a zone file,
-// those of the type that is asked for. A name without any does not exist.
+// Records sets the DNS records of a name, in zone file format. A name without records does not
+// exist.
 func (network *Network) Records(name string, records ...string) {
 	network.t.Helper()
 	var all []dns.RR
@@ -129,15 +128,15 @@ func (network *Network) Records(name string, records ...string) {
 	})
 }
 
-// Answer has a function answer for a name: it fills the reply, whose Rcode is
-// success. An Rcode of -1 is no answer at all.
+// Answer sets the function that fills the DNS reply for a name. Its Rcode is success by default;
+// -1 sends no reply.
 func (network *Network) Answer(name string, answer func(q dns.Question, reply *dns.Msg)) {
 	network.mu.Lock()
 	defer network.mu.Unlock()
 	network.zone[dns.CanonicalName(name)] = answer
 }
 
-// Asked returns the questions the DNS was asked, in order.
+// Asked returns the DNS questions so far, in order.
 func (network *Network) Asked() []dns.Question {
 	network.mu.Lock()
 	defer network.mu.Unlock()
@@ -159,7 +158,7 @@ func (network *Network) serveSite(w http.ResponseWriter, r *http.Request) {
 	handler.ServeHTTP(w, r)
 }
 
-// listenDNS finds a port that is free for UDP as well as TCP.
+// listenDNS listens on a port that is free for UDP and TCP.
 func (network *Network) listenDNS() (net.PacketConn, net.Listener) {
 	var fault error
 	for range 20 {
@@ -188,7 +187,7 @@ func (network *Network) startDNS() {
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
-			_ = server.ActivateAndServe() // its error is that it was shut down
+			_ = server.ActivateAndServe() // returns when the server is shut down
 		}()
 		<-started
 		network.t.Cleanup(func() { _ = server.Shutdown(); <-ended })
@@ -214,7 +213,7 @@ func (network *Network) serveDNS(w dns.ResponseWriter, query *dns.Msg) {
 	if _, udp := w.RemoteAddr().(*net.UDPAddr); udp {
 		reply.Truncate(dns.MinMsgSize)
 	}
-	_ = w.WriteMsg(reply) // who asked may have gone
+	_ = w.WriteMsg(reply) // the client may have left
 }
 
 func (network *Network) startAuthority() {

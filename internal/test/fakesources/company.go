@@ -12,28 +12,28 @@ import (
 
 const day = 24 * time.Hour
 
-// Company is an invented company: everything that any source could know of it.
-// A zero value means that there is none of it.
+// Company is an invented company: the data behind every answer about it. A zero field means that
+// there is none.
 type Company struct {
 	Number              int
 	Domain, Name, Label string
 	Sector              sector
 
-	// Registered and Expires are what the registry says of the domain.
+	// Registered and Expires are the dates of the domain's registration.
 	Registered, Expires time.Time
 
-	Mail              string // who takes it: "hosted", "own", "other" or nobody
+	Mail              string // mail host: "hosted", "own", "other" or none
 	SPF, STS, Reports bool
 	DMARC             string // policy
 	CAA, Signed       bool
-	Managed           bool // name servers of a managed service
+	Managed           bool // managed name servers
 	Tokens, Senders   []string
-	OV                bool // the certificate names the organisation
+	OV                bool // the certificate has the organisation
 	Hosts             int  // host names in certificate logs
 
 	Site Site
 
-	// QID is the item at Wikidata, "" for none; the fields up to Listed are of it.
+	// QID is the Wikidata item, "" for none; the fields up to Listed are its data.
 	QID               string
 	Editions          int
 	Article           bool
@@ -48,7 +48,7 @@ type Company struct {
 	KeyCIK, KeyLEI    bool // the item has the keys of the other registers
 	Views, ViewsTrend float64
 
-	CIK     string // "" for no filer
+	CIK     string // "" if the company files nothing
 	Ticker  bool
 	Filings []filing
 	Books   []books // newest first
@@ -57,26 +57,26 @@ type Company struct {
 	LEIStatus, LEIRenewed string
 	Children              int
 
-	Organization bool // at GitHub, under Label
+	Organization bool // on GitHub, named Label
 	Verified     bool
 	Followers    int
 	Repos        []repo
 
 	Roles []role
 
-	First    time.Time // first archived copy
+	First    time.Time // first capture
 	Captures []capture
 
 	Stories []story
 
-	News float64 // articles a day on average
+	News float64 // articles per day on average
 	Tone float64
 
 	// Ranks are those of the newest list, and of 30 and 90 days before; 0 is unlisted.
 	Ranks [3]int
 }
 
-// Site is what a company shows on its own pages.
+// Site is the content of a company's own pages.
 type Site struct {
 	Team, Careers, Pricing, Customers, Docs, Blog, Security bool
 	Products, Integrations, Login, Status, Sales, Terms     bool
@@ -84,11 +84,11 @@ type Site struct {
 	Pages, CaseStudies                                      int
 	Languages                                               []string // besides English
 	Social                                                  []string
-	Posts                                                   []time.Time // in the feed; nil for no feed
+	Posts                                                   []time.Time // in the feed; nil without a feed
 	Employees                                               int
 	Founded                                                 time.Time
 	Leaders                                                 []string
-	// Board is "greenhouse", "lever", "ashby", a host that nobody can read, or "".
+	// Board is "greenhouse", "lever", "ashby", the host of a board that cannot be read, or "".
 	Board string
 }
 
@@ -123,10 +123,10 @@ type capture struct {
 type story struct {
 	at               time.Time
 	points, comments int
-	sub              bool // the link leads to a host below the domain
+	sub              bool // the link leads to a subdomain
 }
 
-// sector is what a company does, told in words that lead to one sector only.
+// sector is a sector with words that lead to no other.
 type sector struct {
 	key, industry string
 	sic           int
@@ -146,11 +146,11 @@ var (
 	firstWords  = strings.Fields("Brindle Quillon Tarnwick Osmer Feldspire Halvorn Mirrow Cindrel Pavonis Lorvane Thessaly Umberline Vextor Wrenholt Yarrowgate")
 	secondWords = strings.Fields("Kestrelworks Loomhaven Marchbanks Nettlefold Oxbowlane Pellgrove Quernstone Ridgemoor Saltmarsh Thornfield Umberlight Vantreight Willowmere Yewbarrow Zephyrton")
 	people      = strings.Fields("Ada Bram Cyra Dov Elke Finn Gerd Hana Ivo Juna")
-	tokens      = map[string]string{ // text records that prove a domain, by the vendor who asks for them
+	tokens      = map[string]string{ // verification records, by vendor
 		"google": "google-site-verification=zz", "microsoft": "MS=ms0042", "docusign": "docusign=zz", "atlassian": "atlassian-domain-verification=zz", "stripe": "stripe-verification=zz",
 		"slack": "slack-domain-verification=zz", "openai": "openai-domain-verification=zz", "miro": "miro-verification=zz", "canva": "canva-site-verification=zz", "1password": "1password-site-verification=zz",
 	}
-	senders = map[string]string{ // SPF includes, by the vendor who sends
+	senders = map[string]string{ // SPF includes, by vendor
 		"google": "_spf.google.com", "amazonses": "amazonses.com", "sendgrid": "sendgrid.net", "mailgun": "mailgun.org", "salesforce": "_spf.salesforce.com", "zendesk": "mail.zendesk.com",
 	}
 	paid      = strings.Fields("sendgrid mailgun salesforce zendesk")
@@ -161,7 +161,7 @@ var (
 	units     = []string{"Engineering", "Sales", "People", "Design", "Finance", "Support"}
 )
 
-// some picks up to n of a list, in their order.
+// some returns up to n elements of a list, in order.
 func some(random *rand.Rand, n int, of []string) []string {
 	var picked []string
 	for _, i := range random.Perm(len(of))[:min(n, len(of))] {
@@ -170,8 +170,8 @@ func some(random *rand.Rand, n int, of []string) []string {
 	return picked
 }
 
-// invent makes the company of a number, as of now. Ages are never whole days, so
-// that no count depends on how long a rehearsal takes.
+// invent returns the company of a number, as of now. Ages are never whole days, so that counts do
+// not depend on the duration of a test.
 func invent(seed uint64, number int, now time.Time) *Company {
 	random := rand.New(rand.NewPCG(seed, uint64(number)))
 	chance := func(share float64) bool { return random.Float64() < share }
@@ -225,7 +225,7 @@ func invent(seed uint64, number int, now time.Time) *Company {
 				archived: chance(0.2), fork: chance(0.1),
 			})
 		}
-		for i := range c.Repos { // pushed at an age that is no whole number of days either
+		for i := range c.Repos { // pushed at an age that is not a whole number of days
 			age := now.Sub(c.Repos[i].pushed).Truncate(day)
 			c.Repos[i].pushed = now.Add(-age - 12*time.Hour).UTC().Truncate(time.Second)
 		}
@@ -332,14 +332,14 @@ func (c *Company) inventFiler(random *rand.Rand, chance func(float64) bool, date
 	}
 }
 
-// newsOn is the number of articles of a day; it does not depend on when it is asked.
+// newsOn returns the number of articles of a day.
 func (c *Company) newsOn(at time.Time) int {
 	number := uint64(at.Unix() / 86400)
 	wave := rand.New(rand.NewPCG(number, uint64(c.Number))).Float64()
 	return int(c.News * 2 * wave)
 }
 
-// toneOn is the tone of a day, 0 when there were no articles.
+// toneOn returns the tone of a day, 0 without articles.
 func (c *Company) toneOn(at time.Time) float64 {
 	n := c.newsOn(at)
 	if n == 0 {
@@ -348,8 +348,7 @@ func (c *Company) toneOn(at time.Time) float64 {
 	return c.Tone + float64(n%3)*0.25 - 0.125
 }
 
-// viewsOn is how often an article was read on a day: a level that grows by the
-// factor e^trend a year.
+// viewsOn returns the pageviews of a day: a level that grows by the factor e^trend per year.
 func viewsOn(level, trend float64, at, now time.Time) int {
 	return int(level * math.Exp(-trend*now.Sub(at).Hours()/24/365) * (1 + 0.1*float64(at.Unix()/86400%7)))
 }

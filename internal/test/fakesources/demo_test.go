@@ -22,9 +22,9 @@ import (
 	"companyscore/scoring"
 )
 
-var program = flag.String("program", "", "companyscore to rehearse at full load; without it the rehearsal is skipped")
+var program = flag.String("program", "", "companyscore binary to run against the fakes; without it the test is skipped")
 
-// What a rehearsal must show.
+// Figures that the demo must reach.
 const (
 	companies    = 200
 	inFlightMin  = 50
@@ -33,27 +33,26 @@ const (
 	runsPatience = 3 * time.Minute
 )
 
-// TestDemoSources runs the program itself against the stand-in: `up` with a worker
-// whose client asks loopback servers that take a second for each answer, and of
-// which one in ten fails for a company. It prints a line for each figure.
+// TestDemoSources runs the program against the fakes: `up` with a worker whose sources take a
+// second for each answer and fail for one company in ten. It prints a line for each figure.
 func TestDemoSources(t *testing.T) {
 	if *program == "" {
 		t.Skip("no -program is given")
 	}
 	dir := t.TempDir()
-	world, err := fakesources.Start(fakesources.Config{
+	fakes, err := fakesources.Start(fakesources.Config{
 		Companies: companies, Seed: *seed, Latency: time.Second, Faults: 0.1, Hangs: true, Ranked: 1_000_000, Dir: dir, Scale: 10_000,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer world.Close()
-	overrides, err := yaml.Marshal(world.Overrides())
+	defer fakes.Close()
+	overrides, err := yaml.Marshal(fakes.Overrides())
 	if err != nil {
 		t.Fatal(err)
 	}
 	var domains bytes.Buffer
-	for _, c := range world.Companies {
+	for _, c := range fakes.Companies {
 		fmt.Fprintln(&domains, c.Domain)
 	}
 	for name, text := range map[string][]byte{"sources.yaml": overrides, "domains.txt": domains.Bytes()} {
@@ -78,21 +77,21 @@ func TestDemoSources(t *testing.T) {
 
 	outcomes := outcomes(t, data)
 	var signals, warned, injected, wrong int
-	for _, c := range world.Companies {
+	for _, c := range fakes.Companies {
 		got, ok := outcomes[c.Domain]
 		if !ok {
 			continue
 		}
-		faults := world.Check(c, got)
+		faults := fakes.Check(c, got)
 		if len(faults) > 0 && wrong < 20 {
 			t.Log(strings.Join(faults, "\n"))
 		}
 		wrong += len(faults)
 		signals += len(got.Signals)
 		warned += len(got.Warnings)
-		injected += len(world.Injected(c.Domain))
+		injected += len(fakes.Injected(c.Domain))
 	}
-	// verdict prints a figure, and fails the rehearsal when it is missed.
+	// verdict prints a figure, and fails the test if it is missed.
 	verdict := func(ok bool, format string, args ...any) {
 		mark := "ok  "
 		if !ok {
@@ -103,9 +102,9 @@ func TestDemoSources(t *testing.T) {
 	}
 	verdict(len(outcomes) == companies, "%d of %d runs made a record, in %.1f s", len(outcomes), companies, took.Seconds())
 	verdict(warned == injected && injected > 0, "%d sources failed as injected, %d warnings were recorded", injected, warned)
-	verdict(wrong == 0 && signals == companies*scoring.SignalCount, "%d signals compared with the facts behind, with completeness and warnings: %d differences", signals, wrong)
+	verdict(wrong == 0 && signals == companies*scoring.SignalCount, "%d signals compared with the companies' data, with completeness and warnings: %d differences", signals, wrong)
 	verdict(peak > 0 && peak < memoryMaxMB, "the worker's memory peaked at %.0f MB, with a list of 1,000,000 traffic ranks three times, and at %.0f MB before the first run (limit %d MB)", peak, before, memoryMaxMB)
-	verdict(world.InFlight() >= inFlightMin, "%d runs were in flight at once in one worker (at least %d)", world.InFlight(), inFlightMin)
+	verdict(fakes.InFlight() >= inFlightMin, "%d runs were in flight at once in one worker (at least %d)", fakes.InFlight(), inFlightMin)
 }
 
 // start starts the program with all its parts and returns the process id of its

@@ -10,14 +10,14 @@ import (
 	"companyscore/scoring"
 )
 
-// Seen is what came out for one signal.
+// Seen is the result of one signal.
 type Seen struct {
 	State  scoring.State
 	Raw    float64
 	Reason scoring.Reason
 }
 
-// Outcome is what came out of one run.
+// Outcome is the result of one run.
 type Outcome struct {
 	ScoredAt        time.Time
 	CompletenessPct float64
@@ -26,19 +26,19 @@ type Outcome struct {
 	Warnings map[string]string
 }
 
-// want is what must come out for a signal. Of a missing one the reason is one of several.
+// want is the expected result of a signal. A missing signal has one of the reasons.
 type want struct {
 	state   scoring.State
 	raw     float64
 	reasons []scoring.Reason
 }
 
-// Check holds an outcome against the facts of a company and the faults that were
-// injected, and returns what differs.
-func (w *World) Check(c *Company, got Outcome) (faults []string) {
+// Check compares an outcome with the data of a company and the injected faults. It returns the
+// differences.
+func (fakes *Fakes) Check(c *Company, got Outcome) (faults []string) {
 	injected := make(map[string]Kind)
 	warnings := make(map[string]string)
-	for _, f := range w.Injected(c.Domain) {
+	for _, f := range fakes.Injected(c.Domain) {
 		injected[f.Source] = f.Kind
 		warnings[f.Source] = f.Kind.code(f.Source)
 	}
@@ -52,7 +52,7 @@ func (w *World) Check(c *Company, got Outcome) (faults []string) {
 			faults = append(faults, fmt.Sprintf("%s: %s did not fail: warning %q", c.Domain, source, code))
 		}
 	}
-	e := expectation{company: c, world: w, at: got.ScoredAt, injected: injected, wants: make(map[string]want)}
+	e := expectation{company: c, fakes: fakes, at: got.ScoredAt, injected: injected, wants: make(map[string]want)}
 	e.all()
 	var known float64
 	for _, signal := range scoring.Manifest() {
@@ -74,18 +74,18 @@ func (w *World) Check(c *Company, got Outcome) (faults []string) {
 		}
 		faults = append(faults, fmt.Sprintf("%s: %s: %s %g %s, want %s %g %v", c.Domain, signal.ID, seen.State, seen.Raw, seen.Reason, wanted.state, wanted.raw, wanted.reasons))
 	}
-	// Rounded to one decimal, either way when it lies in the middle.
+	// Rounded to one decimal, either way at a half.
 	if pct := 100 * known; math.Abs(pct-got.CompletenessPct) > 0.05+1e-9 {
 		faults = append(faults, fmt.Sprintf("%s: completeness %.1f, want %.3f", c.Domain, got.CompletenessPct, pct))
 	}
 	return faults
 }
 
-// expectation works out what must come of a company's facts at the instant of a
-// run, by the definitions of the signals.
+// expectation computes the expected signals of a company from its data, by the definitions of the
+// signals.
 type expectation struct {
 	company  *Company
-	world    *World
+	fakes    *Fakes
 	at       time.Time
 	injected map[string]Kind
 	wants    map[string]want
@@ -93,7 +93,7 @@ type expectation struct {
 
 func (e *expectation) failed(source string) bool { return e.injected[source] != "" }
 
-// ok, absent and missing set what is wanted of signals.
+// ok, absent and missing set the expected result of signals.
 func (e *expectation) ok(signal string, raw float64) {
 	e.wants[signal] = want{state: scoring.StateOK, raw: raw}
 }
@@ -115,7 +115,7 @@ func (e *expectation) missing(reason scoring.Reason, signals ...string) {
 	}
 }
 
-// count is ok for some, and absent for none.
+// count expects ok for n > 0, and absent for 0.
 func (e *expectation) count(signal string, n int) {
 	if n == 0 {
 		e.absent(signal)
@@ -124,7 +124,7 @@ func (e *expectation) count(signal string, n int) {
 	e.ok(signal, float64(n))
 }
 
-// lost sets signals to missing when one of the sources failed, and says so.
+// lost expects missing signals if one of the sources failed, and reports whether one did.
 func (e *expectation) lost(sources []string, signals ...string) bool {
 	var reasons []scoring.Reason
 	for _, source := range sources {
@@ -149,15 +149,15 @@ func (e *expectation) lost(sources []string, signals ...string) bool {
 	return true
 }
 
-// offer is a value that a source has, or has not.
+// offer is the value of one source, if it has one.
 type offer struct {
 	source string
 	has    bool
 	value  float64
 }
 
-// first is the value of the most trusted source that has one; without any it is
-// absent unless one of them failed.
+// first expects the value of the first source that has one and did not fail. Without any it
+// expects an absence, unless a source failed.
 func (e *expectation) first(signal string, offers ...offer) {
 	var sources []string
 	for _, o := range offers {
@@ -184,7 +184,7 @@ func truths(all ...bool) (n int) {
 	return n
 }
 
-// named reports whether anybody knows the company's name: its item or its site.
+// named reports whether the item or the site gives the company's name.
 func (e *expectation) named() bool { return !e.failed("web") || e.item() }
 
 func (e *expectation) item() bool { return e.company.QID != "" && !e.failed("wikidata") }
@@ -203,7 +203,7 @@ func (e *expectation) all() {
 	e.together()
 }
 
-// names are the signals of the registry, name servers and certificate logs alone.
+// names are the signals of the registry, name servers and certificate logs.
 func (e *expectation) names() {
 	c := e.company
 	if !e.lost([]string{"rdap"}, "domain_renewal_runway_days") {
@@ -229,7 +229,7 @@ func (e *expectation) names() {
 	}
 }
 
-// site are the signals of the company's own pages alone.
+// site are the signals of the company's own pages.
 func (e *expectation) site() {
 	s := e.company.Site
 	if e.lost([]string{"web"}, "team_page_present", "careers_page_present", "product_surface", "customer_proof", "monetization_evidence", "site_language_count",
@@ -310,13 +310,13 @@ func (e *expectation) hiring() {
 	default:
 		e.ok("hiring_intensity_pct", 100*roles.raw/employees.raw)
 	}
-	// A failure of a source that is listed for the signal speaks louder than a reason.
+	// A failure of a listed source replaces other reasons.
 	if e.wants["hiring_intensity_pct"].state == scoring.StateMissing {
 		e.lost([]string{"jobs", "wikidata"}, "hiring_intensity_pct")
 	}
 }
 
-// wikimedia are the signals of the encyclopaedia and of pageviews.
+// wikimedia are the signals of Wikipedia and its pageviews.
 func (e *expectation) wikimedia() {
 	c := e.company
 	if !e.lost([]string{"wikidata"}, "wikipedia_language_count") {
@@ -326,7 +326,7 @@ func (e *expectation) wikimedia() {
 	last := e.at.UTC().Truncate(day).Add(-2 * day)
 	sum := func(level, trend float64, days, before int) (total float64) {
 		for back := before; back < before+days; back++ {
-			total += float64(viewsOn(level, trend, last.Add(-time.Duration(back)*day), e.world.now))
+			total += float64(viewsOn(level, trend, last.Add(-time.Duration(back)*day), e.fakes.now))
 		}
 		return total
 	}
@@ -351,7 +351,7 @@ func (e *expectation) wikimedia() {
 	e.ok(sector, math.Log((3*sum(s.views, s.trend, 90, 0)+270)/(3*sum(s.views, s.trend, 90, 365)+270)))
 }
 
-// money are the signals of audited numbers and of filings.
+// money are the signals of audited numbers and filings.
 func (e *expectation) money() {
 	c := e.company
 	filer := c.CIK != "" && e.named()
@@ -440,7 +440,7 @@ func (e *expectation) money() {
 	}
 }
 
-// entity are the signals of the register of legal entities alone.
+// entity are the signals of the register of legal entities.
 func (e *expectation) entity() {
 	c := e.company
 	both := []string{"legal_entity_registered", "lei_registration_standing"}
@@ -507,16 +507,16 @@ func (e *expectation) archived() {
 	known := make(map[string]bool)
 	months, fresh := make(map[string]bool), make(map[string]bool)
 	last, previous := make(map[string]bool), make(map[string]bool)
-	for _, copy := range copies {
-		age := e.days(copy.at)
-		if month := copy.at.Format("2006-01"); age <= 365 {
+	for _, capture := range copies {
+		age := e.days(capture.at)
+		if month := capture.at.Format("2006-01"); age <= 365 {
 			months[month] = true
-			if !known[copy.digest] {
+			if !known[capture.digest] {
 				fresh[month] = true
 			}
 		}
-		known[copy.digest] = true
-		switch date := copy.at.Format(time.DateOnly); {
+		known[capture.digest] = true
+		switch date := capture.at.Format(time.DateOnly); {
 		case age < 180:
 			last[date] = true
 		case age < 360:
@@ -564,7 +564,7 @@ func (e *expectation) attention() {
 		return
 	}
 	var last, previous, tone, toned float64
-	today := e.world.now.Truncate(day)
+	today := e.fakes.now.Truncate(day)
 	for back := range newsDays {
 		at := today.Add(-time.Duration(back) * day)
 		n := float64(c.newsOn(at))

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Kind is a way in which a source fails for one company.
+// Kind is how a source fails for one company.
 type Kind string
 
 // The kinds of faults.
@@ -15,17 +15,16 @@ const (
 	Broken    Kind = "broken"    // status 503
 	Crashed   Kind = "crashed"   // status 500
 	Forbidden Kind = "forbidden" // status 403
-	Malformed Kind = "malformed" // an answer that is none
+	Malformed Kind = "malformed" // an unusable answer
 	Truncated Kind = "truncated" // half of the answer
 	Refused   Kind = "refused"   // the connection is closed, or the name server refuses
-	Robots    Kind = "robots"    // robots.txt cannot be had
+	Robots    Kind = "robots"    // robots.txt cannot be read
 )
 
-// kinds are those that can be told of each source. Those of an HTTP interface
-// are the default.
+// kinds are the faults of each source that can be told apart; "" is the default of HTTP sources.
 //
-// The web archive's limit is never hit: a client that is refused there has to
-// leave it alone for ten minutes, and would so for all companies.
+// The web archive never limits requests: the client would then pause it for ten minutes, for all
+// companies.
 var kinds = map[string][]Kind{
 	"":        {Hang, Limited, Broken, Crashed, Malformed, Truncated, Refused},
 	"wayback": {Hang, Broken, Crashed, Malformed, Truncated, Refused},
@@ -34,11 +33,10 @@ var kinds = map[string][]Kind{
 	"web":     {Hang, Forbidden, Malformed, Refused, Robots},
 }
 
-// failing are the sources that can fail for one company. Tranco is asked for no
-// company, so it cannot.
+// failing are the sources that can fail for one company. Tranco gets no request about a company.
 var failing = []string{"rdap", "dns", "tls", "ct", "web", "wikidata", "wikipedia", "sec", "gleif", "github", "jobs", "wayback", "hn", "gdelt"}
 
-// code is the warning that a customer reads of a fault.
+// code returns the warning code of a fault.
 func (k Kind) code(source string) string {
 	switch {
 	case k == Hang:
@@ -55,7 +53,7 @@ func (k Kind) code(source string) string {
 	return "http_error"
 }
 
-// plan decides which sources fail for a company, each with the probability share.
+// plan selects the sources that fail for a company, each with probability share.
 func plan(random *rand.Rand, share float64, hangs bool) map[string]Kind {
 	faults := make(map[string]Kind)
 	for _, source := range failing {
@@ -63,7 +61,7 @@ func plan(random *rand.Rand, share float64, hangs bool) map[string]Kind {
 		if all == nil {
 			all = kinds[""]
 		}
-		// Hanging costs a run most of its time, so it is rarer than the others.
+		// A hang takes most of the time of a run, so it is rarer than other faults.
 		kind := all[random.IntN(len(all))]
 		if kind == Hang && (random.IntN(2) == 0 || !hangs) {
 			kind = all[1+random.IntN(len(all)-1)]
@@ -75,19 +73,18 @@ func plan(random *rand.Rand, share float64, hangs bool) map[string]Kind {
 	return faults
 }
 
-// Fault is one that was injected: a source that failed when it was asked about
-// a company.
+// Fault is an injected fault: a source that failed for a company.
 type Fault struct {
 	Source string
 	Kind   Kind
 }
 
-// Injected lists what failed for a company until now, by source.
-func (w *World) Injected(domain string) []Fault {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// Injected returns the faults of a company so far, sorted by source.
+func (fakes *Fakes) Injected(domain string) []Fault {
+	fakes.mu.Lock()
+	defer fakes.mu.Unlock()
 	var faults []Fault
-	for source, kind := range w.hit[domain] {
+	for source, kind := range fakes.hit[domain] {
 		faults = append(faults, Fault{source, kind})
 	}
 	slices.SortFunc(faults, func(a, b Fault) int {

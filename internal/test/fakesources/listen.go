@@ -1,9 +1,7 @@
-// Package standin plays all data sources on loopback for a few hundred invented
-// companies, so that the real client can be rehearsed at full load: known
-// servers, company sites with certificates, a registry and name servers, all of
-// them slow, and some of them failing. It knows what it served and what it
-// failed, and computes from the facts behind, not from the bytes it sent, what
-// each company's signals must come out as.
+// Package fakesources runs fakes of all data sources on loopback for a few hundred invented
+// companies: known servers, company sites with certificates, a registry and name servers. They
+// are slow, and some of them fail. From the data of the companies, and not from the bytes that
+// were served, the package computes the signals that a run must produce.
 package fakesources
 
 import (
@@ -31,19 +29,19 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// address is the public address that every host has. Nothing ever connects to it.
+// address is the public address of every host. No connection uses it.
 const address = "93.184.215.14"
 
-// servers are the listening ends of a stand-in.
+// servers are the listeners of the fakes.
 type servers struct {
 	endpoints, plain, secure *http.Server
 	names                    []*dns.Server
 	overrides                fetch.Overrides
 	authority                *x509.Certificate
 	key                      *ecdsa.PrivateKey
-	// organization is the owner that the certificate of a host names.
+	// organization returns the owner in the certificate of a host.
 	organization func(host string) string
-	// shaken is told of a handshake that carries no request, and may refuse it.
+	// shaken handles a handshake without a request; an error refuses it.
 	shaken func(host string) error
 
 	mu           sync.Mutex
@@ -51,8 +49,8 @@ type servers struct {
 	ended        sync.WaitGroup
 }
 
-// listen starts the servers. Files go to dir. Paths of an endpoint arrive at
-// known with its name; site answers for every host; zone for every name.
+// listen starts the servers. dir is the directory for files. known handles the requests of an
+// endpoint, site those of all hosts, zone all DNS queries.
 func listen(dir string, known func(endpoint string) http.Handler, site http.Handler, zone dns.Handler, organization func(string) string, shaken func(string) error) (*servers, error) {
 	s := &servers{organization: organization, shaken: shaken, certificates: make(map[string]*tls.Certificate)}
 	s.overrides.Endpoints = make(map[string]string)
@@ -78,7 +76,7 @@ func listen(dir string, known func(endpoint string) http.Handler, site http.Hand
 		if server.TLSConfig != nil {
 			serve = func() error { return server.ServeTLS(listener, "", "") }
 		}
-		s.ended.Go(func() { _ = serve() }) // its error is that it was closed
+		s.ended.Go(func() { _ = serve() }) // returns when the server is closed
 	}
 	for _, e := range fetch.Endpoints {
 		mux.Handle("/"+e.Name+"/", http.StripPrefix("/"+e.Name, known(e.Name)))
@@ -114,7 +112,7 @@ func (s *servers) listenNames(zone dns.Handler) error {
 		for _, server := range []*dns.Server{{PacketConn: packets, Handler: zone}, {Listener: listener, Handler: zone}} {
 			started := make(chan struct{})
 			server.NotifyStartedFunc = func() { close(started) }
-			s.ended.Go(func() { _ = server.ActivateAndServe() }) // likewise
+			s.ended.Go(func() { _ = server.ActivateAndServe() }) // returns when the server is closed
 			<-started
 			s.names = append(s.names, server)
 		}
@@ -123,7 +121,7 @@ func (s *servers) listenNames(zone dns.Handler) error {
 	return fault
 }
 
-// close ends all servers at once.
+// close stops all servers.
 func (s *servers) close() error {
 	var faults []error
 	for _, server := range []*http.Server{s.endpoints, s.plain, s.secure} {
@@ -138,7 +136,7 @@ func (s *servers) close() error {
 	return errors.Join(faults...)
 }
 
-// authorize makes the authority that signs the certificates of all hosts.
+// authorize creates the CA of all hosts' certificates.
 func (s *servers) authorize(dir string) (err error) {
 	if s.key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
 		return err
@@ -158,8 +156,7 @@ func (s *servers) authorize(dir string) (err error) {
 	return os.WriteFile(s.overrides.CA, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600)
 }
 
-// greet tells handshakes that look at the certificate only from those of HTTP
-// clients, which say so.
+// greet calls shaken for handshakes without ALPN: HTTP clients send it, others do not.
 func (s *servers) greet(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	if len(hello.SupportedProtos) > 0 {
 		return nil, nil

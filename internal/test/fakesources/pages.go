@@ -98,7 +98,7 @@ func (c *Company) page(at *url.URL, now time.Time) reply {
 	return missing
 }
 
-// prose is what a reader sees; it says nothing about anything.
+// prose is text without evidence for any signal.
 const prose = "We have been doing what we do for as long as we can remember, and those who know us know that we do it well. " +
 	"It began in a small room with a large table, and the table is still there. Whoever comes by may sit down at it and have a cup of tea with us."
 

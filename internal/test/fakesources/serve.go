@@ -14,8 +14,8 @@ import (
 	"companyscore/scoring"
 )
 
-// The shapes below are those that providers document, written down a second
-// time: nothing here is shared with the parsers that read them.
+// The formats below follow the providers' documentation. They share no code with the parsers
+// under test.
 
 type object = map[string]any
 type list = []any
@@ -28,8 +28,8 @@ func page(v any) reply {
 	return reply{kind: "application/json; charset=utf-8", body: text}
 }
 
-// known is the handler of a known server.
-func (w *World) known(endpoint string) http.Handler {
+// known returns the handler of a known server.
+func (fakes *Fakes) known(endpoint string) http.Handler {
 	source, _, _ := strings.Cut(endpoint, ".")
 	answer := map[string]func(r *http.Request) (*Company, func() reply){
 		"rdap.bootstrap": func(*http.Request) (*Company, func() reply) {
@@ -37,38 +37,38 @@ func (w *World) known(endpoint string) http.Handler {
 				return page(object{"services": list{list{list{"com"}, list{"https://" + registry + "/"}}}})
 			}
 		},
-		"ct.crtsh":        w.logs,
-		"ct.certspotter":  w.issuances,
-		"wikidata.query":  w.websites,
-		"wikidata.entity": w.entities,
-		"wikipedia":       w.pageviews,
-		"sec.www":         w.tickers,
-		"sec.data":        w.edgar,
-		"gleif":           w.gleif,
-		"github":          w.github,
-		"jobs.greenhouse": w.greenhouse,
-		"jobs.lever":      w.lever,
-		"jobs.ashby":      w.ashby,
-		"wayback":         w.archive,
-		"hn":              w.links,
-		"gdelt":           w.news,
-		"tranco":          w.tranco,
+		"ct.crtsh":        fakes.logs,
+		"ct.certspotter":  fakes.issuances,
+		"wikidata.query":  fakes.websites,
+		"wikidata.entity": fakes.entities,
+		"wikipedia":       fakes.pageviews,
+		"sec.www":         fakes.tickers,
+		"sec.data":        fakes.edgar,
+		"gleif":           fakes.gleif,
+		"github":          fakes.github,
+		"jobs.greenhouse": fakes.greenhouse,
+		"jobs.lever":      fakes.lever,
+		"jobs.ashby":      fakes.ashby,
+		"wayback":         fakes.archive,
+		"hn":              fakes.links,
+		"gdelt":           fakes.news,
+		"tranco":          fakes.tranco,
 	}[endpoint]
 	return http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 		if answer == nil {
 			http.NotFound(rw, r)
 			return
 		}
-		c, make := answer(r)
-		if make == nil {
-			make = func() reply { return nothing }
+		c, create := answer(r)
+		if create == nil {
+			create = func() reply { return nothing }
 		}
-		w.give(rw, r, c, source, make)
+		fakes.give(rw, r, c, source, create)
 	})
 }
 
-func (w *World) logs(r *http.Request) (*Company, func() reply) {
-	c := w.byDomain[strings.TrimPrefix(r.URL.Query().Get("q"), "%.")]
+func (fakes *Fakes) logs(r *http.Request) (*Company, func() reply) {
+	c := fakes.byDomain[strings.TrimPrefix(r.URL.Query().Get("q"), "%.")]
 	if c == nil {
 		return nil, nil
 	}
@@ -78,23 +78,23 @@ func (w *World) logs(r *http.Request) (*Company, func() reply) {
 			host := fmt.Sprintf("h%d.%s", i, c.Domain)
 			rows = append(rows, object{
 				"issuer_name": "C=ZZ, O=Fake Authority", "common_name": host, "name_value": "*." + host + "\n" + host, "id": i,
-				"entry_timestamp": "2025-10-24T18:07:24.655", "not_before": "2025-10-24T17:08:54", "not_after": w.now.Add(60 * day).Format("2006-01-02T15:04:05"),
+				"entry_timestamp": "2025-10-24T18:07:24.655", "not_before": "2025-10-24T17:08:54", "not_after": fakes.now.Add(60 * day).Format("2006-01-02T15:04:05"),
 			})
 		}
 		return page(rows)
 	}
 }
 
-// issuances never helps: it fails with the other log search, and is asked only then.
-func (w *World) issuances(r *http.Request) (*Company, func() reply) {
-	c := w.byDomain[r.URL.Query().Get("domain")]
+// issuances always fails: the client uses it only after the other log search failed.
+func (fakes *Fakes) issuances(r *http.Request) (*Company, func() reply) {
+	c := fakes.byDomain[r.URL.Query().Get("domain")]
 	return c, func() reply { return page(list{}) }
 }
 
-func (w *World) websites(r *http.Request) (*Company, func() reply) {
+func (fakes *Fakes) websites(r *http.Request) (*Company, func() reply) {
 	_, rest, _ := strings.Cut(r.URL.Query().Get("query"), "<https://")
 	domain, _, _ := strings.Cut(rest, ">")
-	c := w.byDomain[strings.TrimSuffix(domain, "/")]
+	c := fakes.byDomain[strings.TrimSuffix(domain, "/")]
 	if c == nil {
 		return nil, nil
 	}
@@ -109,7 +109,7 @@ func (w *World) websites(r *http.Request) (*Company, func() reply) {
 	}
 }
 
-// Items that those of companies refer to.
+// Items that the items of companies refer to.
 const (
 	seatItem, countryItem = "Q990000901", "Q990000902"
 	industryItems         = 990_001_000
@@ -126,13 +126,13 @@ func moment(at time.Time) object {
 	return object{"time": at.Format("+2006-01-02T00:00:00Z"), "precision": 11, "calendarmodel": "http://www.wikidata.org/entity/Q1985727"}
 }
 
-func (w *World) entities(r *http.Request) (*Company, func() reply) {
+func (fakes *Fakes) entities(r *http.Request) (*Company, func() reply) {
 	if qid, ok := strings.CutPrefix(r.URL.Path, "/wiki/Special:EntityData/"); ok {
-		c := w.byQID[strings.TrimSuffix(qid, ".json")]
+		c := fakes.byQID[strings.TrimSuffix(qid, ".json")]
 		if c == nil || c.QID == "" {
 			return nil, nil
 		}
-		return c, func() reply { return page(object{"entities": object{c.QID: w.entity(c)}}) }
+		return c, func() reply { return page(object{"entities": object{c.QID: fakes.entity(c)}}) }
 	}
 	ids := strings.Split(r.URL.Query().Get("ids"), "|")
 	return nil, func() reply {
@@ -162,7 +162,7 @@ func linked(id string) object {
 	return object{"id": id, "missing": ""}
 }
 
-func (w *World) entity(c *Company) object {
+func (fakes *Fakes) entity(c *Company) object {
 	sitelinks := object{"commonswiki": object{"site": "commonswiki", "title": c.Name}}
 	for i := range c.Editions {
 		site := fmt.Sprintf("zz%c%cwiki", 'a'+rune(i/26), 'a'+rune(i%26))
@@ -172,7 +172,7 @@ func (w *World) entity(c *Company) object {
 		sitelinks[site] = object{"site": site, "title": c.Name}
 	}
 	year := func(back int) time.Time {
-		return time.Date(w.now.Year()-1-back, time.December, 31, 0, 0, 0, 0, time.UTC)
+		return time.Date(fakes.now.Year()-1-back, time.December, 31, 0, 0, 0, 0, time.UTC)
 	}
 	amount := func(value float64, back int) object {
 		return claim(object{"amount": fmt.Sprintf("%+.2f", value), "unit": "http://www.wikidata.org/entity/Q4917"}, object{"P585": list{object{"datavalue": object{"value": moment(year(back))}}}})
@@ -213,9 +213,9 @@ func (w *World) entity(c *Company) object {
 	return object{"id": c.QID, "type": "item", "labels": object{"en": object{"language": "en", "value": c.Name}}, "claims": claims, "sitelinks": sitelinks}
 }
 
-// pageviews answers for the articles of companies and of sectors. Those of
-// companies have the company's name as their title.
-func (w *World) pageviews(r *http.Request) (*Company, func() reply) {
+// pageviews answers for the articles of companies and sectors. The title of a company's article
+// is its name.
+func (fakes *Fakes) pageviews(r *http.Request) (*Company, func() reply) {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	if len(parts) != 12 {
 		return nil, nil
@@ -230,7 +230,7 @@ func (w *World) pageviews(r *http.Request) (*Company, func() reply) {
 			}
 			items := list{}
 			for at := first; !at.After(last); at = at.Add(day) {
-				items = append(items, object{"project": "en.wikipedia", "article": title, "timestamp": at.Format("2006010215"), "views": viewsOn(level, trend, at, w.now)})
+				items = append(items, object{"project": "en.wikipedia", "article": title, "timestamp": at.Format("2006010215"), "views": viewsOn(level, trend, at, fakes.now)})
 			}
 			return page(object{"items": items})
 		}
@@ -240,17 +240,17 @@ func (w *World) pageviews(r *http.Request) (*Company, func() reply) {
 			return nil, serve(s.views, s.trend)
 		}
 	}
-	c := w.byName[strings.ReplaceAll(title, "_", " ")]
+	c := fakes.byName[strings.ReplaceAll(title, "_", " ")]
 	if c == nil || !c.Article {
 		return c, nil
 	}
 	return c, serve(c.Views, c.ViewsTrend)
 }
 
-func (w *World) tickers(*http.Request) (*Company, func() reply) {
+func (fakes *Fakes) tickers(*http.Request) (*Company, func() reply) {
 	return nil, func() reply {
 		all := object{"0": object{"cik_str": 1, "ticker": "ZZZZ", "title": "Zz Nobody Corp"}}
-		for _, c := range w.Companies {
+		for _, c := range fakes.Companies {
 			if c.CIK != "" {
 				cik, _ := strconv.Atoi(c.CIK)
 				all[c.CIK] = object{"cik_str": cik, "ticker": fmt.Sprintf("ZZ%d", c.Number), "title": strings.ToUpper(c.Name) + " INC."}
@@ -260,9 +260,9 @@ func (w *World) tickers(*http.Request) (*Company, func() reply) {
 	}
 }
 
-func (w *World) edgar(r *http.Request) (*Company, func() reply) {
+func (fakes *Fakes) edgar(r *http.Request) (*Company, func() reply) {
 	_, rest, _ := strings.Cut(r.URL.Path, "/CIK")
-	c := w.byCIK[strings.TrimLeft(strings.TrimSuffix(rest, ".json"), "0")]
+	c := fakes.byCIK[strings.TrimLeft(strings.TrimSuffix(rest, ".json"), "0")]
 	if c == nil || c.CIK == "" {
 		return nil, nil
 	}
@@ -313,7 +313,7 @@ func (w *World) edgar(r *http.Request) (*Company, func() reply) {
 	}
 }
 
-func (w *World) gleif(r *http.Request) (*Company, func() reply) {
+func (fakes *Fakes) gleif(r *http.Request) (*Company, func() reply) {
 	record := func(c *Company) object {
 		return object{"id": c.LEI, "type": "lei-records", "attributes": object{
 			"lei": c.LEI, "entity": object{
@@ -331,7 +331,7 @@ func (w *World) gleif(r *http.Request) (*Company, func() reply) {
 	}
 	lei, below, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/api/v1/lei-records"), "/direct-child-relationships")
 	if lei = strings.Trim(lei, "/"); lei == "" {
-		c := w.byName[r.URL.Query().Get("filter[entity.legalName]")]
+		c := fakes.byName[r.URL.Query().Get("filter[entity.legalName]")]
 		if c == nil {
 			return nil, api(object{"data": list{}, "meta": object{"pagination": object{"total": 0}}})
 		}
@@ -340,7 +340,7 @@ func (w *World) gleif(r *http.Request) (*Company, func() reply) {
 		}
 		return c, api(object{"data": list{record(c)}, "meta": object{"pagination": object{"total": 1}}})
 	}
-	c := w.byLEI[lei]
+	c := fakes.byLEI[lei]
 	if c == nil || c.LEI == "" {
 		return nil, nil
 	}
@@ -350,9 +350,9 @@ func (w *World) gleif(r *http.Request) (*Company, func() reply) {
 	return c, api(object{"data": record(c)})
 }
 
-func (w *World) github(r *http.Request) (*Company, func() reply) {
+func (fakes *Fakes) github(r *http.Request) (*Company, func() reply) {
 	login, repos := strings.CutSuffix(strings.TrimPrefix(r.URL.Path, "/orgs/"), "/repos")
-	c := w.byLabel[login]
+	c := fakes.byLabel[login]
 	switch {
 	case c == nil || !c.Organization:
 		return c, nil
@@ -370,14 +370,14 @@ func (w *World) github(r *http.Request) (*Company, func() reply) {
 	}
 }
 
-func (w *World) greenhouse(r *http.Request) (*Company, func() reply) {
+func (fakes *Fakes) greenhouse(r *http.Request) (*Company, func() reply) {
 	token := strings.TrimSuffix(strings.TrimPrefix(r.URL.Path, "/v1/boards/"), "/jobs")
-	c := w.byLabel[token]
+	c := fakes.byLabel[token]
 	return c, func() reply {
 		jobs := list{}
 		for _, role := range c.Roles {
 			jobs = append(jobs, object{
-				"title": role.title, "updated_at": w.now.Format(time.RFC3339), "first_published": role.published.Format(time.RFC3339), "location": object{"name": role.location},
+				"title": role.title, "updated_at": fakes.now.Format(time.RFC3339), "first_published": role.published.Format(time.RFC3339), "location": object{"name": role.location},
 				"departments": list{object{"name": role.department}}, "content": "<p>long</p>",
 			})
 		}
@@ -385,8 +385,8 @@ func (w *World) greenhouse(r *http.Request) (*Company, func() reply) {
 	}
 }
 
-func (w *World) lever(r *http.Request) (*Company, func() reply) {
-	c := w.byLabel[strings.TrimPrefix(r.URL.Path, "/v0/postings/")]
+func (fakes *Fakes) lever(r *http.Request) (*Company, func() reply) {
+	c := fakes.byLabel[strings.TrimPrefix(r.URL.Path, "/v0/postings/")]
 	return c, func() reply {
 		jobs := list{}
 		for _, role := range c.Roles {
@@ -396,10 +396,10 @@ func (w *World) lever(r *http.Request) (*Company, func() reply) {
 	}
 }
 
-func (w *World) ashby(r *http.Request) (*Company, func() reply) {
-	c := w.byLabel[strings.TrimPrefix(r.URL.Path, "/posting-api/job-board/")]
+func (fakes *Fakes) ashby(r *http.Request) (*Company, func() reply) {
+	c := fakes.byLabel[strings.TrimPrefix(r.URL.Path, "/posting-api/job-board/")]
 	return c, func() reply {
-		jobs := list{object{"title": "Secret Engineer", "department": "Unlisted", "location": "Nowhere", "isListed": false, "publishedAt": w.now.Format(time.RFC3339)}}
+		jobs := list{object{"title": "Secret Engineer", "department": "Unlisted", "location": "Nowhere", "isListed": false, "publishedAt": fakes.now.Format(time.RFC3339)}}
 		for _, role := range c.Roles {
 			jobs = append(jobs, object{"title": role.title, "department": role.department, "location": role.location, "isListed": true, "publishedAt": role.published.Format("2006-01-02T15:04:05.000-07:00")})
 		}
@@ -407,8 +407,8 @@ func (w *World) ashby(r *http.Request) (*Company, func() reply) {
 	}
 }
 
-func (w *World) archive(r *http.Request) (*Company, func() reply) {
-	c := w.byDomain[r.URL.Query().Get("url")]
+func (fakes *Fakes) archive(r *http.Request) (*Company, func() reply) {
+	c := fakes.byDomain[r.URL.Query().Get("url")]
 	if c == nil {
 		return nil, nil
 	}
@@ -420,9 +420,9 @@ func (w *World) archive(r *http.Request) (*Company, func() reply) {
 			}
 			return page(rows)
 		}
-		for _, copy := range c.Captures {
-			if copy.at.Format("20060102") >= r.URL.Query().Get("from") {
-				rows = append(rows, list{copy.at.Format("20060102150405"), copy.digest})
+		for _, capture := range c.Captures {
+			if capture.at.Format("20060102") >= r.URL.Query().Get("from") {
+				rows = append(rows, list{capture.at.Format("20060102150405"), capture.digest})
 			}
 		}
 		if len(rows) > 0 {
@@ -432,13 +432,13 @@ func (w *World) archive(r *http.Request) (*Company, func() reply) {
 	}
 }
 
-func (w *World) links(r *http.Request) (*Company, func() reply) {
-	c := w.byDomain[r.URL.Query().Get("query")]
+func (fakes *Fakes) links(r *http.Request) (*Company, func() reply) {
+	c := fakes.byDomain[r.URL.Query().Get("query")]
 	if c == nil {
 		return nil, nil
 	}
 	return c, func() reply {
-		hits := list{object{"objectID": "other", "url": "https://not" + c.Domain + "/", "points": 9, "num_comments": 9, "created_at_i": w.now.Unix()}}
+		hits := list{object{"objectID": "other", "url": "https://not" + c.Domain + "/", "points": 9, "num_comments": 9, "created_at_i": fakes.now.Unix()}}
 		for i, s := range c.Stories {
 			host := c.Domain
 			if s.sub {
@@ -450,11 +450,11 @@ func (w *World) links(r *http.Request) (*Company, func() reply) {
 	}
 }
 
-// newsDays is how many days the timeline of news has, today included.
+// newsDays is the number of days in the news timeline, today included.
 const newsDays = 91
 
-func (w *World) news(r *http.Request) (*Company, func() reply) {
-	c := w.byName[strings.Trim(r.URL.Query().Get("query"), `"`)]
+func (fakes *Fakes) news(r *http.Request) (*Company, func() reply) {
+	c := fakes.byName[strings.Trim(r.URL.Query().Get("query"), `"`)]
 	if c == nil {
 		return nil, nil
 	}
@@ -464,7 +464,7 @@ func (w *World) news(r *http.Request) (*Company, func() reply) {
 			return page(object{})
 		}
 		var data list
-		today := w.now.Truncate(day)
+		today := fakes.now.Truncate(day)
 		for back := newsDays - 1; back >= 0; back-- {
 			at := today.Add(-time.Duration(back) * day)
 			row := object{"date": at.Format("20060102T150405Z"), "value": c.newsOn(at), "norm": 34567}
@@ -477,7 +477,7 @@ func (w *World) news(r *http.Request) (*Company, func() reply) {
 	}
 }
 
-func (w *World) tranco(r *http.Request) (*Company, func() reply) {
+func (fakes *Fakes) tranco(r *http.Request) (*Company, func() reply) {
 	if r.URL.Path == "/daily_list_id" {
 		return nil, func() reply {
 			return reply{kind: "text/plain", body: []byte("D" + strings.ReplaceAll(r.URL.Query().Get("date"), "-", ""))}
@@ -488,7 +488,7 @@ func (w *World) tranco(r *http.Request) (*Company, func() reply) {
 		if len(id) != 8 {
 			return nothing
 		}
-		packed, err := w.ranks(id[:4] + "-" + id[4:6] + "-" + id[6:])
+		packed, err := fakes.ranks(id[:4] + "-" + id[4:6] + "-" + id[6:])
 		if err != nil {
 			return nothing
 		}
@@ -500,14 +500,14 @@ func records(texts ...string) (all []dns.RR) {
 	for _, text := range texts {
 		rr, err := dns.NewRR(text)
 		if err != nil {
-			panic(err) // of texts made here
+			panic(err) // the texts are literals
 		}
 		all = append(all, rr)
 	}
 	return all
 }
 
-// records are those of a name and type, and whether the name exists.
+// records returns the records of a name and type, and whether the name exists.
 func (c *Company) records(name string, qtype uint16) (found []dns.RR, exists bool) {
 	prefix := strings.TrimSuffix(strings.TrimSuffix(name, c.Domain), ".")
 	var texts []string
@@ -571,16 +571,16 @@ func (c *Company) records(name string, qtype uint16) (found []dns.RR, exists boo
 	return records(texts...), true
 }
 
-// site answers for all hosts: the registry, and those of companies.
-func (w *World) site(rw http.ResponseWriter, r *http.Request) {
+// site answers for all hosts: the registry and the companies' sites.
+func (fakes *Fakes) site(rw http.ResponseWriter, r *http.Request) {
 	host := strings.ToLower(r.Host)
 	if host == registry {
-		c := w.byDomain[strings.TrimPrefix(r.URL.Path, "/domain/")]
+		c := fakes.byDomain[strings.TrimPrefix(r.URL.Path, "/domain/")]
 		if c == nil {
 			http.NotFound(rw, r)
 			return
 		}
-		w.give(rw, r, c, "rdap", func() reply {
+		fakes.give(rw, r, c, "rdap", func() reply {
 			events := list{}
 			if !c.Registered.IsZero() {
 				events = list{object{"eventAction": "registration", "eventDate": c.Registered.Format(time.RFC3339)}, object{"eventAction": "expiration", "eventDate": c.Expires.Format(time.RFC3339)}}
@@ -591,22 +591,22 @@ func (w *World) site(rw http.ResponseWriter, r *http.Request) {
 		})
 		return
 	}
-	c := w.byDomain[strings.TrimPrefix(host, "www.")]
+	c := fakes.byDomain[strings.TrimPrefix(host, "www.")]
 	if c == nil {
 		http.NotFound(rw, r)
 		return
 	}
-	// Only the home page fails, or robots.txt, without which nothing else is read.
-	planned, asked := w.faults[c.Domain]["web"], ""
+	// Only the home page fails, or robots.txt, without which no other page is read.
+	planned, asked := fakes.faults[c.Domain]["web"], ""
 	if planned == Robots && r.URL.Path == "/robots.txt" {
-		defer w.asked(c)()
-		w.fault(c, "web")
-		w.wait(r.Context().Done(), w.cfg.Latency)
+		defer fakes.asked(c)()
+		fakes.fault(c, "web")
+		fakes.wait(r.Context().Done(), fakes.cfg.Latency)
 		http.Error(rw, "overloaded", http.StatusServiceUnavailable)
 		return
 	}
 	if planned != Robots && r.URL.Path == "/" {
 		asked = "web"
 	}
-	w.give(rw, r, c, asked, func() reply { return c.page(r.URL, w.now) })
+	fakes.give(rw, r, c, asked, func() reply { return c.page(r.URL, fakes.now) })
 }

@@ -1,4 +1,4 @@
-// Package sourcetest holds sources against servers that mean no good.
+// Package hostile tests sources against servers that fail or attack.
 package hostile
 
 import (
@@ -24,19 +24,19 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// Fault is a way in which a server can fail who asks it.
+// Fault is how a server fails.
 type Fault struct {
 	Name string
-	// Codes are the warning codes that may come of it.
+	// Codes are the allowed warning codes.
 	Codes []string
-	// Serve answers in the place of good.
+	// Serve answers instead of good.
 	Serve func(w http.ResponseWriter, r *http.Request, good http.Handler)
 }
 
-// endless is more than any source reads.
+// endless is more than any source reads, in bytes.
 const endless = 100 << 20
 
-// Faults are all of them. A source may know better codes for single ones.
+// Faults are all faults. A Case can set other codes.
 var Faults = []Fault{
 	{"empty body", []string{fetch.CodeParse}, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.Header().Set("Content-Type", "application/json")
@@ -86,7 +86,7 @@ var Faults = []Fault{
 	{"slow", []string{fetch.CodeTimeout}, func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() }},
 }
 
-// bomb is a string of endless length, which JSON readers have to read to its end.
+// bomb is a gzipped JSON string of endless bytes.
 var bomb = func() []byte {
 	var packed bytes.Buffer
 	w, _ := gzip.NewWriterLevel(&packed, gzip.BestSpeed)
@@ -111,7 +111,7 @@ func status(code int) func(http.ResponseWriter, *http.Request, http.Handler) {
 	}
 }
 
-// truncated sends half of the good answer and ends the connection.
+// truncated sends half of the good answer and closes the connection.
 func truncated(w http.ResponseWriter, r *http.Request, good http.Handler) {
 	whole := httptest.NewRecorder()
 	good.ServeHTTP(whole, r)
@@ -124,26 +124,25 @@ func truncated(w http.ResponseWriter, r *http.Request, good http.Handler) {
 	panic(http.ErrAbortHandler)
 }
 
-// Case is a source with the servers that it asks.
+// Case is a source with the servers that it uses.
 type Case struct {
-	// Endpoints and Sites answer as they should. Each of them fails in turn, in every way.
+	// Endpoints and Sites are the good answers. Run replaces each of them by every fault in turn.
 	Endpoints map[string]http.Handler
 	// Sites are by host.
 	Sites map[string]http.Handler
-	// New makes the source.
+	// New returns the source.
 	New func(c *fetch.Client) source.Source
-	// Request is answered in full when no server fails.
+	// Request has a complete result if no server fails.
 	Request source.Request
-	// Spare are endpoints and hosts without which the source does not fail, since it asks
-	// another or needs them rarely.
+	// Spare are endpoints and hosts whose failure need not fail the source.
 	Spare []string
-	// Codes replace those of a fault, by its name; an empty string is no failure.
+	// Codes replace the allowed codes of a fault, by its name; an empty string allows success.
 	Codes map[string][]string
-	// Prepare gives the lab what else the source needs; it may be nil.
+	// Prepare adds what else the source needs to the network; it may be nil.
 	Prepare func(network *fakenet.Network)
 }
 
-// Run holds a source against all faults of all its servers.
+// Run tests a source with every fault of each of its servers.
 func Run(t *testing.T, c Case) {
 	t.Helper()
 	t.Run("good", func(t *testing.T) {
@@ -157,7 +156,7 @@ func Run(t *testing.T, c Case) {
 		}
 	})
 	servers := slices.Concat(slices.Collect(maps.Keys(c.Endpoints)), slices.Collect(maps.Keys(c.Sites)))
-	// They mostly wait: more of them run at once than there are processors.
+	// They mostly wait, so more of them than processors run concurrently.
 	var running errgroup.Group
 	running.SetLimit(12)
 	for _, server := range servers {
@@ -171,8 +170,7 @@ func Run(t *testing.T, c Case) {
 	_ = running.Wait()
 }
 
-// hold asks the source while one of its servers fails. Alone says that it is the
-// only one.
+// hold fetches while one server fails. alone means that it is the only one.
 func (c Case) hold(t *testing.T, failing string, fault Fault, alone bool) {
 	var sent atomic.Int64
 	result, err := c.fetch(t, failing, fault, &sent)
@@ -200,7 +198,7 @@ func codeOf(err error) string {
 	return source.WarningCode(err)
 }
 
-// fetch asks the source while one endpoint fails.
+// fetch runs the source while one server fails.
 func (c Case) fetch(t *testing.T, failing string, fault Fault, sent *atomic.Int64) (source.Result, error) {
 	t.Helper()
 	network := fakenet.New(t)
@@ -223,8 +221,8 @@ func (c Case) fetch(t *testing.T, failing string, fault Fault, sent *atomic.Int6
 		network.Site(host, "", serve(host, good))
 	}
 	src := c.New(network.Client())
-	// Only a server that never answers is held against the deadline: the others end by
-	// themselves, and how long a busy machine takes for that is no matter of this test.
+	// Only a server that never answers must end at the deadline. Other faults end by themselves,
+	// at the speed of the machine.
 	limit := time.Minute
 	if slices.Contains(fault.Codes, fetch.CodeTimeout) {
 		limit = fetch.PolicyOf(src.Name()).Total/4 + 2*time.Second
@@ -242,7 +240,7 @@ func (c Case) fetch(t *testing.T, failing string, fault Fault, sent *atomic.Int6
 	return result, err
 }
 
-// counter counts what a server could send.
+// counter counts the bytes that a server sent.
 type counter struct {
 	http.ResponseWriter
 	sent *atomic.Int64
@@ -254,7 +252,7 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// check holds what is true of every result.
+// check tests what is true of every result.
 func check(t *testing.T, result source.Result) {
 	t.Helper()
 	if _, err := scoring.Score(scoring.Input{Domain: "example.com", Observations: result.Observations}); err != nil {

@@ -1,4 +1,4 @@
-// Package document holds answers of the HTTP interface against its OpenAPI document.
+// Package openapicheck checks answers of the HTTP API against its OpenAPI document.
 package openapicheck
 
 import (
@@ -22,17 +22,16 @@ import (
 	"companyscore/server/openapi"
 )
 
-// Document is the OpenAPI document, ready to find operations in and to check answers
-// with. It may be used concurrently.
+// Document is the parsed OpenAPI document. It is safe for concurrent use.
 type Document struct {
 	*openapi3.T
 	routes   routers.Router
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
-	schemas  map[string]*jsonschema.Schema // by where they stand in the document
+	schemas  map[string]*jsonschema.Schema // by JSON pointer
 }
 
-// Load returns the document of this version of the program. It reads it once.
+// Load returns the document of this version of the program. It parses it once.
 var Load = sync.OnceValues(func() (*Document, error) {
 	doc, err := openapi3.NewLoader().LoadFromData(openapi.Document)
 	if err != nil {
@@ -55,15 +54,15 @@ var Load = sync.OnceValues(func() (*Document, error) {
 	return d, err
 })
 
-// Answer is an answer to a request, with its whole body.
+// Answer is an answer to a request, with its complete body.
 type Answer struct {
 	Status int
 	Header http.Header
 	Body   []byte
 }
 
-// Operation names the operation that a request calls, such as "GET /v1/jobs/{job_id}".
-// It is empty for an address that is not in the document.
+// Operation returns the operation of a request, such as "GET /v1/jobs/{job_id}", "" if the
+// document has none.
 func (d *Document) Operation(req *http.Request) string {
 	route, _, err := d.routes.FindRoute(req)
 	if err != nil {
@@ -72,9 +71,9 @@ func (d *Document) Operation(req *http.Request) string {
 	return route.Method + " " + route.Path
 }
 
-// Check returns the operation that a request calls, and an error unless the answer is
-// as the document says: status, headers, body, and for errors the code. Nothing is
-// checked of an address that is not in the document.
+// Check returns the operation of a request, and an error unless the answer matches the document:
+// status, headers, body, and the code of an error. It does not check requests without an
+// operation.
 func (d *Document) Check(req *http.Request, a Answer) (operation string, err error) {
 	route, _, err := d.routes.FindRoute(req)
 	if err != nil {
@@ -104,7 +103,7 @@ func (d *Document) check(route *routers.Route, a Answer) error {
 	case a.Header.Get("Content-Type") != "application/json":
 		return fmt.Errorf("the body is %q", a.Header.Get("Content-Type"))
 	case a.Header.Get("Content-Encoding") != "":
-		return nil // the same body is seen as it is, too
+		return nil // the same body is also checked uncompressed
 	}
 	body, err := jsonschema.UnmarshalJSON(bytes.NewReader(a.Body))
 	if err != nil {
@@ -122,7 +121,7 @@ func (d *Document) check(route *routers.Route, a Answer) error {
 	return nil
 }
 
-// CheckValue holds a value against the schema that stands at a place.
+// CheckValue checks a value against the schema at a place.
 func (d *Document) CheckValue(place string, value any) error {
 	d.mu.Lock()
 	schema := d.schemas[place]
@@ -138,7 +137,7 @@ func (d *Document) CheckValue(place string, value any) error {
 	return schema.Validate(value)
 }
 
-// CheckHeader holds the values of a header against what is said at a place.
+// CheckHeader checks the values of a header against the schema at a place.
 func (d *Document) CheckHeader(place string, header *openapi3.Header, values []string) error {
 	switch {
 	case len(values) > 1:
@@ -156,8 +155,7 @@ func (d *Document) CheckHeader(place string, header *openapi3.Header, values []s
 	return d.CheckValue(place+"/schema", values[0])
 }
 
-// Place is where an entry of the document stands, a JSON pointer. The entry may be a
-// reference to another.
+// Place returns the JSON pointer of an entry of the document. The entry can be a reference.
 func Place(ref, place string, keys ...string) string {
 	if ref != "" {
 		return strings.TrimPrefix(ref, "#")
@@ -168,7 +166,7 @@ func Place(ref, place string, keys ...string) string {
 	return place
 }
 
-// Examples are all bodies that the document shows for an answer.
+// Examples returns all example bodies of an answer.
 func Examples(media *openapi3.MediaType) (values []any) {
 	if media.Example != nil {
 		values = append(values, media.Example)
@@ -179,7 +177,7 @@ func Examples(media *openapi3.MediaType) (values []any) {
 	return values
 }
 
-// errorCodes are the errors that the document shows for an answer.
+// errorCodes returns the error codes in the examples of an answer.
 func errorCodes(media *openapi3.MediaType) (codes []string) {
 	for _, example := range Examples(media) {
 		codes = append(codes, errorCode(example))

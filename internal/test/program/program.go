@@ -1,5 +1,4 @@
-// Package live runs the built program for tests: `up` in a directory of its own,
-// and other commands beside it.
+// Package program runs the built program in tests: `up` in its own directory, and other commands.
 package program
 
 import (
@@ -34,9 +33,9 @@ func Build(dir string) (string, error) {
 	return path, nil
 }
 
-// System is an `up` that can be started, killed and started again on its data. It
-// listens on free ports, which change with each start. One goroutine may start and
-// stop it; the other methods may be called concurrently while it runs.
+// System is an `up` that can be started, killed and started again on its data. It listens on free
+// ports, which change with each start. One goroutine may start and stop it; the other methods are
+// safe for concurrent use while it runs.
 type System struct {
 	// Program is the path of the binary.
 	Program string
@@ -44,7 +43,7 @@ type System struct {
 	Data string
 	// Log is the file to which the standard error of each start is appended.
 	Log string
-	// Runtime is what the running `up` wrote about itself.
+	// Runtime is the runtime file of the running `up`.
 	Runtime *config.Runtime
 
 	args   []string
@@ -53,14 +52,14 @@ type System struct {
 	err    error         // of cmd, once exited is closed
 }
 
-// New returns a system that is not started. Its data and log lie in dir, whose path
-// must be short, as a unix socket is made there. The arguments are added to `up`.
+// New returns a system that is not started. Its data and log are in dir. The path of dir must be
+// short, since it contains a unix socket. args are added to `up`.
 func New(program, dir string, args ...string) *System {
 	return &System{Program: program, Data: filepath.Join(dir, "data"), Log: filepath.Join(dir, "log"), args: args}
 }
 
-// Start starts `up` and returns once it is ready. The error of an `up` that ended
-// instead holds the end of its log.
+// Start starts `up` and returns when it is ready. If `up` exits, the error contains the end of
+// its log.
 func (s *System) Start() error {
 	log, err := os.OpenFile(s.Log, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	if err != nil {
@@ -112,7 +111,7 @@ func (s *System) Start() error {
 	return nil
 }
 
-// Tail is the end of a text, at most n bytes.
+// Tail returns the end of a text, at most n bytes.
 func Tail(text []byte, n int) []byte { return text[max(0, len(text)-n):] }
 
 // Stop ends `up` with SIGTERM and returns an error unless it exits with status 0.
@@ -129,8 +128,8 @@ func (s *System) Stop() error {
 	}
 }
 
-// Kill ends `up` with SIGKILL and returns once the process is gone. Its children may
-// live a moment longer.
+// Kill ends `up` with SIGKILL and returns when the process has ended. Its children can live a
+// moment longer.
 func (s *System) Kill() error {
 	if err := s.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -139,8 +138,7 @@ func (s *System) Kill() error {
 	return nil
 }
 
-// Command runs another command of the program on the data of the system and returns
-// what it printed.
+// Command runs another command of the program on the data of the system and returns its output.
 func (s *System) Command(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
@@ -154,13 +152,13 @@ func (s *System) Command(ctx context.Context, args ...string) (string, error) {
 	return string(out), nil
 }
 
-// Children returns the process ids of the children that live now, by the names that
-// [config.Runtime] uses. The ids there are those of the start. Linux only.
+// Children returns the process ids of the live children, by the names in [config.Runtime]. Linux
+// only.
 func (s *System) Children() map[string]int {
 	found := make(map[string]int)
 	lists, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", s.Runtime.PID))
 	for _, list := range lists {
-		text, _ := os.ReadFile(list) // a thread may have ended this instant
+		text, _ := os.ReadFile(list) // the thread may have ended
 		for _, field := range strings.Fields(string(text)) {
 			pid, err := strconv.Atoi(field)
 			if err != nil {
@@ -174,8 +172,7 @@ func (s *System) Children() map[string]int {
 	return found
 }
 
-// childName tells which child a process is, empty for one that has ended or that has
-// not become a program of its own yet.
+// childName returns the name of a child process, "" if it has ended or has not yet called exec.
 func childName(pid int) string {
 	text, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	arguments := strings.FieldsFunc(string(text), func(r rune) bool { return r == 0 || r == ' ' })
@@ -190,12 +187,12 @@ func childName(pid int) string {
 	return map[string]string{"clickhouse": "clickhouse", "work": "worker", "batch": "batch"}[arguments[1]]
 }
 
-// Processes returns the process ids of all that runs on the data of the system: the
-// children of this `up`, and what an earlier one may have left behind. Linux only.
+// Processes returns the process ids of all processes on the data of the system: the children of
+// this `up`, and those of an earlier one. Linux only.
 func (s *System) Processes() (pids []int) {
 	found, _ := filepath.Glob("/proc/[0-9]*/cmdline")
 	for _, path := range found {
-		arguments, _ := os.ReadFile(path) // it may have ended this instant
+		arguments, _ := os.ReadFile(path) // the process may have ended
 		environment, _ := os.ReadFile(filepath.Join(filepath.Dir(path), "environ"))
 		if !bytes.Contains(arguments, []byte(s.Data)) && !bytes.Contains(environment, []byte(s.Data)) {
 			continue

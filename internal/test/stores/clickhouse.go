@@ -1,7 +1,9 @@
-// Package testenv starts the real servers that tests talk to, and takes them down on command.
+// Package stores starts real ClickHouse and Redis servers for tests, and stops or kills them on
+// command.
 //
-// A package that uses it calls Main from its TestMain. Servers run as child processes that end with the test binary, however it ends:
-// the embedded ClickHouse is the test binary itself, run a second time, so that killing it is a real crash and not a pretence.
+// A package that uses it calls Main from its TestMain. The servers are child processes that end
+// with the test binary. The embedded ClickHouse is the test binary itself, run a second time, so
+// that killing it is a real crash.
 package stores
 
 import (
@@ -25,19 +27,20 @@ import (
 	"companyscore/clickhouse/embedded"
 )
 
-// childVariable holds the childConfig of a test binary that is to be a ClickHouse server instead of running tests.
+// childVariable has the childConfig of a test binary that serves ClickHouse instead of running
+// tests.
 const childVariable = "COMPANYSCORE_TEST_CLICKHOUSE"
 
 type childConfig struct{ Path, Listen, Password, AnalystPassword string }
 
-// startLimit bounds how long a server may take until it answers.
+// startLimit bounds the start of a server.
 const startLimit = time.Minute
 
 // shared is the server of this test binary, started by the first call of ClickHouse.
 var shared struct {
 	sync.Mutex
 	server *ClickHouseServer
-	keep   bool // a test failed: leave the data for a look
+	keep   bool // a test failed: keep the data
 }
 
 // Main runs the tests of a package and exits. It is the whole body of TestMain.
@@ -93,7 +96,7 @@ func ClickHouse(t testing.TB) string {
 			t.Logf("kept ClickHouse database %s", database)
 			return
 		}
-		// Not SYNC: the library waits for good when a connection still refers to a table.
+		// Not SYNC: the library blocks forever while a connection refers to a table.
 		if err := s.exec("DROP DATABASE " + database); err != nil {
 			t.Error(err)
 		}
@@ -171,7 +174,7 @@ func startClickHouse(dir string) (*ClickHouseServer, error) {
 	return s, s.start()
 }
 
-// start runs this binary as a server and waits for the line in which it says where it listens.
+// start runs this binary as a server and waits for the line with its address.
 func (s *ClickHouseServer) start() error {
 	exe, err := os.Executable()
 	if err != nil {
@@ -193,7 +196,7 @@ func (s *ClickHouseServer) start() error {
 	if err != nil {
 		return err
 	}
-	stdin, err := cmd.StdinPipe() // closed by our death, which ends the child
+	stdin, err := cmd.StdinPipe() // closed when this process ends, which ends the child
 	if err != nil {
 		return err
 	}
@@ -262,7 +265,7 @@ func (s *ClickHouseServer) exec(query string) error {
 	return nil
 }
 
-// requireLibrary skips a test without the engine's library. In CI it fails instead: there a skip would hide that nothing was tested.
+// requireLibrary skips a test without the engine's library. In CI it fails the test.
 func requireLibrary(t testing.TB) {
 	t.Helper()
 	_, err := embedded.Find()

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { stores.Main(m) }
 
-func TestEachTestHasADatabaseOfItsOwn(t *testing.T) {
+func TestDatabasesAreSeparate(t *testing.T) {
 	t.Parallel()
 	a, b := stores.ClickHouse(t), stores.ClickHouse(t)
 	if a == b {
@@ -26,7 +26,7 @@ func TestEachTestHasADatabaseOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestKilledServerComesBackWithItsData(t *testing.T) {
+func TestKilledServerKeepsItsData(t *testing.T) {
 	t.Parallel()
 	s := stores.StartClickHouse(t)
 	mustQuery(t, s, "CREATE TABLE t (a UInt8) ENGINE = MergeTree ORDER BY a")
@@ -79,7 +79,7 @@ func TestCrashesAmongInsertsLoseNothingAcknowledged(t *testing.T) {
 
 // The library removes no files of dropped tables; the next start does, and
 // touches no others.
-func TestFilesOfDroppedTablesAreRemovedAtTheNextStart(t *testing.T) {
+func TestRestartRemovesFilesOfDroppedTables(t *testing.T) {
 	t.Parallel()
 	s := stores.StartClickHouse(t)
 	for _, name := range []string{"kept", "dropped"} {

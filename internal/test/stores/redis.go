@@ -13,13 +13,13 @@ import (
 
 // RedisServer is a real redis-server that belongs to one test.
 type RedisServer struct {
-	// URL is what redis.Open takes.
+	// URL is the argument of redis.Open.
 	URL   string
 	local *redis.Local
 }
 
-// Redis starts a redis-server with a data directory of its own and ends it with
-// the test. A server that dies is started again on the same data.
+// Redis starts a redis-server with its own data directory, and stops it with the test. A server
+// that dies is restarted on its data.
 func Redis(t testing.TB) *RedisServer {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "companyscore-redis-")
@@ -41,8 +41,7 @@ func Redis(t testing.TB) *RedisServer {
 	return &RedisServer{URL: local.URL, local: local}
 }
 
-// Kill kills the server as an outage would; it comes back by itself, with every
-// write it had acknowledged.
+// Kill kills the server. It restarts by itself with every acknowledged write.
 func (s *RedisServer) Kill(t testing.TB) {
 	t.Helper()
 	if pid := s.local.PID(); pid != 0 {
@@ -52,9 +51,9 @@ func (s *RedisServer) Kill(t testing.TB) {
 	}
 }
 
-// Freeze stops the server as an overloaded machine would: connections stay open, and
-// what is sent is read after the returned function is called. The server must be thawed
-// before the test ends.
+// Freeze stops the server as an overloaded machine would: connections stay open, and the server
+// reads what was sent after the returned function is called. That function must be called before
+// the test ends.
 func (s *RedisServer) Freeze(t testing.TB) (thaw func()) {
 	t.Helper()
 	pid := s.local.PID()

@@ -137,7 +137,7 @@ func TestFailureIsKept(t *testing.T) {
 	}
 }
 
-func TestEqualQuestionsAreAskedOnce(t *testing.T) {
+func TestEqualRequestsAreCoalesced(t *testing.T) {
 	t.Parallel()
 	network := fakenet.New(t)
 	var n atomic.Int64
@@ -167,7 +167,7 @@ func TestEqualQuestionsAreAskedOnce(t *testing.T) {
 	}
 }
 
-func TestProviderThatRefusesIsLeftAlone(t *testing.T) {
+func TestRefusingProviderIsPaused(t *testing.T) {
 	t.Parallel()
 	network := fakenet.New(t)
 	var n, m atomic.Int64

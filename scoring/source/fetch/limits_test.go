@@ -233,7 +233,7 @@ func TestSharedBurst(t *testing.T) {
 }
 
 // The clock of Redis goes back by an hour: what was written before lies an hour ahead.
-func TestSharedTurnsAfterTheClockWentBack(t *testing.T) {
+func TestSharedTurnsSurviveClockSteps(t *testing.T) {
 	t.Parallel()
 	r := openRedis(t)
 	l := newLimits(r, 1, slog.New(slog.DiscardHandler))

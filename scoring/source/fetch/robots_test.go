@@ -72,9 +72,9 @@ func TestRobots(t *testing.T) {
 	}
 }
 
-// TestHostileRobotsAreReadInTime reads files that are made to keep a reader busy:
+// TestHostileRobotsReadInTime reads files that are made to keep a reader busy:
 // each took from seconds to hours before it was bounded.
-func TestHostileRobotsAreReadInTime(t *testing.T) {
+func TestHostileRobotsReadInTime(t *testing.T) {
 	t.Parallel()
 	var agents strings.Builder
 	for i := range 18_000 {

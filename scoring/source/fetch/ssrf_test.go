@@ -400,7 +400,7 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-func TestRefusalsAreErrorsOfTheClient(t *testing.T) {
+func TestRefusalsAreClientErrors(t *testing.T) {
 	t.Parallel()
 	client := fakenet.New(t).Client()
 	_, err := client.Visit(t.Context(), "localhost")

@@ -19,9 +19,9 @@ import (
 	"companyscore/scoring/worker"
 )
 
-var seed = flag.Uint64("seed", 1, "seed of the invented companies and of what fails")
+var seed = flag.Uint64("seed", 1, "seed of the invented companies and faults")
 
-// forgetful is a history that keeps nothing.
+// forgetful is a history without records.
 type forgetful struct{ worker.History }
 
 func (forgetful) Reference(context.Context, string, time.Time) (*scoring.Reference, error) {
@@ -39,20 +39,20 @@ func outcome(rec scoring.Record) fakesources.Outcome {
 	return got
 }
 
-// What the real sources say of invented companies is what their facts mean, and
-// every failure that was injected shows, and no other.
+// The live sources derive the signals from the data of invented companies. Every injected fault
+// makes a warning, and nothing else does.
 func TestSignalsFollowFromFacts(t *testing.T) {
 	t.Parallel()
 	for name, share := range map[string]float64{"no faults": 0, "one in five fails": 0.2} {
 		t.Run(name, func(t *testing.T) {
-			world, err := fakesources.Start(fakesources.Config{
+			fakes, err := fakesources.Start(fakesources.Config{
 				Companies: 24, Seed: *seed, Latency: time.Millisecond, Faults: share, Ranked: 2000, Dir: t.TempDir(), Scale: 10_000,
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer world.Close()
-			overrides := world.Overrides()
+			defer fakes.Close()
+			overrides := fakes.Overrides()
 			client, err := fetch.New(fetch.Config{Contact: "operator@example.com", Overrides: &overrides})
 			if err != nil {
 				t.Fatal(err)
@@ -72,16 +72,16 @@ func TestSignalsFollowFromFacts(t *testing.T) {
 				t.Fatal(err)
 			}
 			var running errgroup.Group
-			running.SetLimit(3) // the deadlines of sources are those in earnest, and machines are slow
-			for _, c := range world.Companies {
+			running.SetLimit(3) // deadlines are not scaled, and machines are slow
+			for _, c := range fakes.Companies {
 				running.Go(func() error {
 					rec, _, err := w.Score(ctx, scoring.Run{ID: c.Label, Domain: c.Domain, StartedAt: time.Now()})
 					if err != nil {
 						t.Error(err)
 						return nil
 					}
-					if faults := world.Check(c, outcome(rec)); faults != nil {
-						t.Errorf("%v\n%s", world.Injected(c.Domain), strings.Join(faults, "\n"))
+					if faults := fakes.Check(c, outcome(rec)); faults != nil {
+						t.Errorf("%v\n%s", fakes.Injected(c.Domain), strings.Join(faults, "\n"))
 					}
 					return nil
 				})

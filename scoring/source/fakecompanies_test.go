@@ -173,9 +173,9 @@ func viewsOf(lastYear, before int) string {
 	return toJSON(obj{"items": items})
 }
 
-// world is a lab with three invented companies. Quillworks is large and listed,
+// threeCompanies is a lab with three invented companies. Quillworks is large and listed,
 // Brindleworks young and growing, Tarnfold small and known to nobody.
-func world(t testing.TB) *fakenet.Network {
+func threeCompanies(t testing.TB) *fakenet.Network {
 	network := fakenet.New(t)
 	label := func(id, text string, claims obj) obj { return obj{"id": id, "labels": wdLabel(text), "claims": claims} }
 	year := func(y int) obj { return wdDate(fmt.Sprintf("%d-12-31", y), 11) }
@@ -383,7 +383,7 @@ func written(r Result) string {
 
 func TestInventedCompanies(t *testing.T) {
 	t.Parallel()
-	network := world(t)
+	network := threeCompanies(t)
 	client := network.Client()
 	var b strings.Builder
 	for _, domain := range []string{"quillworks.com", "brindleworks.com", "tarnfold.de"} {

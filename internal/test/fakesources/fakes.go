@@ -18,29 +18,30 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// Config says what a stand-in plays.
+// Config configures Start.
 type Config struct {
-	// Companies is how many there are, at most 225.
+	// Companies is the number of companies, at most 225.
 	Companies int
-	// Seed decides what they are and what fails. The same seed makes the same.
+	// Seed selects the companies and their faults. Equal seeds give equal companies and faults.
 	Seed uint64
-	// Latency is what every answer takes; those of name servers take a quarter.
+	// Latency is the delay of every answer; name servers have a quarter of it.
 	Latency time.Duration
 	// Faults is the share of the pairs of company and source that fail, 0 to 1.
 	Faults float64
-	// Hangs says whether some faults are servers that never answer. A run then takes
-	// as long as the deadline of its slowest source.
+	// Hangs allows faults of servers that never answer. A run then takes as long as the deadline
+	// of its slowest source.
 	Hangs bool
-	// Ranked is the length of the lists of traffic ranks.
+	// Ranked is the number of domains in the lists of traffic ranks.
 	Ranked int
-	// Dir takes the files that a client of the stand-in needs.
+	// Dir is the directory for the files that a client needs.
 	Dir string
 	// Scale multiplies the client's limits.
 	Scale float64
 }
 
-// World is a stand-in at work. It is safe for concurrent use.
-type World struct {
+// Fakes is a set of invented companies and the fakes of all sources. It is safe for concurrent
+// use.
+type Fakes struct {
 	Companies []*Company
 	cfg       Config
 	now       time.Time
@@ -51,67 +52,67 @@ type World struct {
 	faults                                         map[string]map[string]Kind // planned, by domain and source
 
 	mu    sync.Mutex
-	hit   map[string]map[string]Kind // injected, likewise
+	hit   map[string]map[string]Kind // injected, by domain and source
 	spans map[string]*span           // by domain
-	lists map[string][]byte          // of ranks, by date
+	lists map[string][]byte          // of traffic ranks, by date
 }
 
-// span is the time over which a company was asked about.
+// span is the time of the requests about one company.
 type span struct{ first, last time.Time }
 
-// registry is the host of the registry that knows all companies.
+// registry is the host of the RDAP registry of all companies.
 const registry = "rdap.zz-registry.com"
 
-// Start begins to play.
-func Start(cfg Config) (*World, error) {
+// Start starts the fakes.
+func Start(cfg Config) (*Fakes, error) {
 	if cfg.Companies < 1 || cfg.Companies > len(firstWords)*len(secondWords) {
 		return nil, fmt.Errorf("%d companies: there are between 1 and %d", cfg.Companies, len(firstWords)*len(secondWords))
 	}
-	w := &World{
+	fakes := &Fakes{
 		cfg: cfg, now: time.Now().UTC().Truncate(time.Second), done: make(chan struct{}),
 		byDomain: make(map[string]*Company), byName: make(map[string]*Company), byQID: make(map[string]*Company), byCIK: make(map[string]*Company),
 		byLEI: make(map[string]*Company), byLabel: make(map[string]*Company), faults: make(map[string]map[string]Kind),
 		hit: make(map[string]map[string]Kind), spans: make(map[string]*span), lists: make(map[string][]byte),
 	}
 	for number := range cfg.Companies {
-		c := invent(cfg.Seed, number, w.now)
-		w.Companies = append(w.Companies, c)
+		c := invent(cfg.Seed, number, fakes.now)
+		fakes.Companies = append(fakes.Companies, c)
 		for _, index := range []struct {
 			of  map[string]*Company
 			key string
-		}{{w.byDomain, c.Domain}, {w.byName, c.Name}, {w.byQID, c.QID}, {w.byCIK, c.CIK}, {w.byLEI, c.LEI}, {w.byLabel, c.Label}} {
+		}{{fakes.byDomain, c.Domain}, {fakes.byName, c.Name}, {fakes.byQID, c.QID}, {fakes.byCIK, c.CIK}, {fakes.byLEI, c.LEI}, {fakes.byLabel, c.Label}} {
 			index.of[index.key] = c
 		}
-		w.faults[c.Domain] = plan(rand.New(rand.NewPCG(^cfg.Seed, uint64(number))), cfg.Faults, cfg.Hangs)
-		w.hit[c.Domain], w.spans[c.Domain] = make(map[string]Kind), new(span)
+		fakes.faults[c.Domain] = plan(rand.New(rand.NewPCG(^cfg.Seed, uint64(number))), cfg.Faults, cfg.Hangs)
+		fakes.hit[c.Domain], fakes.spans[c.Domain] = make(map[string]Kind), new(span)
 	}
 	var err error
-	w.servers, err = listen(cfg.Dir, w.known, http.HandlerFunc(w.site), dns.HandlerFunc(w.zone), w.owner, w.shaken)
+	fakes.servers, err = listen(cfg.Dir, fakes.known, http.HandlerFunc(fakes.site), dns.HandlerFunc(fakes.zone), fakes.owner, fakes.shaken)
 	if err != nil {
 		return nil, err
 	}
-	w.servers.overrides.Scale, w.servers.overrides.Failures = cfg.Scale, 1_000_000
-	return w, nil
+	fakes.servers.overrides.Scale, fakes.servers.overrides.Failures = cfg.Scale, 1_000_000
+	return fakes, nil
 }
 
-// Overrides is what points a client at the stand-in.
-func (w *World) Overrides() fetch.Overrides { return w.servers.overrides }
+// Overrides returns the overrides that send a client to the fakes.
+func (fakes *Fakes) Overrides() fetch.Overrides { return fakes.servers.overrides }
 
-// Close ends the stand-in.
-func (w *World) Close() error {
-	close(w.done)
-	return w.servers.close()
+// Close stops the fakes.
+func (fakes *Fakes) Close() error {
+	close(fakes.done)
+	return fakes.servers.close()
 }
 
-// InFlight is the greatest number of companies that were being asked about at one
-// time: between the first question and the last answer about each.
-func (w *World) InFlight() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
+// InFlight returns the greatest number of companies with requests at one time: between the first
+// request and the last answer about each.
+func (fakes *Fakes) InFlight() int {
+	fakes.mu.Lock()
+	defer fakes.mu.Unlock()
 	most := 0
-	for _, at := range w.spans {
+	for _, at := range fakes.spans {
 		n := 0
-		for _, other := range w.spans {
+		for _, other := range fakes.spans {
 			if !at.first.IsZero() && !other.first.After(at.first) && other.last.After(at.first) {
 				n++
 			}
@@ -121,12 +122,12 @@ func (w *World) InFlight() int {
 	return most
 }
 
-// asked notes that a company is being asked about, until done is called.
-func (w *World) asked(c *Company) (done func()) {
+// asked records the start of a request about a company; done records its end.
+func (fakes *Fakes) asked(c *Company) (done func()) {
 	note := func(first bool) {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		s := w.spans[c.Domain]
+		fakes.mu.Lock()
+		defer fakes.mu.Unlock()
+		s := fakes.spans[c.Domain]
 		if now := time.Now(); first && s.first.IsZero() {
 			s.first = now
 		} else {
@@ -137,32 +138,32 @@ func (w *World) asked(c *Company) (done func()) {
 	return func() { note(false) }
 }
 
-// fault returns how a source fails for a company, "" when it does not, and notes
-// that it did.
-func (w *World) fault(c *Company, source string) Kind {
-	kind := w.faults[c.Domain][source]
+// fault returns how a source fails for a company, "" if it does not, and records the fault as
+// injected.
+func (fakes *Fakes) fault(c *Company, source string) Kind {
+	kind := fakes.faults[c.Domain][source]
 	if kind != "" {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		w.hit[c.Domain][source] = kind
+		fakes.mu.Lock()
+		defer fakes.mu.Unlock()
+		fakes.hit[c.Domain][source] = kind
 	}
 	return kind
 }
 
-// wait lets a share of the latency pass. It is false when who asked has gone.
-func (w *World) wait(gone <-chan struct{}, latency time.Duration) bool {
+// wait waits for a share of the latency. It returns false if the client left first.
+func (fakes *Fakes) wait(gone <-chan struct{}, latency time.Duration) bool {
 	timer := time.NewTimer(latency)
 	defer timer.Stop()
 	select {
 	case <-timer.C:
 		return true
 	case <-gone:
-	case <-w.done:
+	case <-fakes.done:
 	}
 	return false
 }
 
-// reply is an answer over HTTP.
+// reply is an HTTP answer.
 type reply struct {
 	status int // 0 is 200
 	kind   string
@@ -172,17 +173,17 @@ type reply struct {
 
 var nothing = reply{status: http.StatusNotFound, kind: "application/json", body: []byte(`{"message":"Not Found"}`)}
 
-// give sends a reply about a company from a source, late, or fails instead. With
-// no company it never fails.
-func (w *World) give(rw http.ResponseWriter, r *http.Request, c *Company, source string, make func() reply) {
+// give sends a reply about a company from a source after the latency, or injects a fault. Without
+// a company it injects none.
+func (fakes *Fakes) give(rw http.ResponseWriter, r *http.Request, c *Company, source string, create func() reply) {
 	var kind Kind
 	if c != nil {
-		defer w.asked(c)()
-		kind = w.fault(c, source)
+		defer fakes.asked(c)()
+		kind = fakes.fault(c, source)
 	}
-	// A connection is refused at once. On one that was used before, a client would
-	// ask again, and wait for each of those that it kept.
-	if kind == Refused || !w.wait(r.Context().Done(), w.cfg.Latency) {
+	// Close the connection at once. On a reused connection a client would retry, and wait each
+	// time.
+	if kind == Refused || !fakes.wait(r.Context().Done(), fakes.cfg.Latency) {
 		panic(http.ErrAbortHandler)
 	}
 	header := rw.Header()
@@ -190,7 +191,7 @@ func (w *World) give(rw http.ResponseWriter, r *http.Request, c *Company, source
 	case Hang:
 		select {
 		case <-r.Context().Done():
-		case <-w.done:
+		case <-fakes.done:
 		}
 		panic(http.ErrAbortHandler)
 	case Limited:
@@ -207,7 +208,7 @@ func (w *World) give(rw http.ResponseWriter, r *http.Request, c *Company, source
 		http.Error(rw, "no", http.StatusForbidden)
 		return
 	}
-	answer := make()
+	answer := create()
 	header.Set("Content-Type", answer.kind)
 	for name, value := range answer.header {
 		header.Set(name, value)
@@ -217,7 +218,7 @@ func (w *World) give(rw http.ResponseWriter, r *http.Request, c *Company, source
 		if source == "web" {
 			header.Set("Content-Type", "application/octet-stream")
 		}
-		_, _ = rw.Write([]byte(`{"oops": [`)) // who asked may have gone, here as below
+		_, _ = rw.Write([]byte(`{"oops": [`)) // the client may have left, here and below
 		return
 	case Truncated:
 		header.Set("Content-Length", fmt.Sprint(len(answer.body)+100))
@@ -231,26 +232,26 @@ func (w *World) give(rw http.ResponseWriter, r *http.Request, c *Company, source
 	_, _ = rw.Write(answer.body)
 }
 
-// owner is the organisation in a host's certificate.
-func (w *World) owner(host string) string {
-	if c := w.byDomain[host]; c != nil && c.OV {
+// owner returns the organisation in a host's certificate.
+func (fakes *Fakes) owner(host string) string {
+	if c := fakes.byDomain[host]; c != nil && c.OV {
 		return c.Name + " Inc."
 	}
 	return ""
 }
 
-// shaken answers handshakes that look at a certificate.
-func (w *World) shaken(host string) error {
-	c := w.byDomain[host]
+// shaken handles handshakes without a request.
+func (fakes *Fakes) shaken(host string) error {
+	c := fakes.byDomain[host]
 	if c == nil {
 		return nil
 	}
-	defer w.asked(c)()
-	kind := w.fault(c, "tls")
-	w.wait(nil, w.cfg.Latency)
+	defer fakes.asked(c)()
+	kind := fakes.fault(c, "tls")
+	fakes.wait(nil, fakes.cfg.Latency)
 	switch kind {
 	case Hang:
-		w.wait(nil, fetch.PolicyOf("tls").Total+time.Second)
+		fakes.wait(nil, fetch.PolicyOf("tls").Total+time.Second)
 		return errors.New("hung up")
 	case Refused:
 		return errors.New("refused")
@@ -258,17 +259,17 @@ func (w *World) shaken(host string) error {
 	return nil
 }
 
-// zone answers for all names.
-func (w *World) zone(rw dns.ResponseWriter, query *dns.Msg) {
+// zone answers DNS queries.
+func (fakes *Fakes) zone(rw dns.ResponseWriter, query *dns.Msg) {
 	if len(query.Question) != 1 {
 		return
 	}
 	q := query.Question[0]
 	name := strings.ToLower(strings.TrimSuffix(q.Name, "."))
-	c := w.companyOf(name)
+	c := fakes.companyOf(name)
 	answer := new(dns.Msg)
 	answer.SetReply(query)
-	send := func() { _ = rw.WriteMsg(answer) } // who asked may have gone
+	send := func() { _ = rw.WriteMsg(answer) } // the client may have left
 	if c == nil {
 		if name == registry && q.Qtype == dns.TypeA {
 			answer.Answer = records(name + ". 300 IN A " + address)
@@ -278,10 +279,10 @@ func (w *World) zone(rw dns.ResponseWriter, query *dns.Msg) {
 		send()
 		return
 	}
-	defer w.asked(c)()
-	w.wait(nil, w.cfg.Latency/4)
+	defer fakes.asked(c)()
+	fakes.wait(nil, fakes.cfg.Latency/4)
 	if q.Qtype != dns.TypeA && q.Qtype != dns.TypeAAAA {
-		switch w.fault(c, "dns") {
+		switch fakes.fault(c, "dns") {
 		case Hang:
 			return
 		case Broken:
@@ -293,7 +294,7 @@ func (w *World) zone(rw dns.ResponseWriter, query *dns.Msg) {
 			send()
 			return
 		case Malformed:
-			_, _ = rw.Write([]byte{1, 2, 3}) // likewise
+			_, _ = rw.Write([]byte{1, 2, 3}) // the client may have left
 			return
 		}
 	}
@@ -305,10 +306,10 @@ func (w *World) zone(rw dns.ResponseWriter, query *dns.Msg) {
 	send()
 }
 
-// companyOf is the company that a name belongs to, nil if none.
-func (w *World) companyOf(name string) *Company {
+// companyOf returns the company of a domain name, nil if there is none.
+func (fakes *Fakes) companyOf(name string) *Company {
 	for {
-		if c := w.byDomain[name]; c != nil {
+		if c := fakes.byDomain[name]; c != nil {
 			return c
 		}
 		_, rest, ok := strings.Cut(name, ".")
@@ -319,12 +320,12 @@ func (w *World) companyOf(name string) *Company {
 	}
 }
 
-// ranks is the list of a date, as a zip archive. Only dates of which the age in
-// days is asked for have one: about 1, 31 and 91 days.
-func (w *World) ranks(date string) ([]byte, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if list := w.lists[date]; list != nil {
+// ranks returns the list of a date as a zip archive. There are lists only for the ages that the
+// client requests: about 1, 31 and 91 days.
+func (fakes *Fakes) ranks(date string) ([]byte, error) {
+	fakes.mu.Lock()
+	defer fakes.mu.Unlock()
+	if list := fakes.lists[date]; list != nil {
 		return list, nil
 	}
 	at, err := time.Parse(time.DateOnly, date)
@@ -332,14 +333,14 @@ func (w *World) ranks(date string) ([]byte, error) {
 		return nil, err
 	}
 	which := 0
-	switch age := w.now.Sub(at); {
+	switch age := fakes.now.Sub(at); {
 	case age > 80*day:
 		which = 2
 	case age > 20*day:
 		which = 1
 	}
 	taken := make(map[int]string)
-	for _, c := range w.Companies {
+	for _, c := range fakes.Companies {
 		if rank := c.Ranks[which]; rank > 0 {
 			taken[rank] = c.Domain
 		}
@@ -352,7 +353,7 @@ func (w *World) ranks(date string) ([]byte, error) {
 		return nil, err
 	}
 	var lines bytes.Buffer
-	for rank := 1; rank <= w.cfg.Ranked; rank++ {
+	for rank := 1; rank <= fakes.cfg.Ranked; rank++ {
 		if domain := taken[rank]; domain != "" {
 			fmt.Fprintf(&lines, "%d,%s\r\n", rank, domain)
 			delete(taken, rank)
@@ -360,7 +361,7 @@ func (w *World) ranks(date string) ([]byte, error) {
 			fmt.Fprintf(&lines, "%d,zz-site-%d.net\r\n", rank, rank)
 		}
 	}
-	for rank, domain := range taken { // those of a list that is shorter than real ones
+	for rank, domain := range taken { // for lists that are shorter than real ones
 		fmt.Fprintf(&lines, "%d,%s\r\n", rank, domain)
 	}
 	if _, err := lines.WriteTo(list); err != nil {
@@ -369,6 +370,6 @@ func (w *World) ranks(date string) ([]byte, error) {
 	if err := archive.Close(); err != nil {
 		return nil, err
 	}
-	w.lists[date] = packed.Bytes()
-	return w.lists[date], nil
+	fakes.lists[date] = packed.Bytes()
+	return fakes.lists[date], nil
 }
