@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// known makes the signals of a record in which only the given raw values are
-// known.
+// known returns the signals of a record in which only the given raw values are known.
 func known(raws map[int]float64) signalScores {
 	signals := make(signalScores, SignalCount)
 	for i := range signals {
@@ -143,14 +142,14 @@ func TestConfidence(t *testing.T) {
 	f(71, BandMedium)
 	f(34.6, BandDirectional)
 
-	// A core source takes one band, however many of them fail.
+	// Failed core sources lower the band by one, however many they are.
 	f(90, BandHigh, "ct", "gdelt", "facts")
 	f(90, BandMedium, "web")
 	f(90, BandMedium, "dns", "tranco", "wikidata")
 	f(50, BandDirectional, "web")
 	f(10, BandDirectional, "web")
 
-	// Four different sources allow no better band than low.
+	// With four failed sources the band is low at best.
 	f(90, BandLow, "ct", "gdelt", "hn", "jobs")
 	f(90, BandHigh, "ct", "ct", "ct", "ct", "gdelt")
 	f(90, BandLow, "web", "gdelt", "hn", "jobs")

@@ -8,10 +8,9 @@ import (
 	"time"
 )
 
-// exampleTable holds three companies side by side: a large listed software
-// company, a private one that grows, and a small local firm for which ct and
-// gdelt timed out. For each signal and company it has the raw value and the
-// score; "absent" is an observed absence and "-" is missing.
+// exampleTable has three companies: a large listed software company, a private one that grows,
+// and a small local firm whose ct and gdelt timed out. For each signal and company it has the raw
+// value and the score; "absent" is an absence and "-" is missing.
 const exampleTable = `
 # team_structure
 employee_count                   48000  92.96       180  39.38         -  50.00
@@ -88,7 +87,7 @@ monetization_evidence                4  85.00         3  75.00         0  12.00
 
 var exampleNow = time.Date(2026, 3, 2, 10, 30, 15, 123_456_789, time.UTC)
 
-// example is a company of the table with what must come out for it.
+// example is a company of the table with its expected record.
 type example struct {
 	name   string
 	column int
@@ -171,7 +170,7 @@ var examples = []example{
 	},
 }
 
-// exampleInput is the input of an example with the observations of the table.
+// exampleInput returns the input of an example with the observations of the table.
 func exampleInput(t testing.TB, e example) Input {
 	t.Helper()
 	in := e.input
@@ -181,8 +180,7 @@ func exampleInput(t testing.TB, e example) Input {
 	return in
 }
 
-// exampleColumn reads one company of the table: its observations and the score
-// of each signal.
+// exampleColumn reads one company of the table: its observations and the scores of its signals.
 func exampleColumn(t testing.TB, column int) (observations []Observation, scores map[string]float64) {
 	t.Helper()
 	scores = make(map[string]float64)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestExplanationAddsUpToTheRecord holds each step of the way against the record.
+// TestExplanationAddsUpToTheRecord compares each step of an explanation with the record.
 func TestExplanationAddsUpToTheRecord(t *testing.T) {
 	t.Parallel()
 	for _, e := range examples {

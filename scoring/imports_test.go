@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Anybody must be able to recompute a score from this package alone: no clock,
-// no network, no store, nothing from outside the standard library.
+// The package must be usable to recompute a score anywhere: it imports only the standard library,
+// and no clock, network or store.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob("*.go")

@@ -148,8 +148,7 @@ func TestRound1(t *testing.T) {
 	}
 }
 
-// FuzzParseNormalizer holds every rule that is accepted to its promise: scores
-// of 0 to 100 that follow the direction.
+// FuzzParseNormalizer checks every accepted rule: scores are 0 to 100 and follow the direction.
 func FuzzParseNormalizer(f *testing.F) {
 	for _, s := range Manifest() {
 		f.Add(s.Normalization, string(s.Direction), s.Lo, s.Hi, 0.0, 1.0)
@@ -171,8 +170,8 @@ func FuzzParseNormalizer(f *testing.F) {
 	})
 }
 
-// checkDirection reports a pair of raw values whose scores are in the wrong
-// order. Rounding may disturb the order by a hair.
+// checkDirection reports a pair of raw values whose scores are in the wrong order by more than a
+// rounding error.
 func checkDirection(t testing.TB, n Normalizer, direction Direction, a, b float64) {
 	t.Helper()
 	if direction == DirectionBand || math.IsNaN(a) || math.IsNaN(b) {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// rounds is how many random inputs each property is held against.
+// rounds is the number of random inputs per property.
 const rounds = 400
 
 var (
@@ -26,8 +26,7 @@ var (
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// randomRaw is anything that fits a float64, mostly something near the range
-// of the signal.
+// randomRaw returns any float64, mostly one near the range of the signal.
 func randomRaw(r *rand.Rand, s Signal) float64 {
 	switch r.IntN(10) {
 	case 0:
@@ -61,7 +60,7 @@ func randomObservation(r *rand.Rand, s Signal) Observation {
 func randomInput(r *rand.Rand) Input {
 	in := Input{Domain: pick(r, []string{"example.com", "firma.de", "shop.example.co.uk", "a.io"}), Now: exampleNow}
 	for _, s := range Manifest() {
-		// Most signals are seen by one source, some by none, some by several.
+		// Most signals have one source, some none, some several.
 		for range pick(r, []int{0, 1, 1, 1, 2, 4}) {
 			in.Observations = append(in.Observations, randomObservation(r, s))
 		}
@@ -78,7 +77,7 @@ func randomInput(r *rand.Rand) Input {
 	return in
 }
 
-// forRandomInputs runs check with inputs that are the same in every test run.
+// forRandomInputs runs check with the same inputs in every test run.
 func forRandomInputs(t *testing.T, check func(t *testing.T, r *rand.Rand, in Input)) {
 	t.Helper()
 	t.Parallel()
@@ -95,7 +94,7 @@ func TestNumbersStayWithinBounds(t *testing.T) {
 	forRandomInputs(t, func(t *testing.T, _ *rand.Rand, in Input) { checkBounds(t, mustScore(t, in)) })
 }
 
-// checkBounds holds a record to what its comments promise.
+// checkBounds checks the documented ranges of a record.
 func checkBounds(t testing.TB, rec Record) {
 	t.Helper()
 	within := func(what string, x, hi float64) {
@@ -154,8 +153,7 @@ func TestOrderOfObservationsDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Taking away what is known about some signals leaves those at exactly 50 and
-// all others where they were.
+// Without the observations of some signals, these score exactly 50 and all others are unchanged.
 func TestMissingDataMovesNoOtherSignal(t *testing.T) {
 	forRandomInputs(t, func(t *testing.T, r *rand.Rand, in Input) {
 		full := mustScore(t, in)
@@ -207,7 +205,7 @@ func TestScoresFollowTheDirection(t *testing.T) {
 	}
 }
 
-// FuzzScore lets the fuzzer choose one raw value freely among random others.
+// FuzzScore varies one raw value among random others.
 func FuzzScore(f *testing.F) {
 	f.Add(uint64(0), "example.com", "Example", "software", byte(0), 250.0)
 	f.Add(uint64(1), ".", "&lt;\u202e&#0;\xff", "ſoftware", byte(17), math.Inf(1))

@@ -68,8 +68,8 @@ func TestScoreLeavesTheInputAlone(t *testing.T) {
 	}
 }
 
-// TestGoldenRecords keeps whole records of the examples, so that any change to
-// what is scored shows up for review. Run it with -update to accept one.
+// TestGoldenRecords compares whole records of the examples with golden files. -update writes
+// them.
 func TestGoldenRecords(t *testing.T) {
 	t.Parallel()
 	for _, e := range examples {
@@ -93,8 +93,8 @@ func TestGoldenRecords(t *testing.T) {
 	}
 }
 
-// describe writes every field of a record. Unrounded numbers get six decimals:
-// the last bits differ between processors.
+// describe formats every field of a record. Unrounded numbers have six decimals, since the last
+// bits differ between processors.
 func describe(r Record) string {
 	var b strings.Builder
 	line := func(text string) { b.WriteString(strings.TrimRight(text, " ") + "\n") }

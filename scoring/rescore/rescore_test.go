@@ -22,12 +22,12 @@ import (
 
 func TestMain(m *testing.M) { stores.Main(m) }
 
-// next is a version that is not there yet.
+// next is a version without records.
 const next = "v2-test"
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
-// halved are formulas of another version.
+// halved are the formulas of another version.
 func halved(old scoring.Record, ref *scoring.Reference) (scoring.Record, error) {
 	rec, err := scoring.Rescore(old, ref)
 	rec.Composite, rec.Base = math.Round(5*rec.Composite)/10, rec.Base/2
@@ -50,7 +50,7 @@ func open(t testing.TB) *clickhouse.DB {
 
 func domain(n int) string { return fmt.Sprintf("company-%03d.com", n) }
 
-// fill writes records of companies, one a month each, under a version.
+// fill writes records of companies under a version, one per month each.
 func fill(t testing.TB, db *clickhouse.DB, version string, companies, months int) (all []scoring.Record) {
 	t.Helper()
 	for n := range companies {
@@ -78,7 +78,7 @@ func fill(t testing.TB, db *clickhouse.DB, version string, companies, months int
 	return all
 }
 
-// stored returns the records of a version, whole, by domain and time.
+// stored returns the records of a version by domain and time.
 func stored(t *testing.T, db *clickhouse.DB, version string) (all []scoring.Record) {
 	t.Helper()
 	const never = "no such version" // so that all of the version are pending
@@ -135,7 +135,7 @@ func TestOldRecordsStay(t *testing.T) {
 	}
 }
 
-// counting counts the records written, and fails from some page on.
+// counting counts written records, and fails after a number of pages.
 type counting struct {
 	rescore.Store
 	pages atomic.Int64 // that may be written
@@ -166,7 +166,8 @@ func TestInterruptedRescoreResumes(t *testing.T) {
 	fill(t, db, "v1", 40, 2)
 	store := &counting{Store: db, seen: make(map[string]int)}
 	store.pages.Store(2)
-	// By one worker: an insert that another one's failure cancels may arrive all the same, and is then done without being counted.
+	// With one worker: an insert that the failure of another worker cancels can still succeed
+	// without being counted.
 	report, err := rescore.Run(t.Context(), rescore.Config{Store: store, To: next, Score: halved, Page: 10, Workers: 1})
 	if !errors.Is(err, errGone) || report.Rescored != 20 {
 		t.Fatalf("interrupted: %+v, %v", report, err)
@@ -230,7 +231,7 @@ func TestConfigReportsAllErrors(t *testing.T) {
 	}
 }
 
-// BenchmarkRun measures how many records are brought to another version in a second.
+// BenchmarkRun measures rescored records per second.
 func BenchmarkRun(b *testing.B) {
 	const companies, months = 1000, 5
 	db := open(b)

@@ -22,7 +22,7 @@ import (
 	"companyscore/scoring/source"
 )
 
-// told is what a result says of a signal, as an observation or as a share of one.
+// told formats a result's observation or part of a signal.
 func told(r source.Result, signal string) string {
 	for _, o := range r.Observations {
 		if o.Signal == signal {
@@ -46,7 +46,7 @@ func wantTold(t *testing.T, r source.Result, want map[string]string) {
 	}
 }
 
-// brindle gives the lab a domain with everything that the source reads.
+// brindle adds a domain with everything that the source reads.
 func brindle(network *fakenet.Network) {
 	const d = "brindleworks.com."
 	network.Records("brindleworks.com",
@@ -168,7 +168,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// An owner named in a certificate that nobody vouches for was checked by nobody.
+// An organisation in an untrusted certificate does not count.
 func TestTLSRejectsUntrustedOrganisation(t *testing.T) {
 	t.Parallel()
 	network := fakenet.New(t)
@@ -181,7 +181,7 @@ func TestTLSRejectsUntrustedOrganisation(t *testing.T) {
 	wantTold(t, got, map[string]string{"commercial_infrastructure": "part 0"})
 }
 
-// rankings serves lists of traffic ranks.
+// rankings is a fake server of lists of traffic ranks.
 type rankings struct {
 	mu     sync.Mutex
 	lists  map[string]string // by date; others do not exist
@@ -278,7 +278,7 @@ func TestTranco(t *testing.T) {
 	}
 }
 
-// runOnce lets the source get its lists, asks it, and ends it.
+// runOnce starts the source, fetches once, and stops it.
 func runOnce(t *testing.T, src *source.Tranco) (source.Result, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -291,8 +291,8 @@ func runOnce(t *testing.T, src *source.Tranco) (source.Result, error) {
 	return src.Fetch(ctx, req)
 }
 
-// A restart reads the files of the run before, and asks nobody; with no directory
-// it leaves none behind.
+// A restart reads the files of the run before and sends no request. Without a directory no file
+// is written.
 func TestTrancoKeepsItsLists(t *testing.T) {
 	t.Parallel()
 	date := func(ago int) string { return time.Now().UTC().AddDate(0, 0, -ago).Format(time.DateOnly) }
@@ -322,7 +322,7 @@ func TestTrancoKeepsItsLists(t *testing.T) {
 	}
 }
 
-// Before the first lists are there a run waits, within its deadline.
+// A fetch before the first lists waits, within its deadline.
 func TestTrancoWaitsForItsFirstList(t *testing.T) {
 	t.Parallel()
 	src := source.NewTranco(fakenet.New(t).Client(), "", slog.New(slog.DiscardHandler))
@@ -333,7 +333,7 @@ func TestTrancoWaitsForItsFirstList(t *testing.T) {
 	}
 }
 
-// Who is in no registry and in no DNS is told by both.
+// dns and rdap both report an unregistered domain.
 func TestUnregisteredName(t *testing.T) {
 	t.Parallel()
 	network := fakenet.New(t)

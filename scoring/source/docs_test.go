@@ -18,8 +18,8 @@ import (
 
 const sourcesPage = "../../docs/sources.md"
 
-// TestSourcesPageIsUpToDate holds the tables of docs/sources.md against what the
-// program does. Run it with -update to write them.
+// TestSourcesPageIsUpToDate compares the tables of docs/sources.md with the program. -update
+// writes them.
 func TestSourcesPageIsUpToDate(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(sourcesPage)
@@ -59,7 +59,7 @@ func row(b *strings.Builder, cells ...string) {
 	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
 }
 
-// orderTable says which source waits for which.
+// orderTable has the sources that each source waits for.
 func orderTable(live []source.Source) string {
 	b := table("source", "waits for")
 	for _, p := range fetch.Policies {
@@ -109,8 +109,8 @@ func limitTable() string {
 	return b.String()
 }
 
-// signalTable is source x signal: a number is the place in the order of trust, +
-// means that all sources marked so are needed together.
+// signalTable is source x signal: a number is the index in the order of trust, + marks sources
+// that are needed together.
 func signalTable() string {
 	head := []string{"signal", "share of the base"}
 	for _, p := range fetch.Policies {
@@ -139,8 +139,7 @@ func signalTable() string {
 	return b.String()
 }
 
-// coverageTable is how much of the base a source can tell, and how much is lost
-// without it.
+// coverageTable has the share of the base that each source can give, and the loss without it.
 func coverageTable() string {
 	b := table("source", "signals it speaks about", "share of the base it can tell alone", "share of the base lost without it")
 	needs := source.NeededTogether()

@@ -1,6 +1,6 @@
 package source
 
-// NeededTogether lists the signals that need several sources at once, with them.
+// NeededTogether returns the signals that need several sources, with these.
 func NeededTogether() map[string][]string {
 	needs := make(map[string][]string)
 	for _, c := range combinations {
@@ -9,5 +9,5 @@ func NeededTogether() map[string][]string {
 	return needs
 }
 
-// TrustOf is the order of trust of a kind of claim.
+// TrustOf returns the order of trust of a kind of claim.
 func TrustOf(kind Kind) []string { return trust[kind] }

@@ -54,15 +54,15 @@ func toJSON(v any) string {
 	return string(text)
 }
 
-// reply is what a known server of the tests answers to a request.
+// reply is the answer of a fake server.
 type reply struct {
 	status int
 	kind   string
 	body   string
 }
 
-// serve has known servers answer by "path?query" or by path alone, and with 404
-// to everything else. It returns what was asked for, as "endpoint path".
+// serve makes a fake server answer by "path?query" or by path, and with 404 to everything else.
+// It returns the requests so far, as "endpoint path".
 func serve(network *fakenet.Network, endpoint string, answers map[string]string) *[]string {
 	asked := new([]string)
 	network.Endpoint(endpoint, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -173,8 +173,8 @@ func viewsOf(lastYear, before int) string {
 	return toJSON(obj{"items": items})
 }
 
-// threeCompanies is a lab with three invented companies. Quillworks is large and listed,
-// Brindleworks young and growing, Tarnfold small and known to nobody.
+// threeCompanies is a fake network with three invented companies. Quillworks is large and listed,
+// Brindleworks young and growing, Tarnfold small and in no register.
 func threeCompanies(t testing.TB) *fakenet.Network {
 	network := fakenet.New(t)
 	label := func(id, text string, claims obj) obj { return obj{"id": id, "labels": wdLabel(text), "claims": claims} }
@@ -319,7 +319,7 @@ func sitemapOf(n int, path, changed string) string {
 	return b.String() + "</urlset>"
 }
 
-// requestFor is a request for a domain that nothing is known of.
+// requestFor returns a request for an unknown domain.
 func requestFor(domain string) Request {
 	registrable, err := publicsuffix.EffectiveTLDPlusOne(domain)
 	if err != nil {
@@ -328,7 +328,7 @@ func requestFor(domain string) Request {
 	return Request{Domain: domain, Registrable: registrable, Now: instant}
 }
 
-// ask asks sources in order, each with what those of its plan found.
+// ask runs sources in order, each with the results of the sources in its plan.
 func ask(t *testing.T, req Request, sources ...Source) map[string]Result {
 	t.Helper()
 	results := map[string]Result{}
@@ -358,7 +358,7 @@ func ask(t *testing.T, req Request, sources ...Source) map[string]Result {
 	return results
 }
 
-// written is a result as text, for golden files.
+// written formats a result for golden files.
 func written(r Result) string {
 	var lines []string
 	for signal, value := range spoken(r) {

@@ -11,7 +11,7 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// routes answer by path, the first that is contained in it, and with 404 otherwise.
+// routes answers by the first path that the request's path contains, else with 404.
 func routes(pairs ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for i := 0; i+1 < len(pairs); i += 2 {
@@ -33,18 +33,18 @@ func claims(pairs ...string) source.Company {
 	return source.NewCompany(all...)
 }
 
-// TestHostileServersOfIdentifiedCompanies holds the sources that know the company
-// by then against the same faults.
+// TestHostileServersOfIdentifiedCompanies tests the sources that need an identified company with
+// the same faults.
 func TestHostileServersOfIdentifiedCompanies(t *testing.T) {
 	t.Parallel()
 	const page = `<title>Brindleworks</title><h1>Ovens</h1><a href="/pricing">Pricing</a>`
-	// What cannot be reached when robots.txt is asked for forbids everything.
+	// An unreachable robots.txt disallows everything.
 	site := map[string][]string{
 		"429 with Retry-After": {fetch.CodeHTTP}, "500": {fetch.CodeRobots}, "503": {fetch.CodeRobots}, "closed connection": {fetch.CodeRobots}, "redirect in a circle": {fetch.CodeRobots},
 		"truncated": {fetch.CodeParse, fetch.CodeRobots, fetch.CodeHTTP}, "gzip bomb": {fetch.CodeParse}, "100 MB body": {fetch.CodeParse, fetch.CodeTooLarge}, "other compression": {fetch.CodeParse, fetch.CodeRobots},
-		"plain refusal with status 200": {""}, // is a page like any other
+		"plain refusal with status 200": {""}, // a page like any other
 	}
-	// Objects are not read to the end of what is none, and a third try finds the quota used up.
+	// Objects are read only as far as they are valid, and a third try exceeds the quota.
 	objects := map[string][]string{"gzip bomb": {fetch.CodeTooLarge, fetch.CodeParse}, "100 MB body": {fetch.CodeTooLarge, fetch.CodeParse}, "503": {fetch.CodeHTTP, fetch.CodeRateLimited}}
 	cases := map[string]hostile.Case{
 		"web": {

@@ -14,7 +14,7 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// wikidataSays is a company as Wikidata would describe it, with pairs of kind and value.
+// wikidataSays returns a company with claims of Wikidata, as pairs of kind and value.
 func wikidataSays(pairs ...string) Company {
 	var all []Claim
 	for i := 0; i+1 < len(pairs); i += 2 {
@@ -318,7 +318,7 @@ func TestWebStates(t *testing.T) {
 				t.Errorf("%s: %s = %q, want %q", name, signal, said[signal], value)
 			}
 		}
-		// Every signal of the source is spoken about.
+		// The source reports every signal.
 		for _, signal := range scoring.Manifest() {
 			if slices.Contains(signal.Sources, "web") && said[signal.ID] == "" {
 				t.Errorf("%s: nothing is said of %s", name, signal.ID)
@@ -397,7 +397,7 @@ func TestWebMoves(t *testing.T) {
 	f("only the www has an address", func(network *fakenet.Network) { network.Site("www.brindleworks.com", "", page) }, "", "Ovenly", "1")
 }
 
-// TestWebAsksLittle holds the bound of 14 requests, and their order.
+// TestWebAsksLittle checks the bound of 14 requests, and their order.
 func TestWebAsksLittle(t *testing.T) {
 	t.Parallel()
 	var links strings.Builder

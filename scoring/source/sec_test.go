@@ -132,7 +132,7 @@ func TestSECResolve(t *testing.T) {
 	f("part of a name", known("name", "Brindle Works Ovens"), "", "")
 }
 
-// repeated reads a text over and over, between a beginning and an end.
+// repeated reads a text repeatedly, between a beginning and an end.
 func repeated(begin, text, end string, times int) io.Reader {
 	parts := []io.Reader{strings.NewReader(begin)}
 	for range times {
@@ -141,7 +141,7 @@ func repeated(begin, text, end string, times int) io.Reader {
 	return io.MultiReader(append(parts, strings.NewReader(end))...)
 }
 
-// TestSECFactsStream holds that a body of 40 MiB is never in memory as a whole.
+// TestSECFactsStream checks that a body of 40 MiB is never in memory as a whole.
 func TestSECFactsStream(t *testing.T) {
 	line := toJSON(fact("2025-01-01", "2025-12-31", "2026-02-20", "10-Q", 12345))
 	concept := `"Concept":{"units":{"USD":[` + strings.TrimSuffix(strings.Repeat(line+",", 1000), ",") + `]}},`

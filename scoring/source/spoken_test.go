@@ -10,11 +10,11 @@ import (
 	"companyscore/scoring"
 )
 
-// instant is the time at which tests score.
+// instant is the time of the tests' runs.
 var instant = time.Date(2026, time.March, 10, 12, 0, 0, 0, time.UTC)
 
-// spoken lists what a result says of each signal: its value, "absent" or the
-// reason for which it is missing, and "+" and the share for a combined one.
+// spoken formats the result of each signal: its value, "absent" or the reason why it is missing,
+// and "+" and the share for a combined one.
 func spoken(r Result) map[string]string {
 	said := make(map[string]string)
 	for _, o := range r.Observations {
@@ -33,7 +33,7 @@ func spoken(r Result) map[string]string {
 	return said
 }
 
-// says is what a test expects, written as "signal value, signal value".
+// says parses the expected result, "signal value, signal value".
 func wantSpoken(t *testing.T, got Result, want string) {
 	t.Helper()
 	said := spoken(got)
@@ -55,7 +55,7 @@ func wantSpoken(t *testing.T, got Result, want string) {
 	wantValid(t, got)
 }
 
-// wantValid holds what is true of every result, whatever the source read.
+// wantValid checks what is true of every result.
 func wantValid(t *testing.T, got Result) {
 	t.Helper()
 	for _, o := range got.Observations {

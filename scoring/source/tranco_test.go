@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// rankedFrom is a list of n domains in which the named ones have their ranks.
+// rankedFrom returns a list of n domains in which the named ones have their ranks.
 func rankedFrom(n int, named map[int]string) string {
 	var list strings.Builder
 	for rank := 1; rank <= n; rank++ {
@@ -71,7 +71,7 @@ func TestRanking(t *testing.T) {
 	}
 }
 
-// A few kilobytes can unpack to any size; memory must not follow.
+// A small file can unpack to any size; memory must stay bounded.
 func TestRankingRejectsZipBomb(t *testing.T) {
 	t.Parallel()
 	archive := zipped(t, "top-1m.csv", strings.Repeat("1,a.example\n", 1<<20))

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// cdx renders captures as the archive's index does.
+// cdx formats captures as the archive's index does.
 func cdx(captures ...string) string {
 	rows := []string{`["timestamp","digest"]`}
 	for _, c := range captures {
@@ -17,7 +17,7 @@ func cdx(captures ...string) string {
 	return "[" + strings.Join(rows, ",\n") + "]"
 }
 
-// monthly is one copy in each of n months before the instant, with the digests given in turn.
+// monthly returns one capture in each of n months before the instant, with the digests in turn.
 func monthly(n int, digests ...string) []string {
 	var rows []string
 	for i := n; i > 0; i-- {

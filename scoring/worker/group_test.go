@@ -16,8 +16,8 @@ import (
 	"companyscore/scoring/source"
 )
 
-// manyFacts are imported facts of all companies whose domain begins with a letter
-// before m. It fails its first calls when told to.
+// manyFacts has facts of all companies whose domain begins with a letter before m. It fails its
+// first calls if fails is set.
 type manyFacts struct {
 	away  int
 	calls int // of GetMany
@@ -48,7 +48,7 @@ func (m *manyFacts) GetMany(ctx context.Context, domains []string) (map[string]s
 	return found, nil
 }
 
-// alone is facts as a source that is asked run by run.
+// alone is facts as a source without groups.
 type alone struct{ source.Source }
 
 func groupOf(domains ...string) []scoring.Run {

@@ -14,7 +14,7 @@ import (
 	"companyscore/scoring/source"
 )
 
-// planned is a source that does what it is told, when its plan lets it.
+// planned is a fake source with a plan.
 type planned struct {
 	name  string
 	plan  source.Plan
@@ -27,7 +27,7 @@ func (p planned) Fetch(ctx context.Context, req source.Request) (source.Result, 
 	return p.fetch(ctx, req)
 }
 
-// after is a source that answers d after it has begun.
+// after is a fake source that answers after d.
 func after(name string, d time.Duration, waits ...string) planned {
 	return planned{name, source.Plan{After: waits}, func(ctx context.Context, _ source.Request) (source.Result, error) {
 		select {
@@ -143,7 +143,7 @@ func TestEachSourceHasItsDeadline(t *testing.T) {
 		if len(rec.Warnings) != 2 || rec.Warnings[0].Code != "timeout" || rec.Warnings[0].At.Sub(rec.ScoredAt) != 6*time.Second {
 			t.Errorf("warnings %+v", rec.Warnings)
 		}
-		// What a source said before it failed stands; the rest is missing for its reason.
+		// Results before the failure stand; the rest is missing with the reason of the failure.
 		if s := signal(rec, "product_surface"); s.Raw != 3 {
 			t.Errorf("said before the failure: %+v", s)
 		}

@@ -18,7 +18,7 @@ import (
 	"companyscore/scoring/worker"
 )
 
-// history keeps records in memory and fails its first calls when told to.
+// history has records in memory and fails its first calls if fails is set.
 type history struct {
 	mu        sync.Mutex
 	fails     int // calls of Reference that still fail
@@ -126,7 +126,7 @@ func (h *history) Reference(context.Context, string, time.Time) (*scoring.Refere
 	return h.reference, nil
 }
 
-// fake is a source that does what it is told.
+// fake is a source with given results.
 type fake struct {
 	name  string
 	fetch func(ctx context.Context) (source.Result, error)
@@ -154,7 +154,7 @@ func fails(name string, err error) fake {
 
 var run = scoring.Run{ID: "r", Domain: "example.com", StartedAt: time.Date(2026, 5, 1, 12, 0, 0, 123_456_789, time.UTC)}
 
-// noneLost is for groups of which no run is aborted or taken over.
+// noneLost is for groups without aborted or lost runs.
 func noneLost(int) bool { return false }
 
 // only returns the outcome of a group of one run.

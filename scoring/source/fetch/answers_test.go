@@ -17,13 +17,13 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// ask asks the server of a source for its only thing.
+// ask sends the request of a source.
 func ask(t *testing.T, c *fetch.Client, source, endpoint string) (thing, error) {
 	t.Helper()
 	return fetch.Get(t.Context(), c, fetch.Request{Source: source, Endpoint: endpoint, Path: "/thing"}, decodeThing)
 }
 
-// turns answers each request with the next handler, and then with the last again.
+// turns answers each request with the next handler, and later ones with the last handler.
 func turns(n *atomic.Int64, handlers ...http.HandlerFunc) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		handlers[min(int(n.Add(1)), len(handlers))-1](w, r)
@@ -41,8 +41,7 @@ func status(code int, header ...string) http.HandlerFunc {
 
 func good(w http.ResponseWriter, _ *http.Request) { answerJSON(w, `{"N": 1}`) }
 
-// TestAnswersThatAreNone holds kinds of bad answers to their codes, and to how
-// often they make the client ask.
+// TestAnswersThatAreNone checks the codes of bad answers, and the number of requests.
 func TestAnswersThatAreNone(t *testing.T) {
 	t.Parallel()
 	typed := func(contentType, body string) http.HandlerFunc {

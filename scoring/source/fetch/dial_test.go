@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// TestDialerAsksAgain holds the last look at an address, the one that the
-// operating system's dialer takes, apart from everything before it.
+// TestDialerAsksAgain tests the Control hook alone: the check of the final address.
 func TestDialerAsksAgain(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -81,7 +80,7 @@ func TestControl(t *testing.T) {
 	f("tcp4", "localhost:80", false)
 }
 
-// TestPublicAddressesPass names addresses next to refused ranges that are public.
+// TestPublicAddressesPass checks public addresses next to refused ranges.
 func TestPublicAddressesPass(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{
@@ -95,8 +94,7 @@ func TestPublicAddressesPass(t *testing.T) {
 	}
 }
 
-// FuzzCheckAddress holds the table of ranges against the library's own notion of
-// addresses that are not global.
+// FuzzCheckAddress compares the table of ranges with the library's address classes.
 func FuzzCheckAddress(f *testing.F) {
 	for _, r := range refused {
 		f.Add(r.prefix.Addr().AsSlice())

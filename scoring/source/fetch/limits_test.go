@@ -28,9 +28,8 @@ func codeOf(err error) string {
 	return ""
 }
 
-// TestTurnsComeInOrder has a crowd ask a provider that takes one request in six
-// seconds: those who come first are served first, and who cannot be served in
-// time is told so at once.
+// TestTurnsComeInOrder sends many requests to a provider with one turn in six seconds. The first
+// ones get the turns, and those that cannot be served in time fail at once.
 func TestTurnsComeInOrder(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -123,7 +122,7 @@ func TestHostsHaveLimitsOfTheirOwn(t *testing.T) {
 		if took := enter("a.com"); took != time.Second {
 			t.Errorf("the second request to a host came after %s, want 1 s", took)
 		}
-		l.setPace("web", "a.com", 10*time.Second) // its robots.txt asks for more
+		l.setPace("web", "a.com", 10*time.Second) // its robots.txt sets a crawl delay
 		enter("a.com")                            // 2 s
 		if took := enter("a.com"); took != 12*time.Second {
 			t.Errorf("a host that asked for 10 s was asked again after %s in all", took)
@@ -183,7 +182,7 @@ func openRedis(t *testing.T) goredis.UniversalClient {
 	return client
 }
 
-// TestWorkersShareTurns has two workers ask for turns at one provider.
+// TestWorkersShareTurns has two workers reserve turns at one provider.
 func TestWorkersShareTurns(t *testing.T) {
 	t.Parallel()
 	r := openRedis(t)
@@ -203,7 +202,7 @@ func TestWorkersShareTurns(t *testing.T) {
 	if err := try(other, 5*time.Second); codeOf(err) != CodeRateLimited {
 		t.Errorf("the other worker got a turn in the same 10 s: %v", err)
 	}
-	// A pause that one is asked for is a pause for all.
+	// A pause applies to all workers.
 	other.pauseQuota(t.Context(), "sec", "", time.Hour)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
@@ -212,7 +211,7 @@ func TestWorkersShareTurns(t *testing.T) {
 	}
 }
 
-// TestSharedBurst holds the script to the numbers of a quota.
+// TestSharedBurst checks the script against the numbers of a quota.
 func TestSharedBurst(t *testing.T) {
 	t.Parallel()
 	l := newLimits(openRedis(t), 1, slog.New(slog.DiscardHandler))
@@ -232,7 +231,7 @@ func TestSharedBurst(t *testing.T) {
 	}
 }
 
-// The clock of Redis goes back by an hour: what was written before lies an hour ahead.
+// The clock of Redis goes back by an hour, so that stored times are an hour ahead.
 func TestSharedTurnsSurviveClockSteps(t *testing.T) {
 	t.Parallel()
 	r := openRedis(t)

@@ -1,7 +1,7 @@
--- Gives out no turn of a quota for a while, because the provider asked for it.
+-- Pauses a quota for all workers, as the provider asked.
 -- KEYS: see quota.lua
 -- ARGV[1]  time between two turns, in us
--- ARGV[2]  turns that may be taken at once
+-- ARGV[2]  burst: turns without a wait
 -- ARGV[3]  length of the pause, in us
 -- returns  0
 local every, burst, pause = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -1,12 +1,12 @@
--- What the scripts of a quota share; put before each of them.
--- KEYS[1]  the quota: STRING of two instants in us, on the clock of this server: when the
---          turns given out are used up (the theoretical arrival time of the generic cell
---          rate algorithm), and when that was written
+-- Functions of the quota scripts. The client puts this file before each of them.
+-- KEYS[1]  the quota: STRING of two instants in us, on the clock of this server: the
+--          theoretical arrival time of the generic cell rate algorithm, and the time of
+--          the write
 local clock = redis.call('TIME')
 local now = clock[1] * 1000000 + clock[2]
 
--- read_used returns when the turns given out are used up, at least now. What was
--- written later than now was written before the clock went back, and goes back with it.
+-- read_used returns the theoretical arrival time, at least now. A write time in the future
+-- means that the clock went back; the result then goes back by the same amount.
 local function read_used()
   local used, written = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+)$')
   if not used then return now end

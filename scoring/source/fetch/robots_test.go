@@ -36,14 +36,14 @@ func TestRobots(t *testing.T) {
 	f("User-agent: *\nDisallow: /a", "/b", true)
 	f("User-agent: *\nDisallow: /a?b", "/a?b=1", false)
 	f("User-agent: *\nDisallow: /a?b", "/a?c=1", true)
-	// The group of our own name counts alone, in whatever case, with whatever version.
+	// Only the group of the client's own name counts, in any case, with any version.
 	f("User-agent: *\nDisallow: /\n\nUser-agent: CompanyScore/1.0\nDisallow: /private", "/x", true)
 	f("User-agent: *\nDisallow:\n\nUser-agent: companyscore\nDisallow: /", "/x", false)
 	f("User-agent: other\nUser-agent: companyscore\nDisallow: /", "/x", false)
 	f("User-agent: other\nDisallow: /", "/x", true)
 	f("User-agent: companyscore\nDisallow: /a\n\nUser-agent: companyscore\nDisallow: /b", "/a", false)
 	f("User-agent: companyscore\nDisallow: /a\n\nUser-agent: companyscore\nDisallow: /b", "/b", false)
-	// The longest rule wins, and of equal ones the permission.
+	// The longest rule wins, and an Allow rule among equal ones.
 	f("User-agent: *\nDisallow: /a\nAllow: /a/b", "/a/b/c", true)
 	f("User-agent: *\nAllow: /a\nDisallow: /a/b", "/a/b/c", false)
 	f("User-agent: *\nDisallow: /a\nAllow: /a", "/a", true)
@@ -53,12 +53,12 @@ func TestRobots(t *testing.T) {
 	f("User-agent: *\nDisallow: /*.pdf$", "/x/y.pdf?z", true)
 	f("User-agent: *\nDisallow: /a*b", "/axb", false)
 	f("User-agent: *\nDisallow: /\nAllow: /*.html", "/x.html", true)
-	// A permission that the library would make too wide is none.
+	// An Allow rule that the library would make too wide is dropped.
 	f("User-agent: *\nDisallow: /\nAllow: /a*b", "/x/a1b", false)
 	// Beyond the bounds the stricter reading counts.
 	f("User-agent: *\nDisallow: /a/*"+strings.Repeat("*b", 20), "/a/x", false)
 	f("User-agent: *\nDisallow: /\nAllow: /*"+strings.Repeat("*b", 20), "/bbbbbbbbbbbbbbbbbbbbbbbbb", false)
-	// What is no rule does not spoil the rules.
+	// Lines that are not rules are skipped.
 	f("<html>\nUser-agent: *\nCrawl-delay: soon\nNoindex: /x\nDisallow: /a\nnonsense", "/a", false)
 	f("Disallow: /a\nUser-agent: *\nDisallow: /b", "/a", true)
 	f("User-agent: *\nDisallow: \x00/a", "/a", true)
@@ -72,8 +72,8 @@ func TestRobots(t *testing.T) {
 	}
 }
 
-// TestHostileRobotsReadInTime reads files that are made to keep a reader busy:
-// each took from seconds to hours before it was bounded.
+// TestHostileRobotsReadInTime reads files that took seconds to hours before the parser was
+// bounded.
 func TestHostileRobotsReadInTime(t *testing.T) {
 	t.Parallel()
 	var agents strings.Builder
@@ -94,7 +94,7 @@ func TestHostileRobotsReadInTime(t *testing.T) {
 			continue
 		}
 		r.allows(long)
-		// Some tenths of a second are usual; the bound is there for what is not bounded.
+		// Some tenths of a second are usual.
 		if took := time.Since(began); took > 20*time.Second {
 			t.Errorf("%s took %s", name, took)
 		}
@@ -114,7 +114,7 @@ func FuzzRobots(f *testing.F) {
 			t.Errorf("%q: delay %s, %d sitemaps", text, r.delay, len(r.sitemaps))
 		}
 		r.allows(&url.URL{Path: "/" + path})
-		// A group for us that forbids everything is obeyed, whatever stands before it.
+		// A group for the client that disallows everything applies, whatever comes before it.
 		closed, err := parseRobots([]byte(text + "\n\nUser-agent: zzz\nDisallow:\n\nUser-agent: companyscore\nDisallow: /\n"))
 		if err != nil || len(text) > robotsMaxBytes/2 || strings.Contains(strings.ToLower(text), "allow") || strings.Contains(strings.ToLower(text), "agent") {
 			return

@@ -22,15 +22,14 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// refusal is one hostile target and how it was refused.
+// refusal is one hostile target and its error.
 type refusal struct {
 	what string
 	err  error
-	want []string // codes, one of which it must have
+	want []string // the allowed codes
 }
 
-// suite holds hostile targets against one client. Each is asked through one of the
-// ways out of the client.
+// suite collects hostile targets for one client. Each is tried through one kind of request.
 type suite struct {
 	t        *testing.T
 	network  *fakenet.Network
@@ -52,7 +51,7 @@ func (s *suite) newHost() string {
 	return fmt.Sprintf("host%d.hostile-fake.com", s.hosts)
 }
 
-// page reads one page of a host, or says why the visit was refused.
+// page reads one page of a host and returns the error.
 func (s *suite) page(ctx context.Context, host, ref string, kind fetch.PageKind) error {
 	site, err := s.client.Visit(ctx, host)
 	if err != nil {
@@ -75,13 +74,12 @@ func (s *suite) atPage(ctx context.Context, kind fetch.PageKind, handler http.Ha
 	return s.page(ctx, host, "/page", kind)
 }
 
-// TestHostileTargets asks the real client for what nobody may make it ask: through
-// names, addresses, redirects and answers that a stranger controls. Everything is
-// refused, and nothing of it reaches a server. `make ssrf` prints the list.
+// TestHostileTargets tries hostile names, addresses, redirects and answers with the real client.
+// All are refused, and no request reaches another server. `make ssrf` prints the list.
 func TestHostileTargets(t *testing.T) {
 	t.Parallel()
 	network := fakenet.New(t)
-	var inside atomic.Int64 // requests that reach what must not be reached
+	var inside atomic.Int64 // requests that reach a server which must not be reached
 	canary := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { inside.Add(1) }))
 	t.Cleanup(canary.Close)
 	network.Endpoint("gleif", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -122,7 +120,7 @@ func TestHostileTargets(t *testing.T) {
 	}
 }
 
-// notations are hosts as a caller or a page may write them.
+// notations are spellings of hosts in requests and pages.
 func (s *suite) notations(ctx context.Context) {
 	for _, host := range []string{
 		"127.0.0.1", "2130706433", "0x7f000001", "017700000001", "0177.0.0.1", "0x7f.0.0.1", "127.1", "127.0.1", "0", "0.0.0.0",
@@ -148,7 +146,7 @@ func (s *suite) notations(ctx context.Context) {
 	}
 }
 
-// addresses are what the DNS of a stranger may answer with.
+// addresses are answers of a hostile DNS.
 func (s *suite) addresses(ctx context.Context) {
 	for _, address := range []string{
 		"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254", "168.63.129.16", "169.254.169.254",
@@ -185,7 +183,7 @@ func (s *suite) addresses(ctx context.Context) {
 	s.add("answer to another question", s.page(ctx, host, "/", fetch.HTML), fetch.CodeDNS)
 }
 
-// redirects are where an honest-looking page, or a known server, may send us.
+// redirects are targets of redirects from a page or a known server.
 func (s *suite) redirects(ctx context.Context, canary string) {
 	private := s.newHost()
 	s.network.Records(private, private+". 300 IN A 192.168.0.1")
@@ -224,14 +222,14 @@ func (s *suite) redirects(ctx context.Context, canary string) {
 		s.network.Site(host, "", http.NotFoundHandler())
 		s.add(fmt.Sprintf("link to %q", ref), s.page(ctx, host, ref, fetch.HTML))
 	}
-	// A known server that was taken over must not lead anywhere else either.
+	// A known server that was taken over must not redirect elsewhere.
 	for _, to := range []string{"http://127.0.0.1/", canary, "https://169.254.169.254/", "https://" + other + "/", "file:///etc/passwd"} {
 		_, err := fetch.Get(ctx, s.client, fetch.Request{Source: "gleif", Endpoint: "gleif", Path: "/api", Query: map[string][]string{"to": {to}}}, decodeThing)
 		s.add("known server redirects to "+strings.ReplaceAll(to, canary, "a server on loopback"), err)
 	}
 }
 
-// rebinding is a name whose address changes between two looks.
+// rebinding is a name whose address changes between two lookups.
 func (s *suite) rebinding(ctx context.Context, clock *atomic.Int64) {
 	host := "rebinding-fake.com"
 	var asked atomic.Int64
@@ -262,7 +260,7 @@ func (s *suite) rebinding(ctx context.Context, clock *atomic.Int64) {
 	s.add("name that rebinds from public to loopback", err)
 }
 
-// bodies are answers made to exhaust who reads them.
+// bodies are answers that try to exhaust the client.
 func (s *suite) bodies(ctx context.Context) {
 	endless := func(w io.Writer, chunk []byte) {
 		for range 1 << 20 {
