@@ -34,18 +34,16 @@ const (
 
 type knot struct{ x, y float64 }
 
-// ParseNormalizer reads a rule of the manifest. lo and hi are the raw values
-// between which the score moves. The grammar is
+// ParseNormalizer parses a rule of the manifest. lo and hi are the raw values between which
+// the score changes. The grammar is
 //
 //	rule   = shape { ";floor=" number } ";absent=" ( number | "missing" )
 //	shape  = "log" | "linear" | "pw:" x "=" y { "|" x "=" y } | "bool:" no "|" yes
 //
-// log and linear rise from the floor (0 unless given) at lo to 100 at hi, or
-// fall from 100 to the floor when lower is better. pw joins its corners by
-// straight lines and is flat outside them. bool gives no below 0.5 and yes from
-// there on. The options may stand in either order, each at most once; the floor
-// is for log and linear only; absent must be said. Scores lie in 0 to 100 and
-// follow the direction.
+// log and linear rise from the floor (default 0) at lo to 100 at hi, or fall from 100 to the
+// floor if lower is better. pw is piecewise linear between its corners and constant outside of
+// them. bool is no below 0.5, else yes. Options are in any order, each at most once. floor is
+// for log and linear only; absent is required. Scores are 0 to 100 and follow the direction.
 func ParseNormalizer(rule string, direction Direction, lo, hi float64) (Normalizer, error) {
 	parts := strings.Split(rule, ";")
 	n := Normalizer{lo: lo, span: hi - lo, falling: direction == DirectionLower}

@@ -112,7 +112,7 @@ func parseTimeline(body io.Reader) ([]point, error) {
 		case strings.Contains(text, "too short"), strings.Contains(text, "too common"), strings.Contains(text, "too long"):
 			return nil, errAmbiguous
 		}
-		return nil, errors.New("the answer is no JSON object")
+		return nil, errors.New("the answer is not a JSON object")
 	}
 	var answer struct {
 		Timeline []struct {

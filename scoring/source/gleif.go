@@ -183,7 +183,7 @@ func parseTotal(body io.Reader) (int, error) {
 		return 0, err
 	}
 	if answer.Meta == nil || answer.Meta.Pagination.Total < 0 {
-		return 0, errors.New("an answer without a total")
+		return 0, errors.New("the answer has no total")
 	}
 	return answer.Meta.Pagination.Total, nil
 }

@@ -294,7 +294,8 @@ func observeRoles(s *builder, roles []role, req Request) {
 	}
 	n := len(roles)
 	s.count("open_roles", n)
-	// tell says what roles say, unless there are roles and none says anything.
+	// add adds a signal: absent without roles, missing if no role has the data. told is the
+	// number of values.
 	add := func(signal string, value float64, told int) {
 		switch {
 		case n == 0:

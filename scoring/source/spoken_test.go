@@ -33,7 +33,7 @@ func spoken(r Result) map[string]string {
 	return said
 }
 
-// says parses the expected result, "signal value, signal value".
+// wantSpoken compares a result with want, written as "signal value, signal value".
 func wantSpoken(t *testing.T, got Result, want string) {
 	t.Helper()
 	said := spoken(got)

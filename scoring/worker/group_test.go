@@ -17,7 +17,7 @@ import (
 )
 
 // manyFacts has facts of all companies whose domain begins with a letter before m. It fails its
-// first calls if fails is set.
+// first calls while away is positive.
 type manyFacts struct {
 	away  int
 	calls int // of GetMany

@@ -60,7 +60,7 @@ func openBody(res *http.Response, limit int64) (io.Reader, error) {
 		}
 		return &cappedReader{r: plain, left: limit, what: "the decompressed answer"}, nil
 	default:
-		return nil, &Error{Code: CodeParse, Err: fmt.Errorf("the answer is encoded as %q, which was not asked for", coding)}
+		return nil, &Error{Code: CodeParse, Err: fmt.Errorf("the answer has the encoding %q, which is not accepted", coding)}
 	}
 }
 
@@ -81,7 +81,7 @@ func checkType(header http.Header, types []string) error {
 	case len(types) == 0 && (got == "application/json" || strings.HasSuffix(got, "+json")):
 	case slices.Contains(types, "*"), slices.Contains(types, got):
 	default:
-		return &Error{Code: CodeParse, Err: fmt.Errorf("the answer is of type %q, which was not asked for", got)}
+		return &Error{Code: CodeParse, Err: fmt.Errorf("the answer has the media type %q, which is not accepted", got)}
 	}
 	return nil
 }

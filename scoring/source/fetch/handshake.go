@@ -51,7 +51,7 @@ func (c *Client) readCertificate(ctx context.Context, host string) (Certificate,
 	conn := tls.Client(raw, &tls.Config{ServerName: host, InsecureSkipVerify: true, MinVersion: tls.VersionTLS10})
 	defer conn.Close()
 	if err := conn.HandshakeContext(ctx); err != nil {
-		return Certificate{}, classify(fmt.Errorf("shake hands with %s: %w", host, err))
+		return Certificate{}, classify(fmt.Errorf("TLS handshake with %s: %w", host, err))
 	}
 	state := conn.ConnectionState()
 	leaf := state.PeerCertificates[0]

@@ -130,7 +130,6 @@ var Quotas = []Quota{
 	{Name: "tranco", Requests: 1, Per: time.Second, Burst: 1, InFlight: 1, Shared: true},
 }
 
-// PolicyOf returns the policy of a source. It panics for a source that has none.
 // PolicyOf returns the policy of a source. It panics if there is none.
 func PolicyOf(source string) Policy {
 	for _, p := range Policies {

@@ -110,7 +110,7 @@ func timeoutIfLate(ctx context.Context, host string, err error) error {
 	if ctx.Err() == nil || errors.As(err, &e) && e.Code == CodeTooLarge {
 		return err
 	}
-	return &Error{Code: CodeTimeout, Err: fmt.Errorf("the answer of %s came too late: %w", host, errors.Join(ctx.Err(), err))}
+	return &Error{Code: CodeTimeout, Err: fmt.Errorf("the answer of %s is late: %w", host, errors.Join(ctx.Err(), err))}
 }
 
 // breakerCode returns the code that counts as a failure for the circuit breaker, "" if the server

@@ -63,8 +63,6 @@ func newDecoder(body []byte) *xml.Decoder {
 	return d
 }
 
-// ParseFeed reads an RSS, RDF or Atom feed of at most 4 MiB. What was read before
-// a fault in the document counts; a document that is no feed is ErrNotXML.
 // ParseFeed parses an RSS, RDF or Atom feed of at most 4 MiB. After a syntax error it returns
 // what it has read. A document that is not a feed is ErrNotXML.
 func ParseFeed(body []byte, now time.Time) (Dated, error) {
