@@ -21,7 +21,7 @@ import (
 	"companyscore/server"
 	"companyscore/server/cache"
 	"companyscore/server/demand"
-	"companyscore/universe/published"
+	"companyscore/universe/snapshot"
 )
 
 func addAdminFlag(cmd *cobra.Command, admin *string) {
@@ -190,7 +190,7 @@ func collectDemand(registry *prometheus.Registry, recorder *demand.Recorder) {
 
 // collectUniverse has the age and size of the statistics at hand read; -1 before
 // the first are there.
-func collectUniverse(registry *prometheus.Registry, follower *published.Follower) {
+func collectUniverse(registry *prometheus.Registry, follower *snapshot.Follower) {
 	gauge(registry, "companyscore_universe_age_seconds", "Age of the statistics of the universe.", func(context.Context) (float64, error) {
 		t := follower.Tables()
 		if t == nil {

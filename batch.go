@@ -15,7 +15,7 @@ import (
 	"companyscore/internal/config"
 	"companyscore/server/meter"
 	"companyscore/universe"
-	"companyscore/universe/published"
+	"companyscore/universe/snapshot"
 )
 
 var _ batch.Store = (*clickhouse.Universe)(nil)
@@ -122,14 +122,14 @@ func (c *program) batchShow() *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, stores.close()) }()
-			snapshot, epoch, err := published.Read(cmd.Context(), stores.redis)
+			published, epoch, err := snapshot.Read(cmd.Context(), stores.redis)
 			if err != nil {
 				return err
 			}
-			if snapshot.Counts.PipelineVersion == "" {
+			if published.Counts.PipelineVersion == "" {
 				return errors.New("nothing is published yet: is a batch running?")
 			}
-			tables, err := universe.New(snapshot)
+			tables, err := universe.New(published)
 			if err != nil {
 				return err
 			}

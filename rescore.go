@@ -12,7 +12,7 @@ import (
 	"companyscore/internal/config"
 	"companyscore/scoring"
 	"companyscore/scoring/rescore"
-	"companyscore/universe/published"
+	"companyscore/universe/snapshot"
 )
 
 const (
@@ -97,7 +97,7 @@ func waitUntilCounted(ctx context.Context, where config.Stores) error {
 	tick := time.NewTicker(countedEvery)
 	defer tick.Stop()
 	for {
-		s, _, err := published.Read(ctx, stores.redis)
+		s, _, err := snapshot.Read(ctx, stores.redis)
 		if err == nil && s.Counts.PipelineVersion == scoring.PipelineVersion && s.Counts.At.After(stored) {
 			return nil
 		}

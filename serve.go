@@ -23,7 +23,7 @@ import (
 	"companyscore/server/directory"
 	"companyscore/server/job"
 	"companyscore/server/meter"
-	"companyscore/universe/published"
+	"companyscore/universe/snapshot"
 )
 
 var (
@@ -33,7 +33,7 @@ var (
 	_ demand.Store    = (*clickhouse.DB)(nil)
 	_ server.Meter    = (*meter.Meter)(nil)
 	_ server.Jobs     = (*job.Jobs)(nil)
-	_ server.Universe = (*published.Follower)(nil)
+	_ server.Universe = (*snapshot.Follower)(nil)
 )
 
 func (c *program) serve() *cobra.Command {
@@ -120,7 +120,7 @@ type api struct {
 	meter     *meter.Meter
 	directory *directory.Directory
 	scores    *clickhouse.Scores
-	universe  *published.Follower
+	universe  *snapshot.Follower
 	cache     *cache.Cache
 	demand    *demand.Recorder
 	unheard   context.CancelFunc // ends listening to events and comparing clocks
@@ -144,7 +144,7 @@ func startAPI(ctx context.Context, stores *stores, limits meter.Limits, cfg apiC
 		meter:     meter.New(stores.redis, clickhouse.NewUsage(stores.db), limits, logger),
 		directory: directory.New(clickhouse.NewAccounts(stores.db), logger),
 		scores:    clickhouse.NewScores(stores.db, clickhouse.WriterConfig{}),
-		universe:  published.Follow(ctx, stores.redis, logger),
+		universe:  snapshot.Follow(ctx, stores.redis, logger),
 		demand:    demand.Start(stores.db, logger),
 		failed:    make(chan error, 2),
 	}

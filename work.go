@@ -13,9 +13,9 @@ import (
 	"companyscore/clickhouse"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
-	"companyscore/internal/latest"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
+	"companyscore/internal/scorecache"
 	"companyscore/scoring"
 	"companyscore/scoring/worker"
 	"companyscore/server/meter"
@@ -30,7 +30,7 @@ type records struct {
 
 // Publish keeps the records for readers and announces them.
 func (r records) Publish(ctx context.Context, recs ...scoring.Record) error {
-	if err := latest.Put(ctx, r.redis, recs...); err != nil {
+	if err := scorecache.Put(ctx, r.redis, recs...); err != nil {
 		return err
 	}
 	domains := make([]string, len(recs))

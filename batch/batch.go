@@ -20,7 +20,7 @@ import (
 	"companyscore/internal/batchjob"
 	"companyscore/internal/redis"
 	"companyscore/universe"
-	"companyscore/universe/published"
+	"companyscore/universe/snapshot"
 )
 
 // Store is where the jobs work.
@@ -195,7 +195,7 @@ func (r *Runner) scheduled(j job) {
 func (r *Runner) moversLost() bool {
 	ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 	defer cancel()
-	found, err := published.HasMovers(ctx, r.cfg.Redis)
+	found, err := snapshot.HasMovers(ctx, r.cfg.Redis)
 	return err == nil && !found
 }
 
@@ -299,7 +299,7 @@ func (r *Runner) count(ctx context.Context, fence int64) (batchjob.Run, error) {
 	for _, n := range counts.PremiumHist {
 		run.Companies += uint64(n)
 	}
-	return run, published.Counts(ctx, r.cfg.Redis, counts, fence)
+	return run, snapshot.PublishCounts(ctx, r.cfg.Redis, counts, fence)
 }
 
 // movers finds the movers of all windows and publishes them.
@@ -308,7 +308,7 @@ func (r *Runner) movers(ctx context.Context, fence int64) (batchjob.Run, error) 
 	if err != nil {
 		return batchjob.Run{}, err
 	}
-	return batchjob.Run{}, published.Movers(ctx, r.cfg.Redis, movers, fence)
+	return batchjob.Run{}, snapshot.PublishMovers(ctx, r.cfg.Redis, movers, fence)
 }
 
 // keepHouse merges what can be merged.

@@ -9,7 +9,7 @@ import (
 	"companyscore/internal/redis"
 	"companyscore/internal/test/stores"
 	"companyscore/universe"
-	"companyscore/universe/published"
+	"companyscore/universe/snapshot"
 )
 
 // TestJobsPublishTheirPartAndAFailedOneLeavesTheLast plays a day of a batch: what is
@@ -47,7 +47,7 @@ func TestJobsPublishTheirPartAndAFailedOneLeavesTheLast(t *testing.T) {
 		if failed := step.outcome == batchjob.Failed; failed != (err != nil) || run.Outcome != step.outcome {
 			t.Fatalf("%s: %+v, %v; want %+v", step.name, run, err, step)
 		}
-		served, _, err := published.Read(t.Context(), r.cfg.Redis)
+		served, _, err := snapshot.Read(t.Context(), r.cfg.Redis)
 		if err != nil || len(served.Movers.Lists) != step.lists {
 			t.Fatalf("%s: published is %+v, %v; want %d lists of movers", step.name, served, err, step.lists)
 		}
@@ -77,7 +77,7 @@ func TestOvertakenLeaderPublishesNothing(t *testing.T) {
 		if err := r.cfg.Redis.Set(t.Context(), redis.BatchFence(job.name), -5, 0).Err(); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.run(t.Context(), r.jobs[i]); !errors.Is(err, published.ErrOvertaken) {
+		if _, err := r.run(t.Context(), r.jobs[i]); !errors.Is(err, snapshot.ErrOvertaken) {
 			t.Errorf("a leader of before at %s: %v", job.name, err)
 		}
 	}
@@ -114,7 +114,7 @@ func TestLostMoversAreFoundAgainWithTheNextCount(t *testing.T) {
 			t.Fatalf("%d runs, want %d: %+v", len(s.runs), want, s.runs)
 		}
 	}
-	if found, err := published.HasMovers(t.Context(), r.cfg.Redis); err != nil || !found {
+	if found, err := snapshot.HasMovers(t.Context(), r.cfg.Redis); err != nil || !found {
 		t.Errorf("movers are published: %v, %v", found, err)
 	}
 }

@@ -17,9 +17,9 @@ import (
 	"companyscore/clickhouse"
 	"companyscore/facts"
 	"companyscore/internal/batchjob"
-	"companyscore/internal/latest"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
+	"companyscore/internal/scorecache"
 	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
@@ -231,7 +231,7 @@ type kept struct {
 }
 
 func (k kept) Publish(ctx context.Context, recs ...scoring.Record) error {
-	return latest.Put(ctx, k.client, recs...)
+	return scorecache.Put(ctx, k.client, recs...)
 }
 
 // work runs a worker that asks facts alone until ids have ended, and returns the runs.

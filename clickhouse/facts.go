@@ -8,7 +8,7 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
-	"companyscore/internal/gather"
+	"companyscore/internal/coalesce"
 	"companyscore/scoring"
 	"companyscore/sql"
 )
@@ -21,13 +21,13 @@ var (
 // Facts stores imported facts and reads them. It is safe for concurrent use.
 type Facts struct {
 	db      *DB
-	lookups *gather.Gatherer[string, scoring.CompanyFacts]
+	lookups *coalesce.Coalescer[string, scoring.CompanyFacts]
 }
 
 // NewFacts returns the facts in a database.
 func NewFacts(db *DB) *Facts {
 	f := &Facts{db: db}
-	f.lookups = gather.New(gather.Config[string, scoring.CompanyFacts]{Ask: f.GetMany, Most: runPage, Pause: runPause, Timeout: runTimeout})
+	f.lookups = coalesce.New(coalesce.Config[string, scoring.CompanyFacts]{Ask: f.GetMany, Most: runPage, Pause: runPause, Timeout: runTimeout})
 	return f
 }
 

@@ -7,7 +7,7 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
-	"companyscore/internal/gather"
+	"companyscore/internal/coalesce"
 	"companyscore/scoring"
 	"companyscore/sql"
 	"companyscore/universe"
@@ -32,16 +32,16 @@ const headsPause = 25 * time.Millisecond
 type Scores struct {
 	db         *DB
 	writer     *writer[recordRow]
-	references *gather.Gatherer[referenceKey, scoring.Reference]
-	heads      *gather.Gatherer[string, headRow]
+	references *coalesce.Coalescer[referenceKey, scoring.Reference]
+	heads      *coalesce.Coalescer[string, headRow]
 }
 
 // NewScores returns the records of a database. Close it before the database, to
 // have what is under way written.
 func NewScores(db *DB, cfg WriterConfig) *Scores {
 	s := &Scores{db: db, writer: newWriter(db, cfg, scoreInsert, func(r *recordRow) string { return "record of " + r.Domain })}
-	s.references = gather.New(gather.Config[referenceKey, scoring.Reference]{Ask: s.manyReferences, Most: runPage, Pause: runPause, Timeout: runTimeout})
-	s.heads = gather.New(gather.Config[string, headRow]{Ask: s.latestHeads, Most: runPage, Pause: headsPause})
+	s.references = coalesce.New(coalesce.Config[referenceKey, scoring.Reference]{Ask: s.manyReferences, Most: runPage, Pause: runPause, Timeout: runTimeout})
+	s.heads = coalesce.New(coalesce.Config[string, headRow]{Ask: s.latestHeads, Most: runPage, Pause: headsPause})
 	return s
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/valyala/fasthttp"
 	"golang.org/x/sync/errgroup"
 
-	"companyscore/internal/latest"
 	"companyscore/internal/redis"
+	"companyscore/internal/scorecache"
 	"companyscore/scoring"
 )
 
@@ -134,7 +134,7 @@ func (s *system) fillRedis(b *testing.B, n int) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if err := latest.Put(b.Context(), client, rec); err != nil {
+	if err := scorecache.Put(b.Context(), client, rec); err != nil {
 		b.Fatal(err)
 	}
 	kept, err := client.Get(b.Context(), redis.Score("example.com")).Result()

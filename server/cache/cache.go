@@ -22,8 +22,8 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"golang.org/x/sync/singleflight"
 
-	"companyscore/internal/gather"
-	"companyscore/internal/latest"
+	"companyscore/internal/coalesce"
+	"companyscore/internal/scorecache"
 	"companyscore/scoring"
 	"companyscore/server/api"
 )
@@ -90,8 +90,8 @@ type Cache struct {
 	pages   *fastcache.Cache
 	redis   goredis.UniversalClient
 	store   Store
-	misses  *gather.Gatherer[string, scoring.Record]
-	newest  *gather.Gatherer[string, time.Time]
+	misses  *coalesce.Coalescer[string, scoring.Record]
+	newest  *coalesce.Coalescer[string, time.Time]
 	logger  *slog.Logger
 	now     func() time.Time
 	onAsked func(domain string)
@@ -115,8 +115,8 @@ func New(bytes int, rdb goredis.UniversalClient, store Store, asked func(domain 
 		onAsked: asked,
 		memory:  fastcache.New(bytes - bytes/pagesShare), pages: fastcache.New(bytes / pagesShare),
 		redis: rdb, store: store, logger: logger, now: time.Now,
-		misses: gather.New(gather.Config[string, scoring.Record]{Ask: store.LatestHeads, Pause: gatherFor, Timeout: lookupMax}),
-		newest: gather.New(gather.Config[string, time.Time]{Ask: store.NewestAt, AtOnce: 1, Pause: gatherFor, Timeout: lookupMax}),
+		misses: coalesce.New(coalesce.Config[string, scoring.Record]{Ask: store.LatestHeads, Pause: gatherFor, Timeout: lookupMax}),
+		newest: coalesce.New(coalesce.Config[string, time.Time]{Ask: store.NewestAt, AtOnce: 1, Pause: gatherFor, Timeout: lookupMax}),
 	}
 }
 
@@ -196,7 +196,7 @@ func (c *Cache) Near(ctx context.Context, domain string) (e Entry, t Tier, ok bo
 		return e, Memory, true
 	}
 	generation := c.generation(xxhash.Sum64String(domain))
-	rec, err := latest.Get(ctx, c.redis, domain)
+	rec, err := scorecache.Get(ctx, c.redis, domain)
 	if err != nil {
 		return Entry{}, 0, false
 	}
@@ -228,7 +228,7 @@ func (c *Cache) Fresh(ctx context.Context, domain string) (Entry, error) {
 	if !found {
 		return c.keep(domain, Entry{}, generation, absentFor), nil
 	}
-	if err := latest.Put(ctx, c.redis, rec); err != nil {
+	if err := scorecache.Put(ctx, c.redis, rec); err != nil {
 		c.logger.Debug("score not kept in Redis", "domain", domain, "err", err)
 	}
 	return c.keep(domain, entryOf(rec), generation, freshFor), nil
@@ -237,7 +237,7 @@ func (c *Cache) Fresh(ctx context.Context, domain string) (Entry, error) {
 // load looks a company up in Redis and then in the store.
 func (c *Cache) load(ctx context.Context, domain string) (Entry, Tier, error) {
 	generation := c.generation(xxhash.Sum64String(domain))
-	rec, err := latest.Get(ctx, c.redis, domain)
+	rec, err := scorecache.Get(ctx, c.redis, domain)
 	if err == nil {
 		return c.keep(domain, entryOf(rec), generation, freshFor), Redis, nil
 	}
@@ -268,7 +268,7 @@ func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, T
 		return entries, tier, nil
 	}
 	tier = Redis
-	kept, err := latest.GetMany(ctx, c.redis, missing...)
+	kept, err := scorecache.GetMany(ctx, c.redis, missing...)
 	if err != nil {
 		c.logger.Debug("scores not read from Redis", "domains", len(missing), "err", err)
 	}

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"companyscore/internal/latest"
 	"companyscore/internal/redis"
+	"companyscore/internal/scorecache"
 	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 )
@@ -156,7 +156,7 @@ func TestNewsOfACompanyEndsItsEntry(t *testing.T) {
 	w := newWorld(t)
 	w.put("a.com", 50, noon)
 	w.wants(t, "a.com", 50, ClickHouse)
-	if err := latest.Put(t.Context(), w.redis, w.put("a.com", 60, noon.Add(time.Hour))); err != nil {
+	if err := scorecache.Put(t.Context(), w.redis, w.put("a.com", 60, noon.Add(time.Hour))); err != nil {
 		t.Fatal(err)
 	}
 	w.wants(t, "a.com", 50, Memory)
@@ -221,7 +221,7 @@ func TestLookupOvertakenByNewsIsNotKept(t *testing.T) {
 	if err := <-began; err != nil {
 		t.Fatal(err)
 	}
-	if err := latest.Put(t.Context(), w.redis, w.put("a.com", 60, noon.Add(time.Hour))); err != nil {
+	if err := scorecache.Put(t.Context(), w.redis, w.put("a.com", 60, noon.Add(time.Hour))); err != nil {
 		t.Fatal(err)
 	}
 	w.wants(t, "a.com", 60, Redis)

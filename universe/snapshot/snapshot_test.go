@@ -1,4 +1,4 @@
-package published
+package snapshot
 
 import (
 	"errors"
@@ -57,7 +57,7 @@ func TestFollowersGetWhatIsPublishedAndKeepItThroughAnOutage(t *testing.T) {
 	if early.Tables() != nil {
 		t.Fatal("there are tables before any were published")
 	}
-	if err := Counts(t.Context(), client, counts(3), 1); err != nil {
+	if err := PublishCounts(t.Context(), client, counts(3), 1); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, early, 3)
@@ -70,7 +70,7 @@ func TestFollowersGetWhatIsPublishedAndKeepItThroughAnOutage(t *testing.T) {
 	if early.Tables() == nil {
 		t.Error("tables are gone with Redis")
 	}
-	for err := Counts(t.Context(), client, counts(4), 1); err != nil; err = Counts(t.Context(), client, counts(4), 1) {
+	for err := PublishCounts(t.Context(), client, counts(4), 1); err != nil; err = PublishCounts(t.Context(), client, counts(4), 1) {
 		if t.Context().Err() != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestFollowersGetWhatIsPublishedAndKeepItThroughAnOutage(t *testing.T) {
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := Counts(t.Context(), client, counts(5), 1); err != nil { // an emptied Redis forgets the fence too
+	if err := PublishCounts(t.Context(), client, counts(5), 1); err != nil { // an emptied Redis forgets the fence too
 		t.Fatal(err)
 	}
 	eventually(t, early, 5)
@@ -111,7 +111,7 @@ func TestPartsArePublishedAlone(t *testing.T) {
 	if got, epoch, err := Read(t.Context(), client); err != nil || epoch != 0 || !cmp.Equal(got, universe.Snapshot{}) {
 		t.Fatalf("nothing published: %+v of epoch %d, %v", got, epoch, err)
 	}
-	if err := Movers(t.Context(), client, want.Movers, 9); err != nil {
+	if err := PublishMovers(t.Context(), client, want.Movers, 9); err != nil {
 		t.Fatal(err)
 	}
 	read()
@@ -121,7 +121,7 @@ func TestPartsArePublishedAlone(t *testing.T) {
 		t.Error("there are tables without counts")
 	}
 	want.Counts = counts(2)
-	if err := Counts(t.Context(), client, want.Counts, 1); err != nil { // each part has a fence of its own
+	if err := PublishCounts(t.Context(), client, want.Counts, 1); err != nil { // each part has a fence of its own
 		t.Fatal(err)
 	}
 	read()
@@ -134,7 +134,7 @@ func TestPartsArePublishedAlone(t *testing.T) {
 	}
 	kept := want.Movers
 	want.Movers, want.Counts = universe.Movers{}, counts(3)
-	if err := Counts(t.Context(), client, want.Counts, 1); err != nil {
+	if err := PublishCounts(t.Context(), client, want.Counts, 1); err != nil {
 		t.Fatal(err)
 	}
 	read() // an epoch that was not before
@@ -151,10 +151,10 @@ func TestLateLeaderPublishesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if err := Counts(t.Context(), client, counts(2), 7); err != nil {
+	if err := PublishCounts(t.Context(), client, counts(2), 7); err != nil {
 		t.Fatal(err)
 	}
-	if err := Counts(t.Context(), client, counts(1), 6); !errors.Is(err, ErrOvertaken) {
+	if err := PublishCounts(t.Context(), client, counts(1), 6); !errors.Is(err, ErrOvertaken) {
 		t.Fatalf("a leader of before: %v", err)
 	}
 	got, _, err := Read(t.Context(), client)
@@ -167,7 +167,7 @@ func TestCountsThatDoNotAddUpAreNotPublished(t *testing.T) {
 	t.Parallel()
 	wrong := counts(2)
 	wrong.PremiumHist[0]++
-	if err := Counts(t.Context(), nil, wrong, 1); err == nil {
+	if err := PublishCounts(t.Context(), nil, wrong, 1); err == nil {
 		t.Error("they are published")
 	}
 }

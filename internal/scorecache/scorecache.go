@@ -1,7 +1,7 @@
-// Package latest keeps the newest score of each company in Redis, between the
+// Package scorecache keeps the newest score of each company in Redis, between the
 // workers that make scores and the servers that read them. ClickHouse is the
 // record; what is here can be lost at any time.
-package latest
+package scorecache
 
 import (
 	"context"
@@ -33,8 +33,8 @@ var putLua string
 
 var putScript = goredis.NewScript(putLua)
 
-// head is what is kept of a record: what readers of scores see.
-type head struct {
+// summary is what is kept of a record: what readers of scores see.
+type summary struct {
 	Domain    string               `json:"d"`
 	Name      string               `json:"n"`
 	Version   string               `json:"v"`
@@ -49,7 +49,7 @@ func Put(ctx context.Context, rdb goredis.UniversalClient, records ...scoring.Re
 	// Not one script for all: in a cluster the keys lie in different slots.
 	pipe := rdb.Pipeline()
 	for _, rec := range records {
-		body, err := json.Marshal(head{rec.Domain, rec.CompanyName, rec.PipelineVersion, rec.Composite, rec.ScalePremium, rec.Rating, rec.Buckets})
+		body, err := json.Marshal(summary{rec.Domain, rec.CompanyName, rec.PipelineVersion, rec.Composite, rec.ScalePremium, rec.Rating, rec.Buckets})
 		if err != nil {
 			return fmt.Errorf("keep score of %s: %w", rec.Domain, err)
 		}
@@ -113,7 +113,7 @@ func decode(value string) (scoring.Record, bool) {
 	if err != nil {
 		return scoring.Record{}, false
 	}
-	var h head
+	var h summary
 	if err := json.Unmarshal([]byte(value[stampLen:]), &h); err != nil {
 		return scoring.Record{}, false
 	}

@@ -1,7 +1,7 @@
-// Package gather turns many small questions to a store into few large ones. A
+// Package coalesce turns many small questions to a store into few large ones. A
 // query of ClickHouse for a hundred companies costs hardly more than one for a
 // single company, so those who ask at about the same time share a query.
-package gather
+package coalesce
 
 import (
 	"context"
@@ -32,9 +32,9 @@ type Config[K comparable, V any] struct {
 	Waiting int
 }
 
-// Gatherer asks for keys in one question that were asked for one by one. It may
+// Coalescer asks for keys in one question that were asked for one by one. It may
 // be used concurrently, and has no goroutines while nobody asks.
-type Gatherer[K comparable, V any] struct {
+type Coalescer[K comparable, V any] struct {
 	cfg Config[K, V]
 
 	mu      sync.Mutex
@@ -52,8 +52,8 @@ type lookup[V any] struct {
 	err   error
 }
 
-// New returns a gatherer.
-func New[K comparable, V any](cfg Config[K, V]) *Gatherer[K, V] {
+// New returns a coalescer.
+func New[K comparable, V any](cfg Config[K, V]) *Coalescer[K, V] {
 	if cfg.Most == 0 {
 		cfg.Most = 500
 	}
@@ -66,13 +66,13 @@ func New[K comparable, V any](cfg Config[K, V]) *Gatherer[K, V] {
 	if cfg.Waiting == 0 {
 		cfg.Waiting = 50_000
 	}
-	return &Gatherer[K, V]{cfg: cfg, waiting: make(map[K]*lookup[V])}
+	return &Coalescer[K, V]{cfg: cfg, waiting: make(map[K]*lookup[V])}
 }
 
 // Get returns what the store has for a key, as it was after the call began, and
 // whether it has anything. Several callers may get the same value, which must not
 // be changed.
-func (g *Gatherer[K, V]) Get(ctx context.Context, key K) (value V, found bool, err error) {
+func (g *Coalescer[K, V]) Get(ctx context.Context, key K) (value V, found bool, err error) {
 	g.mu.Lock()
 	l := g.waiting[key]
 	if l == nil {
@@ -94,7 +94,7 @@ func (g *Gatherer[K, V]) Get(ctx context.Context, key K) (value V, found bool, e
 }
 
 // Waiting is how many keys wait for a question that has not begun.
-func (g *Gatherer[K, V]) Waiting() int {
+func (g *Coalescer[K, V]) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.waiting)
@@ -102,7 +102,7 @@ func (g *Gatherer[K, V]) Waiting() int {
 
 // begin has a question asked for what waits, unless one is about to begin or too
 // many are under way. The lock must be held.
-func (g *Gatherer[K, V]) begin() {
+func (g *Coalescer[K, V]) begin() {
 	if len(g.waiting) > 0 && !g.pausing && g.asking < g.cfg.AtOnce {
 		g.asking++
 		g.pausing = true
@@ -111,7 +111,7 @@ func (g *Gatherer[K, V]) begin() {
 }
 
 // run asks one question, and sees to it that there is another while keys wait.
-func (g *Gatherer[K, V]) run() {
+func (g *Coalescer[K, V]) run() {
 	g.mu.Lock()
 	wait := time.Until(g.next)
 	g.mu.Unlock()
@@ -143,7 +143,7 @@ func (g *Gatherer[K, V]) run() {
 }
 
 // answer asks one question and tells all who wait for it.
-func (g *Gatherer[K, V]) answer(batch map[K]*lookup[V], keys []K) {
+func (g *Coalescer[K, V]) answer(batch map[K]*lookup[V], keys []K) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.cfg.Timeout)
 	defer cancel()
 	values, err := g.cfg.Ask(ctx, keys)

@@ -1,8 +1,8 @@
-// Package published carries the snapshot from the batch jobs, which count, to the
+// Package snapshot carries the snapshot from the batch jobs, which count, to the
 // servers, which answer from memory. It is a hash in Redis with a part for each job and
 // an epoch, a number that grows with each publication. Followers read the epoch every
 // second, and keep what they have while Redis is away.
-package published
+package snapshot
 
 import (
 	"bytes"
@@ -42,18 +42,18 @@ const (
 	epochField  = "epoch"
 )
 
-// Counts publishes the result of the count job. fence is the token of the leader, a
+// PublishCounts publishes the result of the count job. fence is the token of the leader, a
 // number that is larger for each later leader of the job; the error is [ErrOvertaken]
 // when a later one has published.
-func Counts(ctx context.Context, rdb goredis.UniversalClient, c universe.Counts, fence int64) error {
+func PublishCounts(ctx context.Context, rdb goredis.UniversalClient, c universe.Counts, fence int64) error {
 	if _, err := universe.New(universe.Snapshot{Counts: c}); err != nil {
 		return fmt.Errorf("publish counts: %w", err)
 	}
 	return publish(ctx, rdb, countsField, c, fence)
 }
 
-// Movers publishes the result of the movers job, as Counts does that of the count job.
-func Movers(ctx context.Context, rdb goredis.UniversalClient, m universe.Movers, fence int64) error {
+// PublishMovers publishes the result of the movers job, as PublishCounts does that of the count job.
+func PublishMovers(ctx context.Context, rdb goredis.UniversalClient, m universe.Movers, fence int64) error {
 	return publish(ctx, rdb, moversField, m, fence)
 }
 
