@@ -3,42 +3,30 @@
 -- A cohort has the number of its companies at each composite, in hundredths (steps), and scale premium, in 12 bins of a point, in no
 -- order; its bucket scores summed in hundredths (team_structure, market_position, momentum_tailwinds, financial_health); and the companies
 -- of its leaderboard in no order. Only cohorts of peers have a leaderboard.
+-- FINAL is half of the cost, so the table is read once: each cohort collects a bin for each company, of its composite in tenths and its
+-- premium in points, and the bins are counted afterwards.
 -- The last row has the ids of the records written since an instant, recent_max at most.
 -- All parts of the query read the same rows: the setting says so where it is not the default.
 -- params: version String, since_ms Int64, leaders UInt16 (size of a leaderboard), recent_max UInt32.
+WITH
+    arrayReduce('countResample(0, 12012, 1)', bins) AS histogram,
+    arrayFilter((bin, n) -> n > 0, range(12012), histogram) AS used
 SELECT
-    sector, geo_scope, toString(profile) AS profile, c.steps AS steps, c.premiums AS premiums, c.companies AS companies, c.sums AS sums,
-    l.steps AS leader_steps, l.domains AS leader_domains, l.names AS leader_names, emptyArrayUInt64() AS recent
+    sector, geo_scope, toString(profile) AS profile,
+    arrayMap(bin -> toUInt16(intDiv(bin, 12) * 10), used) AS steps, arrayMap(bin -> toUInt8(bin % 12), used) AS premiums, arrayFilter(n -> n > 0, histogram) AS companies,
+    sums, arrayMap(leader -> toUInt16(-leader.1), leaders) AS leader_steps, leaders.2 AS leader_domains, leaders.3 AS leader_names, emptyArrayUInt64() AS recent
 FROM
 (
     SELECT
-        sector, geo_scope, profile, groupArray(step) AS steps, groupArray(premium) AS premiums, groupArray(n) AS companies,
-        [sum(team), sum(market), sum(momentum), sum(financial)] AS sums
-    FROM
-    (
-        SELECT
-            sector, geo_scope, profile, toUInt16(round(composite * 100)) AS step, toUInt8(least(scale_premium, 11)) AS premium, count() AS n,
-            sum(toUInt32(round(team_structure * 100))) AS team, sum(toUInt32(round(market_position * 100))) AS market,
-            sum(toUInt32(round(momentum_tailwinds * 100))) AS momentum, sum(toUInt32(round(financial_health * 100))) AS financial
-        FROM score_latest FINAL
-        WHERE pipeline_version = {version:String}
-        GROUP BY sector, geo_scope, profile, step, premium
-    )
+        sector, geo_scope, profile, groupArray(toUInt16(toUInt16(round(composite * 10)) * 12 + toUInt8(least(scale_premium, 11)))) AS bins,
+        [sum(toUInt32(round(team_structure * 100))), sum(toUInt32(round(market_position * 100))),
+            sum(toUInt32(round(momentum_tailwinds * 100))), sum(toUInt32(round(financial_health * 100)))] AS sums,
+        groupArraySortedIf({leaders:UInt16})((-toInt16(round(composite * 100)), domain, company_name),
+            sector != 'unknown' AND geo_scope != 'unknown' AND profile != 'unclassified') AS leaders
+    FROM score_latest FINAL
+    WHERE pipeline_version = {version:String}
     GROUP BY sector, geo_scope, profile
-) AS c
-LEFT JOIN
-(
-    SELECT sector, geo_scope, profile, groupArray(toUInt16(round(composite * 100))) AS steps, groupArray(domain) AS domains, groupArray(company_name) AS names
-    FROM
-    (
-        SELECT sector, geo_scope, profile, composite, domain, company_name
-        FROM score_latest FINAL
-        WHERE pipeline_version = {version:String} AND sector != 'unknown' AND geo_scope != 'unknown' AND profile != 'unclassified'
-        ORDER BY composite DESC, domain
-        LIMIT {leaders:UInt16} BY sector, geo_scope, profile
-    )
-    GROUP BY sector, geo_scope, profile
-) AS l USING (sector, geo_scope, profile)
+)
 UNION ALL
 SELECT '', '', '', [], [], [], [], [], [], [], groupArray(id)
 FROM
