@@ -47,14 +47,13 @@ func (u *Universe) Count(ctx context.Context, at time.Time) (universe.Counts, er
 		ch.Named("version", counts.PipelineVersion), ch.Named("since_ms", millis(counts.Settled)),
 		ch.Named("leaders", uint16(universe.LeaderboardMax)), ch.Named("recent_max", uint32(u.recentMax+1)),
 	}
-	var sector, geoScope, profile string
-	var steps, leaderSteps []uint16
-	var premiums []uint8
-	var companies, sums []uint64
+	var sector, geoScope, profile, bins string
+	var leaderSteps []uint16
+	var sums []uint64
 	var domains, names []string
 	var recent []uint64
 	err := u.db.each(ctx, universeCount, args, func(scan func(...any) error) error {
-		if err := scan(&sector, &geoScope, &profile, &steps, &premiums, &companies, &sums, &leaderSteps, &domains, &names, &recent); err != nil {
+		if err := scan(&sector, &geoScope, &profile, &bins, &sums, &leaderSteps, &domains, &names, &recent); err != nil {
 			return err
 		}
 		if profile == "" { // the row that is no cohort
@@ -66,15 +65,9 @@ func (u *Universe) Count(ctx context.Context, at time.Time) (universe.Counts, er
 			BucketSums:  universe.BucketSums{TeamStructure: int64(sums[0]), MarketPosition: int64(sums[1]), MomentumTailwinds: int64(sums[2]), FinancialHealth: int64(sums[3])},
 			Leaderboard: make([]universe.Company, len(domains)),
 		}
-		c.Steps = stepCounts(steps, companies)
+		c.Steps = countBins(bins, &counts.PremiumHist)
 		for i, domain := range domains {
 			c.Leaderboard[i] = universe.Company{Domain: domain, Name: names[i], Composite: points(leaderSteps[i])}
-		}
-		slices.SortFunc(c.Leaderboard, func(a, b universe.Company) int {
-			return cmp.Or(cmp.Compare(b.Composite, a.Composite), cmp.Compare(a.Domain, b.Domain))
-		})
-		for i, bin := range premiums {
-			counts.PremiumHist[bin] += int64(companies[i])
 		}
 		counts.Cohorts = append(counts.Cohorts, c)
 		return nil
@@ -89,23 +82,30 @@ func (u *Universe) Count(ctx context.Context, at time.Time) (universe.Counts, er
 	return counts, nil
 }
 
-// stepCounts adds up the companies of each step. Steps come in no order, and more than
-// once where their companies differ in premium.
-func stepCounts(steps []uint16, companies []uint64) []universe.StepCount {
-	counts := make([]universe.StepCount, len(steps))
-	for i, step := range steps {
-		counts[i] = universe.StepCount{Step: int(step), Count: int64(companies[i])}
+const (
+	// premiumsPerTenth is how many bins each tenth of a point of the composite has.
+	premiumsPerTenth = universe.PremiumBins
+	// firstBin is the bin of composite 0 and premium 0.
+	firstBin = 256
+)
+
+// countBins counts the companies of a cohort by composite and adds them to a histogram of
+// premiums. A bin is two bytes, lowest first: firstBin, plus premiumsPerTenth times the
+// composite in tenths, plus the premium.
+func countBins(bins string, premiums *[universe.PremiumBins]int64) []universe.StepCount {
+	var tenths [1001]int64
+	for i := 0; i+1 < len(bins); i += 2 {
+		bin := (int(bins[i]) | int(bins[i+1])<<8) - firstBin
+		tenths[bin/premiumsPerTenth]++
+		premiums[bin%premiumsPerTenth]++
 	}
-	slices.SortFunc(counts, func(a, b universe.StepCount) int { return a.Step - b.Step })
-	distinct := counts[:0]
-	for _, c := range counts {
-		if n := len(distinct); n > 0 && distinct[n-1].Step == c.Step {
-			distinct[n-1].Count += c.Count
-			continue
+	var counts []universe.StepCount
+	for tenth, n := range tenths {
+		if n > 0 {
+			counts = append(counts, universe.StepCount{Step: 10 * tenth, Count: n})
 		}
-		distinct = append(distinct, c)
 	}
-	return distinct
+	return counts
 }
 
 func points(hundredths uint16) float64 { return float64(hundredths) / 100 }

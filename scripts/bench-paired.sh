@@ -38,8 +38,8 @@ for side in before now; do
 		sleep 0.1
 	done
 	export COMPANYSCORE_DATA="$dir/$side.data"
-	"$dir/$side.bin" facts import --quiet examples/companies.csv
-	"$dir/$side.bin" run start --quiet --from examples/companies.csv --wait
+	"$dir/$side.bin" facts import --quiet examples/companies.csv >/dev/null
+	"$dir/$side.bin" run start --quiet --from examples/companies.csv --wait >/dev/null
 	"$dir/$side.bin" bench seed --keys 4 --tier enterprise --keys-file "$dir/$side.keys" >/dev/null
 done
 
