@@ -17,13 +17,14 @@ import (
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/redis"
+	"companyscore/internal/stores"
 )
 
 // withAccounts opens the accounts for one command.
 func withAccounts(cmd *cobra.Command, where config.Stores, do func(ctx context.Context, accounts *clickhouse.Accounts) error) error {
 	ctx, cancel := context.WithTimeout(cmd.Context(), 30*time.Second)
 	defer cancel()
-	db, err := openClickHouse(ctx, where)
+	db, err := stores.OpenClickHouse(ctx, where, 0)
 	if err != nil {
 		return err
 	}

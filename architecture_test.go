@@ -25,7 +25,8 @@ type goPackage struct {
 	Deps       []string
 }
 
-// packages lists the packages of the project, by path from its root.
+// packages returns the packages of the project by path from its root. That of the command line
+// is "".
 func packages(t *testing.T) map[string]goPackage {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Standard,Imports,Deps", "./...").Output()
@@ -46,11 +47,14 @@ func packages(t *testing.T) map[string]goPackage {
 	}
 }
 
-// in reports whether a package lies in one of the rooms, or is one.
+// in reports whether a package is one of the rooms or below one.
 func in(path string, rooms ...string) bool {
 	path = strings.TrimPrefix(path, module+"/")
 	return slices.ContainsFunc(rooms, func(room string) bool { return path == room || strings.HasPrefix(path, room+"/") })
 }
+
+// isOwn reports whether an import is of this project.
+func isOwn(path string) bool { return path == module || strings.HasPrefix(path, module+"/") }
 
 // isStandard reports whether an import is of the standard library.
 func isStandard(path string) bool {
@@ -58,91 +62,179 @@ func isStandard(path string) bool {
 	return !strings.Contains(first, ".") && first != module
 }
 
-// TestRoomsKeepToThemselves states which room may import what, and why.
-func TestRoomsKeepToThemselves(t *testing.T) {
+// roles run as processes of their own. They exchange data through the stores only.
+var roles = []string{"server", "batch", "scoring/worker", "bench", "up"}
+
+// wiring is the code that may know both ClickHouse and the roles.
+var wiring = []string{"up", "internal/stores", "internal/test"}
+
+// imports are the rules for direct imports: forbidden reports whether the package path may not
+// import imported.
+var imports = []struct {
+	rule      string
+	forbidden func(path, imported string) bool
+}{
+	// A score is computed anywhere and understood by reading one package.
+	{"scoring imports the standard library only", func(path, imported string) bool {
+		return path == "scoring" && !isStandard(imported)
+	}},
+	// The statistics of all companies are computed in one process and read in another.
+	{"universe imports the standard library and scoring only", func(path, imported string) bool {
+		return path == "universe" && !isStandard(imported) && !in(imported, "scoring")
+	}},
+	// A load generator makes the same companies as the store without access to it.
+	{"internal/seed imports no package of the project but scoring", func(path, imported string) bool {
+		return path == "internal/seed" && isOwn(imported) && imported != module+"/scoring"
+	}},
+	// The parser of strangers' pages cannot be made to send a request or to open a file.
+	{"scoring/source/site imports no network, no file and no package of the project", func(path, imported string) bool {
+		return path == "scoring/source/site" && (isOwn(imported) || imported == "net" || imported == "net/http" || imported == "os")
+	}},
+	// A role can be deployed, changed and read without the others. `up` starts them all.
+	{"a role imports no other role", func(path, imported string) bool {
+		return isOwn(imported) && in(path, roles...) && in(imported, roles...) && !in(path, "up") && !sameRole(path, imported)
+	}},
+	// A role states in an interface which part of the store it uses, and its tests show it.
+	{"clickhouse is imported by the wiring only", func(path, imported string) bool {
+		return in(imported, "clickhouse") && path != "" && !in(path, append(wiring, "clickhouse")...)
+	}},
+	// The API of customers is one room, so that its rules are checked in one place.
+	{"server is imported by the wiring only", func(path, imported string) bool {
+		return imported == module+"/server" && path != "" && !in(path, wiring...)
+	}},
+	// Facts are read from a file without a store, so that an import can be tried anywhere.
+	{"facts imports no store", func(path, imported string) bool {
+		return in(path, "facts") && (in(imported, "clickhouse", "internal/redis", "internal/stores") || strings.HasPrefix(imported, "github.com/redis/"))
+	}},
+	// A customer's program can import the client without the service.
+	{"client imports the standard library only", func(path, imported string) bool {
+		return in(path, "client") && !isStandard(imported)
+	}},
+	// Each of these libraries is in one room, so that it can be replaced there.
+	{"only clickhouse imports a driver of ClickHouse", func(path, imported string) bool {
+		return strings.HasPrefix(imported, "github.com/ClickHouse/") && !in(path, "clickhouse")
+	}},
+	{"only server and the peers of the bench import Fiber", func(path, imported string) bool {
+		return strings.HasPrefix(imported, "github.com/gofiber/") && path != "server" && !in(path, "bench/peer")
+	}},
+	{"only batch imports the scheduler", func(path, imported string) bool {
+		return strings.HasPrefix(imported, "github.com/robfig/cron") && path != "batch"
+	}},
+	{"only clickhouse/embedded imports the C library", func(path, imported string) bool {
+		return strings.HasPrefix(imported, "github.com/ebitengine/purego") && path != "clickhouse/embedded"
+	}},
+	{"only scoring/source/site parses HTML", func(path, imported string) bool {
+		return imported == "golang.org/x/net/html" && path != "scoring/source/site"
+	}},
+	// Fakes and test servers are never in the binary.
+	{"internal/test is imported by tests and itself only", func(path, imported string) bool {
+		return in(imported, "internal/test") && !in(path, "internal/test")
+	}},
+	// The command line knows all rooms, so none may know it.
+	{"no package imports the command line", func(_, imported string) bool { return imported == module }},
+}
+
+func sameRole(a, b string) bool {
+	return slices.ContainsFunc(roles, func(role string) bool { return in(a, role) && in(b, role) })
+}
+
+func TestImports(t *testing.T) {
 	t.Parallel()
-	roles := []string{"server", "batch", "scoring/worker", "bench"}
-	fakes := []string{"internal/test"}
 	for path, p := range packages(t) {
 		for _, imported := range p.Imports {
-			own := strings.HasPrefix(imported, module+"/")
-			switch {
-			// A score must be computable anywhere, by reading one room.
-			case path == "scoring" && !isStandard(imported):
-				t.Errorf("%s imports %s: scoring is pure", path, imported)
-			// What is known of all companies is counted in several places and used in others.
-			case path == "universe" && !isStandard(imported) && imported != module+"/scoring":
-				t.Errorf("%s imports %s: universe is pure", path, imported)
-			// Load generators must know whom to ask for without a store, and stores write what it says.
-			case path == "internal/seed" && own && imported != module+"/scoring":
-				t.Errorf("%s imports %s: internal/seed is pure", path, imported)
-			// What strangers send is read without a way to ask for more.
-			case path == "scoring/source/site" && (own || imported == "net" || imported == "net/http" || imported == "os"):
-				t.Errorf("%s imports %s: scoring/source/site is pure", path, imported)
-			// The roles run in processes of their own and meet in the stores only.
-			case own && in(path, roles...) && in(imported, roles...) && !sameRole(path, imported, roles):
-				t.Errorf("%s imports %s: roles do not know each other", path, imported)
-			// What depends on one of these libraries is in one room, so that it can be replaced there.
-			case strings.HasPrefix(imported, "github.com/ClickHouse/") && !in(path, "clickhouse"):
-				t.Errorf("%s imports %s: ClickHouse is spoken to in clickhouse/", path, imported)
-			case strings.HasPrefix(imported, "github.com/gofiber/") && path != "server" && !in(path, "bench/peer"):
-				t.Errorf("%s imports %s: Fiber stays in server", path, imported)
-			case strings.HasPrefix(imported, "github.com/ebitengine/purego") && path != "clickhouse/embedded":
-				t.Errorf("%s imports %s: the C library stays in clickhouse/embedded", path, imported)
-			case imported == "golang.org/x/net/html" && path != "scoring/source/site":
-				t.Errorf("%s imports %s: only scoring/source/site parses HTML", path, imported)
-			// Fakes and test servers are never in the binary.
-			case in(imported, fakes...) && !in(path, fakes...):
-				t.Errorf("%s imports %s: internal/test is for tests only", path, imported)
-			// Only the command line knows all rooms.
-			case own && imported == module:
-				t.Errorf("%s imports the command line", path)
+			for _, r := range imports {
+				if r.forbidden(path, imported) {
+					t.Errorf("%q imports %s: %s", path, imported, r.rule)
+				}
 			}
 		}
 	}
 }
 
-func sameRole(a, b string, roles []string) bool {
-	return slices.ContainsFunc(roles, func(role string) bool { return in(a, role) && in(b, role) })
+// reaches are the rules for everything that a package imports, directly or not.
+var reaches = []struct {
+	path, rule string
+	forbidden  func(dep string) bool
+}{
+	// The store is below the roles: a change of a role cannot change what is stored, and a tool
+	// that reads the store needs no scheduler.
+	{"clickhouse", "clickhouse reaches no role and no scheduler", func(dep string) bool {
+		return isOwn(dep) && in(dep, append(roles, "internal/stores", "internal/cli", "internal/queue")...) || strings.HasPrefix(dep, "github.com/robfig/cron")
+	}},
+	// A test key never reads or writes stored data and never causes a request to a source.
+	{"server/sandbox", "the sandbox reaches no store, no source and no network", func(dep string) bool {
+		switch {
+		case isOwn(dep):
+			return !slices.Contains([]string{"scoring", "universe", "server/api"}, strings.TrimPrefix(dep, module+"/"))
+		case !isStandard(dep):
+			return true
+		}
+		return slices.Contains([]string{"net", "net/http", "os/exec", "database/sql"}, dep)
+	}},
+	// What is made up for tests is never shipped.
+	{"", "the binary contains nothing of internal/test", func(dep string) bool { return in(dep, "internal/test") }},
 }
 
-// TestSandboxReachesNothing holds what a test key is promised: its answers are
-// made without any store, source or network.
-func TestSandboxReachesNothing(t *testing.T) {
+func TestDependencies(t *testing.T) {
 	t.Parallel()
-	p, ok := packages(t)["server/sandbox"]
-	if !ok {
-		t.Fatal("there is no sandbox")
-	}
-	allowed := []string{"scoring", "universe", "server/api"}
-	for _, dep := range p.Deps {
-		switch {
-		case strings.HasPrefix(dep, module+"/") && !slices.Contains(allowed, strings.TrimPrefix(dep, module+"/")):
-			t.Errorf("the sandbox reaches %s", dep)
-		case !strings.HasPrefix(dep, module) && !isStandard(dep):
-			t.Errorf("the sandbox reaches %s", dep)
-		case dep == "net" || dep == "net/http" || dep == "os/exec" || dep == "database/sql":
-			t.Errorf("the sandbox reaches %s", dep)
+	found := packages(t)
+	for _, r := range reaches {
+		p, ok := found[r.path]
+		if !ok {
+			t.Fatalf("there is no package %q", r.path)
+		}
+		for _, dep := range p.Deps {
+			if dep != p.ImportPath && r.forbidden(dep) {
+				t.Errorf("%q reaches %s: %s", r.path, dep, r.rule)
+			}
 		}
 	}
 }
 
-// statement finds SQL in a string of Go code. What selects ?variables is SPARQL.
+// rootLinesMax bounds the command line: it parses flags, wires and prints. Everything else has a
+// room.
+const rootLinesMax = 1500
+
+func TestCommandLineIsSmall(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := 0
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += bytes.Count(text, []byte("\n"))
+	}
+	if lines == 0 || lines >= rootLinesMax {
+		t.Errorf("the command line has %d lines, want fewer than %d: move what does not parse, wire or print to a room", lines, rootLinesMax)
+	}
+}
+
+// statement finds SQL in a string of Go code. A SELECT of ?variables is SPARQL.
 var statement = regexp.MustCompile("[\"`]\\s*(SELECT\\s+[^?\\s]|INSERT\\s+INTO|CREATE\\s+(TABLE|DATABASE|VIEW|MATERIALIZED)|ALTER\\s+TABLE|DROP\\s+(TABLE|DATABASE)|OPTIMIZE\\s+TABLE)")
 
-// TestSQLStaysUnderSQL keeps statements where people who know SQL look for them.
-// The embedded engine and the servers of tests read statements, and package main shows
-// one in its help.
+// sqlAllowed has statements in Go: the embedded engine parses them, servers of tests send them,
+// and two commands show one in their help.
+var sqlAllowed = []string{"clickhouse/embedded", "internal/test/stores", "sql.go", "up/up.go"}
+
+// TestSQLStaysUnderSQL holds that people who know SQL find every statement in one place.
 func TestSQLStaysUnderSQL(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() && (path == ".deps" || path == ".git" || path == "data" || path == filepath.Join("clickhouse", "embedded") || path == filepath.Join("internal", "test", "stores")) {
+		if entry.IsDir() && slices.Contains([]string{".deps", ".git", "data"}, path) {
 			return filepath.SkipDir
 		}
-		if entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || path == "sql.go" || path == "up.go" {
+		if entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || in(filepath.ToSlash(path), sqlAllowed...) {
 			return nil
 		}
 		text, err := os.ReadFile(path)
@@ -150,7 +242,7 @@ func TestSQLStaysUnderSQL(t *testing.T) {
 			return err
 		}
 		if found := statement.Find(text); found != nil {
-			t.Errorf("%s holds SQL: %s", path, found)
+			t.Errorf("%s contains SQL: %s", path, found)
 		}
 		return nil
 	})

@@ -13,22 +13,22 @@ import (
 	"companyscore/internal/batchjob"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
+	"companyscore/internal/process"
+	"companyscore/internal/stores"
+	"companyscore/scoring/source/selection"
 	"companyscore/server/meter"
 	"companyscore/universe"
 	"companyscore/universe/snapshot"
 )
 
-var _ batch.Store = (*clickhouse.Universe)(nil)
-
 func (c *program) batch() *cobra.Command {
 	var where config.Stores
-	var schedules batch.Schedules
-	var ages batchjob.Ages
-	var from sourceConfig
+	var cfg batch.Config
+	var from selection.Config
 	var tiers string
 	var memory config.Memory
 	var once bool
-	var nice int
+	var nice process.Nice
 	cmd := &cobra.Command{
 		Use:   "batch [JOB...]",
 		Short: "Run the jobs that keep stored data in order",
@@ -39,53 +39,46 @@ same --sources and --tiers as the workers: how fast it refreshes depends on what
 		ValidArgs: batchjob.Names(),
 		RunE: func(cmd *cobra.Command, names []string) (err error) {
 			limits, err := meter.LoadLimits(tiers)
-			live, pace, sourcesErr := from.pace()
-			if err := errors.Join(err, sourcesErr, schedules.Validate(), ages.Validate(), memory.Validate(), checkNice(nice)); err != nil {
+			refresh := &cfg.Refresh
+			var sourcesErr error
+			refresh.Live, refresh.Pace, sourcesErr = from.Pace()
+			if err := errors.Join(err, sourcesErr, cfg.Schedules.Validate(), refresh.Ages.Validate(), memory.Validate(), nice.Validate()); err != nil {
 				return cli.Usage(err)
 			}
 			if len(names) > 0 && !once {
 				return cli.Usage(errors.New("names of jobs go with --once; by the clock all jobs run"))
 			}
-			if err := lowerPriority(nice); err != nil {
+			if err := nice.Apply(); err != nil {
 				return err
 			}
 			memory.Apply()
-			stores, err := openStores(cmd.Context(), where)
+			open, err := stores.Open(cmd.Context(), where)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, stores.close()) }()
-			q, err := stores.queue(limits, c.logger)
-			if err != nil {
+			defer func() { err = errors.Join(err, open.Close()) }()
+			if refresh.Queue, err = open.Queue(limits, c.logger); err != nil {
 				return err
 			}
-			runner, err := batch.New(batch.Config{
-				Store: clickhouse.NewUniverse(stores.db), Redis: stores.redis, Logger: c.logger, Schedules: schedules,
-				Refresh: batch.Refresh{Targets: batchjob.Targets{Ages: ages, Live: live}, Pace: pace, Queue: q},
-			})
-			if err != nil {
-				return err
-			}
+			cfg.Store, cfg.Redis, cfg.Logger = clickhouse.NewUniverse(open.DB), open.Redis, c.logger
 			if once {
+				cfg.Once = names
 				if len(names) == 0 {
-					names = batchjob.Names()
+					cfg.Once = batchjob.Names()
 				}
-				return runner.Once(cmd.Context(), names, func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) })
 			}
-			runner.Start()
-			defer runner.Stop()
-			fmt.Fprintln(cmd.OutOrStdout(), "ready")
-			<-cmd.Context().Done()
-			return nil
+			cfg.Report = func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) }
+			cfg.Ready = func() { fmt.Fprintln(cmd.OutOrStdout(), "ready") }
+			return batch.Run(cmd.Context(), cfg)
 		},
 	}
 	where.Flags(cmd.Flags())
-	schedules.Flags(cmd.Flags())
-	ages.Flags(cmd.Flags())
-	from.choiceFlags(cmd, "data sources that workers ask")
-	addTiersFlag(cmd, &tiers)
-	memory.Flags(cmd.Flags(), 512) // what is counted is some ten megabytes, and a hundred while it is read
-	addNiceFlag(cmd, &nice)
+	cfg.Schedules.Flags(cmd.Flags())
+	cfg.Refresh.Ages.Flags(cmd.Flags())
+	from.ChoiceFlags(cmd.Flags(), "data sources that workers ask")
+	meter.LimitsFlag(cmd.Flags(), &tiers)
+	memory.Flags(cmd.Flags(), 512) // a snapshot takes about 10 MB, and 100 MB while it is read
+	nice.Flags(cmd.Flags())
 	cmd.Flags().BoolVar(&once, "once", false, "run the named jobs, or all, once and exit")
 	cmd.AddCommand(c.batchShow())
 	return cmd
@@ -108,7 +101,7 @@ type shownCohort struct {
 	Leaderboard []universe.Company
 }
 
-// batchShow prints what is published and how the jobs ended.
+// batchShow prints the published snapshot and the outcome of each job.
 func (c *program) batchShow() *cobra.Command {
 	var where config.Stores
 	var asJSON bool
@@ -117,12 +110,12 @@ func (c *program) batchShow() *cobra.Command {
 		Short: "Print what the batch jobs have published, and how each did last",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			stores, err := openStores(cmd.Context(), where)
+			open, err := stores.Open(cmd.Context(), where)
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, stores.close()) }()
-			published, epoch, err := snapshot.Read(cmd.Context(), stores.redis)
+			defer func() { err = errors.Join(err, open.Close()) }()
+			published, epoch, err := snapshot.Read(cmd.Context(), open.Redis)
 			if err != nil {
 				return err
 			}
@@ -133,7 +126,7 @@ func (c *program) batchShow() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			jobs, err := batchjob.ReadStatus(cmd.Context(), stores.redis)
+			jobs, err := batchjob.ReadStatus(cmd.Context(), open.Redis)
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,7 @@ import (
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/domainname"
+	"companyscore/internal/stores"
 	"companyscore/scoring"
 	"companyscore/scoring/explain"
 )
@@ -31,7 +32,7 @@ from there to the grade; who the company was taken for, and why; how the sources
 			if err != nil {
 				return cli.Usage(err)
 			}
-			db, err := openClickHouse(cmd.Context(), where)
+			db, err := stores.OpenClickHouse(cmd.Context(), where, 0)
 			if err != nil {
 				return err
 			}

@@ -9,6 +9,7 @@ import (
 	"companyscore/facts"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
+	"companyscore/internal/stores"
 )
 
 func (c *program) facts() *cobra.Command {
@@ -23,7 +24,7 @@ Good rows go in, bad rows are reported with line, column and reason. Importing a
 company again replaces it. Exits 1 when any row was bad.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			db, err := openClickHouse(cmd.Context(), where)
+			db, err := stores.OpenClickHouse(cmd.Context(), where, 0)
 			if err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 	bench "companyscore/bench/command"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
+	"companyscore/internal/stores"
 )
 
 // Exit codes.
@@ -92,4 +93,9 @@ func (c *program) root() *cobra.Command {
 	add("customer", c.score(), c.sql(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
 	config.DescribeEnv(root)
 	return root
+}
+
+// openBenchStore is stores.OpenSeed with the type that the bench expects.
+func openBenchStore(ctx context.Context, where config.Stores) (bench.Store, error) {
+	return stores.OpenSeed(ctx, where)
 }

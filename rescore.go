@@ -10,6 +10,7 @@ import (
 
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
+	"companyscore/internal/stores"
 	"companyscore/scoring"
 	"companyscore/scoring/rescore"
 	"companyscore/universe/snapshot"
@@ -18,8 +19,6 @@ import (
 const (
 	// rescoreQueryMax bounds one query of a rescoring; counting all history is the longest.
 	rescoreQueryMax = 10 * time.Minute
-	// countedEvery is how often the published snapshot is read while waiting for the new records in it.
-	countedEvery = time.Second
 	// clockSkewMax bounds the difference between the clocks of two machines.
 	clockSkewMax = time.Second
 )
@@ -42,7 +41,7 @@ Exits 1 when any record failed.`,
 			if from == scoring.PipelineVersion {
 				return cli.Usage(fmt.Errorf("records of version %s are of the current version already", from))
 			}
-			db, err := openClickHouseFor(cmd.Context(), where, rescoreQueryMax)
+			db, err := stores.OpenClickHouse(cmd.Context(), where, rescoreQueryMax)
 			if err != nil {
 				return err
 			}
@@ -85,29 +84,16 @@ Exits 1 when any record failed.`,
 	return cmd
 }
 
-// waitUntilCounted waits until statistics are published that count all that is
-// stored now.
+// waitUntilCounted waits until a published snapshot counts all records that are stored now.
 func waitUntilCounted(ctx context.Context, where config.Stores) error {
-	stores, err := openStores(ctx, where)
+	open, err := stores.Open(ctx, where)
 	if err != nil {
 		return err
 	}
-	defer stores.close()
-	stored := time.Now().Add(clockSkewMax)
-	tick := time.NewTicker(countedEvery)
-	defer tick.Stop()
-	for {
-		s, _, err := snapshot.Read(ctx, stores.redis)
-		if err == nil && s.Counts.PipelineVersion == scoring.PipelineVersion && s.Counts.At.After(stored) {
-			return nil
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			if errors.Is(ctx.Err(), context.DeadlineExceeded) {
-				return errors.New("the records are stored, but no statistics that count them were published in time: is a batch running?")
-			}
-			return ctx.Err()
-		}
+	defer open.Close()
+	err = snapshot.Await(ctx, open.Redis, scoring.PipelineVersion, time.Now().Add(clockSkewMax))
+	if errors.Is(err, context.DeadlineExceeded) {
+		return errors.New("the records are stored, but no statistics that count them were published in time: is a batch running?")
 	}
+	return err
 }

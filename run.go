@@ -11,11 +11,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"companyscore/clickhouse"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/domainname"
 	"companyscore/internal/queue"
+	"companyscore/internal/stores"
 	"companyscore/scoring"
 	"companyscore/server/meter"
 )
@@ -25,21 +25,21 @@ func (c *program) runs() *cobra.Command {
 	var tiers string
 	cmd := &cobra.Command{Use: "run", Short: "Start, list and abort runs, without account or charge"}
 	where.Flags(cmd.PersistentFlags())
-	cmd.PersistentFlags().StringVar(&tiers, "tiers", "", "YAML file that changes tiers, breakers and deadlines")
-	open := func(ctx context.Context) (*stores, *queue.Queue, error) {
+	meter.LimitsFlag(cmd.PersistentFlags(), &tiers)
+	open := func(ctx context.Context) (*stores.Stores, *queue.Queue, error) {
 		limits, err := meter.LoadLimits(tiers)
 		if err != nil {
 			return nil, nil, cli.Usage(err)
 		}
-		stores, err := openStores(ctx, where)
+		s, err := stores.Open(ctx, where)
 		if err != nil {
 			return nil, nil, err
 		}
-		q, err := stores.queue(limits, c.logger)
+		q, err := s.Queue(limits, c.logger)
 		if err != nil {
-			return nil, nil, errors.Join(err, stores.close())
+			return nil, nil, errors.Join(err, s.Close())
 		}
-		return stores, q, nil
+		return s, q, nil
 	}
 
 	var from string
@@ -66,13 +66,13 @@ ends when all runs have ended, and exits 1 when any failed.`,
 			if err != nil {
 				return err
 			}
-			stores, q, err := open(cmd.Context())
+			s, q, err := open(cmd.Context())
 			if err != nil {
 				return err
 			}
-			defer stores.close()
+			defer s.Close()
 			b := bulk{queue: q, cmd: cmd, quiet: quiet}
-			passed, err := b.pass(stores.db, &domains, olderThan)
+			passed, err := b.pass(s, &domains, olderThan)
 			if err != nil {
 				return err
 			}
@@ -96,11 +96,11 @@ ends when all runs have ended, and exits 1 when any failed.`,
 	list := &cobra.Command{
 		Use: "list", Short: "List the lanes and the open runs, or those that ended in some state", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			stores, q, err := open(cmd.Context())
+			s, q, err := open(cmd.Context())
 			if err != nil {
 				return err
 			}
-			defer stores.close()
+			defer s.Close()
 			var runs []scoring.Run
 			if state == "open" {
 				var status queue.Status
@@ -109,7 +109,7 @@ ends when all runs have ended, and exits 1 when any failed.`,
 					runs, err = q.List(cmd.Context(), "", limit)
 				}
 			} else {
-				runs, err = stores.db.Runs(cmd.Context(), limit)
+				runs, err = s.DB.Runs(cmd.Context(), limit)
 				runs = slices.DeleteFunc(runs, func(r scoring.Run) bool { return state != "all" && string(r.State) != state })
 			}
 			if err != nil {
@@ -129,11 +129,11 @@ ends when all runs have ended, and exits 1 when any failed.`,
 	abort := &cobra.Command{
 		Use: "abort RUN_ID", Short: "Abort a run", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			stores, q, err := open(cmd.Context())
+			s, q, err := open(cmd.Context())
 			if err != nil {
 				return err
 			}
-			defer stores.close()
+			defer s.Close()
 			if err := q.Abort(cmd.Context(), args[0]); err != nil {
 				return err
 			}
@@ -160,7 +160,7 @@ func printStatus(out io.Writer, status queue.Status) {
 	fmt.Fprintf(out, "%d running, %d waiting for another attempt\n\n", status.Running, status.Retrying)
 }
 
-// bulk starts many runs and watches them.
+// bulk is the runs of one call of `run start`.
 type bulk struct {
 	queue *queue.Queue
 	cmd   *cobra.Command
@@ -168,15 +168,13 @@ type bulk struct {
 	runs  []string // ids
 }
 
-// pass removes from domains those that were scored recently and returns how many.
-func (b *bulk) pass(db *clickhouse.DB, domains *[]string, olderThan time.Duration) (int, error) {
+// pass removes from domains those that were scored within olderThan, and returns their number.
+func (b *bulk) pass(s *stores.Stores, domains *[]string, olderThan time.Duration) (int, error) {
 	if olderThan <= 0 {
 		return 0, nil
 	}
 	ctx := b.cmd.Context()
-	scores := clickhouse.NewScores(db, clickhouse.WriterConfig{})
-	defer scores.Close(ctx)
-	fresh, err := scores.FreshSince(ctx, *domains, time.Now().Add(-olderThan))
+	fresh, err := s.Scores(0).FreshSince(ctx, *domains, time.Now().Add(-olderThan))
 	if err != nil {
 		return 0, err
 	}
@@ -184,54 +182,15 @@ func (b *bulk) pass(db *clickhouse.DB, domains *[]string, olderThan time.Duratio
 	return len(fresh), nil
 }
 
-const (
-	watchEvery = 200 * time.Millisecond
-	// How many of the runs that have not ended are read at once. Runs end about in the
-	// order in which they were started, so the first few tell whether it is worthwhile
-	// to read more.
-	watchLeast, watchMost = 100, 1000
-)
-
-// wait watches the runs until all have ended and prints what became of them. It
-// waits while Redis is away.
+// wait waits until all runs have ended and prints how many succeeded. It retries during an outage
+// of Redis.
 func (b *bulk) wait(passed int) error {
 	ctx, began := b.cmd.Context(), time.Now()
 	bar := cli.NewBar(b.cmd.ErrOrStderr(), b.quiet, "scoring", false)
 	bar.ChangeMax(len(b.runs))
-	open := slices.Clone(b.runs)
-	var failed []scoring.Run
-	tick := time.NewTicker(watchEvery)
-	defer tick.Stop()
-	for size := watchLeast; len(open) > 0; {
-		page := open[:min(len(open), size)]
-		still := page[:0:0]
-		runs, err := b.queue.GetMany(ctx, page...)
-		if err != nil {
-			still = page
-		}
-		for i, run := range runs {
-			switch {
-			case run.ID == "":
-				failed = append(failed, scoring.Run{ID: page[i], State: scoring.RunFailed, Error: "Redis does not know this run any more"})
-			case !run.State.Final():
-				still = append(still, page[i])
-			case run.State != scoring.RunSucceeded || run.ScoredAt.IsZero():
-				failed = append(failed, run)
-			}
-		}
-		open = open[len(page)-len(still):]
-		copy(open, still)
-		_ = bar.Set(len(b.runs) - len(open))
-		if len(still) <= len(page)/2 { // so may those behind them
-			size = watchMost
-			continue
-		}
-		size = watchLeast
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("stopped waiting; %d runs go on without us", len(open))
-		case <-tick.C:
-		}
+	failed, err := b.queue.Await(ctx, b.runs, func(ended int) { _ = bar.Set(ended) })
+	if err != nil {
+		return err
 	}
 	_ = bar.Finish()
 	for _, run := range failed[:min(len(failed), 20)] {

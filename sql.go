@@ -5,13 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
-	"net/url"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"companyscore/internal/analyst"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
 )
@@ -50,7 +48,11 @@ it comes. A statement of "-" is read from standard input.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			return queryHTTP(ctx, address, query, format, cmd.OutOrStdout())
+			err := analyst.Query(ctx, address, query, format, cmd.OutOrStdout())
+			if errors.Is(err, analyst.ErrAddress) {
+				return cli.Usage(err)
+			}
+			return err
 		},
 	}
 	cmd.Flags().StringVar(&address, "analyst-url", "", "ClickHouse to query: http(s)://analyst:password@host:port/database")
@@ -58,50 +60,4 @@ it comes. A statement of "-" is read from standard input.`,
 	cmd.Flags().StringVar(&format, "format", "PrettyCompactMonoBlock", "output format of ClickHouse, such as CSVWithNames or JSONEachRow")
 	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long the query may take")
 	return cmd
-}
-
-// queryHTTP sends one statement and copies the answer to w.
-func queryHTTP(ctx context.Context, address, query, format string, w io.Writer) error {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
-		return cli.Usage(errors.New("the analyst's address must be http(s)://user:password@host:port/database"))
-	}
-	q := url.Values{"database": {strings.Trim(u.Path, "/")}, "default_format": {format}}
-	password, _ := u.User.Password()
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.Scheme+"://"+u.Host+"/?"+q.Encode(), strings.NewReader(query))
-	if err != nil {
-		return err
-	}
-	req.SetBasicAuth(u.User.Username(), password)
-	res, err := http.DefaultClient.Do(req)
-	if err != nil {
-		return fmt.Errorf("query ClickHouse: %w", err)
-	}
-	defer res.Body.Close()
-	if res.StatusCode != http.StatusOK {
-		text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
-		return errors.New(strings.TrimSpace(string(text)) + limitAdvice(string(text)))
-	}
-	if _, err := io.Copy(w, res.Body); err != nil {
-		return fmt.Errorf("the answer broke off and is not whole: %w", err)
-	}
-	return nil
-}
-
-// limitAdvice says what to do about an exception of ClickHouse that is about a
-// limit. The embedded engine says so itself.
-func limitAdvice(exception string) string {
-	if strings.Contains(exception, "the analyst's limit") {
-		return ""
-	}
-	for name, advice := range map[string]string{
-		"(MEMORY_LIMIT_EXCEEDED)":  "select fewer columns, narrow it by domain or time, or join the smaller side last",
-		"(TIMEOUT_EXCEEDED)":       "narrow it by domain or time, or aggregate first",
-		"(TOO_MANY_ROWS_OR_BYTES)": "add a LIMIT, aggregate, or export in parts, such as one range of domains after the other",
-	} {
-		if strings.Contains(exception, name) {
-			return "\nThis is a limit of the analyst user: " + advice + ". docs/sql/README.md has the limits."
-		}
-	}
-	return ""
 }

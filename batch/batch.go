@@ -44,13 +44,19 @@ type Store interface {
 	WriteRuns(ctx context.Context, runs []batchjob.Run) error
 }
 
-// Config holds what the jobs need. All fields are required.
+// Config holds what the jobs need. All fields up to Refresh are required.
 type Config struct {
 	Store     Store
 	Redis     goredis.UniversalClient
 	Logger    *slog.Logger
 	Schedules Schedules
 	Refresh   Refresh
+	// Once are the names of jobs that Run runs once; empty means all jobs, by their schedules.
+	Once []string
+	// Report receives a line for each job of Once that succeeded.
+	Report func(line string)
+	// Ready is called by Run once the schedules have started.
+	Ready func()
 }
 
 // Validate returns an error that names every field that is not set or wrong.
@@ -70,6 +76,9 @@ func (c Config) Validate() error {
 	}
 	if !(c.Refresh.Pace >= 0) {
 		faults = append(faults, fmt.Errorf("batch config: Refresh.Pace %g must not be negative", c.Refresh.Pace))
+	}
+	if len(c.Once) > 0 && c.Report == nil {
+		faults = append(faults, errors.New("batch config: Report is not set"))
 	}
 	return errors.Join(append(faults, c.Schedules.Validate(), c.Refresh.Ages.Validate())...)
 }

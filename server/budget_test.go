@@ -104,7 +104,7 @@ func (keyring) Peek([]byte, time.Time) *directory.Caller { return nil }
 func batchServer(t *testing.T) (s *Server, large func(key string) string) {
 	t.Helper()
 	hot, _ := hotServer(t)
-	cfg := hot.Config
+	cfg := hot.Dependencies
 	cfg.Keys, cfg.Metrics = keyring{}, prometheus.NewRegistry()
 	cfg.HTTP.ReadTimeout, cfg.HTTP.WriteTimeout = 10*time.Minute, 10*time.Minute // the machine may be busy
 	s, err := New(cfg)

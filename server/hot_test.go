@@ -73,7 +73,7 @@ func hotServerOf(t testing.TB, version string) (*Server, *counting) {
 	if err := closed.Close(); err != nil { // the store answers without it
 		t.Fatal(err)
 	}
-	s, err := New(Config{
+	s, err := New(Dependencies{
 		Keys:   &as{Mode: account.Live, KeyID: "key", Account: account.Account{ID: "account", Tier: account.Starter}},
 		Scores: struct{ Scores }{}, Cache: cache.New(32<<20, closed, one{rec}, nobody, slog.New(slog.DiscardHandler)), Universe: counted{tables},
 		Meter: meter, Jobs: struct{ Jobs }{}, Asked: nobody, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),

@@ -20,7 +20,7 @@ func listening(t *testing.T, limits config.HTTP) (address string, log *bytes.Buf
 	t.Helper()
 	log = new(bytes.Buffer)
 	s := newServer(t, &as{}, log)
-	cfg := s.Config
+	cfg := s.Dependencies
 	cfg.HTTP, cfg.Metrics = limits, prometheus.NewRegistry()
 	s, err := New(cfg)
 	if err != nil {

@@ -64,7 +64,7 @@ func TestLinesAboutRequestsAreLimited(t *testing.T) {
 func TestFailedRequestsAreLoggedTenTimesASecond(t *testing.T) {
 	t.Parallel()
 	lines := make(chan int64, 2000) // 1, or how many were left out
-	cfg := newServer(t, panicking{}, new(bytes.Buffer)).Config
+	cfg := newServer(t, panicking{}, new(bytes.Buffer)).Dependencies
 	cfg.Metrics, cfg.Logger = prometheus.NewRegistry(), slog.New(counter(lines))
 	s, err := New(cfg)
 	if err != nil {

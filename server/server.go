@@ -71,8 +71,8 @@ type Jobs interface {
 	Settle(ctx context.Context, j job.Job) (job.Job, error)
 }
 
-// Config holds what a server needs. All fields but HTTP are required.
-type Config struct {
+// Dependencies are what a Server answers from. All fields but HTTP are required.
+type Dependencies struct {
 	HTTP     config.HTTP // the zero value means the defaults
 	Keys     Keys
 	Scores   Scores
@@ -88,7 +88,7 @@ type Config struct {
 }
 
 // Validate returns an error that names every field that is not set.
-func (c Config) Validate() error {
+func (c Dependencies) Validate() error {
 	var faults []error
 	for name, missing := range map[string]bool{
 		"Keys": c.Keys == nil, "Scores": c.Scores == nil, "Cache": c.Cache == nil, "Universe": c.Universe == nil, "Meter": c.Meter == nil,
@@ -106,7 +106,7 @@ const requestMax = 10 * time.Second
 
 // Server answers HTTP requests.
 type Server struct {
-	Config
+	Dependencies
 	logger       *slog.Logger
 	log          *limitedHandler // of logger
 	app          *fiber.App
@@ -125,7 +125,7 @@ type Server struct {
 }
 
 // New returns a server that is not listening yet.
-func New(cfg Config) (*Server, error) {
+func New(cfg Dependencies) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
 	}
@@ -138,7 +138,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Config: cfg, log: limitLines(cfg.Logger.Handler()), now: time.Now, metrics: m, hotMetrics: newHotMetrics(m), signals: signals, tails: make(map[account.Tier][]byte),
+		Dependencies: cfg, log: limitLines(cfg.Logger.Handler()), now: time.Now, metrics: m, hotMetrics: newHotMetrics(m), signals: signals, tails: make(map[account.Tier][]byte),
 		connections: newConnections(cfg.HTTP), answers: newBudget(answersMax, answersKeyMax), bodies: semaphore.NewWeighted(bodiesMax),
 	}
 	s.logger = slog.New(s.log)

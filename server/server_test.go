@@ -57,7 +57,7 @@ func nobody(string) {}
 
 func newServer(t testing.TB, keys Keys, log *bytes.Buffer) *Server {
 	t.Helper()
-	s, err := New(Config{
+	s, err := New(Dependencies{
 		Keys: keys, Scores: struct{ Scores }{}, Cache: cache.New(1<<20, nil, struct{ cache.Store }{}, nobody, slog.New(slog.DiscardHandler)), Universe: noTables{}, Meter: unlimited{}, Jobs: (*job.Jobs)(nil),
 		Asked: nobody, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
@@ -128,7 +128,7 @@ func TestUniverseThatIsNotCountedYet(t *testing.T) {
 
 func TestConfigNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	_, err := New(Config{})
+	_, err := New(Dependencies{})
 	for _, field := range []string{"Keys", "Scores", "Cache", "Universe", "Meter", "Jobs", "Metrics", "Logger"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("New of nothing = %v, want %s named", err, field)

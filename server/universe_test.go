@@ -101,7 +101,7 @@ func (p *past) count(t *testing.T) *universe.Tables {
 // cohortOf asks a server of its own for a cohort.
 func (p *past) cohortOf(t *testing.T, tables *universe.Tables, domain string) (body string) {
 	t.Helper()
-	s, err := New(Config{
+	s, err := New(Dependencies{
 		Keys: &as{Mode: account.Live, Account: account.Account{Tier: account.Starter}}, Scores: p, Universe: counted{tables}, Meter: unlimited{},
 		Cache: cache.New(64<<20, nil, p, nobody, slog.New(slog.DiscardHandler)), Jobs: struct{ Jobs }{}, Asked: nobody, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 	})

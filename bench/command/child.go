@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"companyscore/internal/cli"
 	"companyscore/internal/process"
 )
 
@@ -78,7 +77,7 @@ func startChild(ctx context.Context, c *commands, args ...string) (*process.Proc
 }
 
 func stopChild(ctx context.Context, child *process.Process) {
-	ctx, cancel := cli.ShutdownContext(ctx)
+	ctx, cancel := process.ShutdownContext(ctx)
 	defer cancel()
 	_ = child.Stop(ctx) // it holds nothing
 }

@@ -35,6 +35,8 @@ type Config struct {
 	MaxInsert       int64         // bytes of data of one INSERT; 0 means 4 GiB
 	Idle            time.Duration // how long a client may neither send nor take a byte while it should; 0 means 1 min
 	Logger          *slog.Logger  // nil means slog.Default()
+	Listener        net.Listener  // where Run answers; Run closes it
+	Ready           func()        // called by Run once it answers; may be nil
 }
 
 // Validate reports all that is wrong with c.

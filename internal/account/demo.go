@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/spf13/pflag"
 
 	"companyscore/internal/config"
 )
@@ -111,4 +112,9 @@ Try it:
 
   curl -s --retry 5 --retry-all-errors --fail %[1]s/v1/score/example.com -H 'X-API-Key: %[4]s'
 `, base, d.AccountID, d.Tier, d.LiveKey, d.TestKey)
+}
+
+// DemoFlag adds the flag that asks for a demo account.
+func DemoFlag(flags *pflag.FlagSet, demo *bool, value bool) {
+	flags.BoolVar(demo, "demo", value, "open a demo account, keep its keys in demo.json of the data directory, and print them")
 }

@@ -1,8 +1,7 @@
-// Package cli has what the commands of all rooms share: how they fail, show progress and end.
+// Package cli has what the commands of all rooms share: how they fail and show progress.
 package cli
 
 import (
-	"context"
 	"errors"
 	"io"
 	"os"
@@ -29,14 +28,6 @@ func Usage(err error) error {
 		return nil
 	}
 	return &UsageError{err}
-}
-
-// shutdownTimeout bounds an orderly end. Docker kills after 10 s by default.
-const shutdownTimeout = 9 * time.Second
-
-// ShutdownContext bounds an orderly end that begins now, although ctx has ended.
-func ShutdownContext(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 }
 
 // IsTerminal reports whether w is a terminal.

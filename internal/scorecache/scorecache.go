@@ -122,3 +122,16 @@ func decode(value string) (scoring.Record, bool) {
 		Composite: h.Composite, ScalePremium: h.Premium, Rating: h.Rating, Buckets: h.Buckets,
 	}, true
 }
+
+// Publish keeps the records as Put does and announces their companies on the bus, so that servers
+// drop what they have in memory.
+func Publish(ctx context.Context, rdb goredis.UniversalClient, records ...scoring.Record) error {
+	if err := Put(ctx, rdb, records...); err != nil {
+		return err
+	}
+	domains := make([]string, len(records))
+	for i, rec := range records {
+		domains[i] = rec.Domain
+	}
+	return redis.Announce(ctx, rdb, redis.ScoreStored, domains...)
+}

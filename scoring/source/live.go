@@ -2,7 +2,6 @@ package source
 
 import (
 	"context"
-	"log/slog"
 
 	"companyscore/scoring/source/fetch"
 )
@@ -31,14 +30,3 @@ type Background interface {
 	Source
 	Run(ctx context.Context)
 }
-
-// Live returns the sources that use the network. Their order has no effect. The lists of
-// traffic ranks are files in the directory ranks, or only in memory if it is empty.
-func Live(c *fetch.Client, ranks string, logger *slog.Logger) []Source {
-	return []Source{
-		NewRDAP(c), NewDNS(c), NewTLS(c), NewCT(c), NewWayback(c), NewHackerNews(c), NewGDELT(c), NewTranco(c, ranks, logger),
-		NewWeb(c), NewWikidata(c), NewPageviews(c), NewSEC(c), NewGLEIF(c), NewRepositories(c), NewJobs(c),
-	}
-}
-
-var _ Background = (*Tranco)(nil)

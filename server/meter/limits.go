@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/pflag"
 	"gopkg.in/yaml.v3"
 
 	"companyscore/internal/account"
@@ -266,4 +267,9 @@ func resolve(node *yaml.Node) *yaml.Node {
 		return node.Alias
 	}
 	return node
+}
+
+// LimitsFlag adds the flag of the file for LoadLimits.
+func LimitsFlag(flags *pflag.FlagSet, path *string) {
+	flags.StringVar(path, "tiers", "", "YAML file that changes tiers, breakers and deadlines")
 }

@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"context"
@@ -129,7 +129,7 @@ func (d *comparison) wrong() []string {
 	return wrong
 }
 
-// Check is a [Check] of what the last comparison found. All it returns is [Ailing],
+// Check is a [Check] of what the last comparison found. All it returns is [Degraded],
 // since requests are answered with any clock.
 func (c *Clock) Check(context.Context) error {
 	d := c.last.Load()
@@ -144,7 +144,7 @@ func (c *Clock) Check(context.Context) error {
 		ill = append(ill, fmt.Sprintf("not compared with the newest record: %v", d.recordErr))
 	}
 	if len(ill) > 0 {
-		return &Ailing{Reason: strings.Join(ill, "; ")}
+		return &Degraded{Reason: strings.Join(ill, "; ")}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"context"
@@ -12,36 +12,41 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Check returns nil when something the server depends on answers.
+// Check returns nil if what it checks works. A [Degraded] error is reported and does not
+// make the process unready.
 type Check func(ctx context.Context) error
 
-// Ailing says that something is not as it should be, while all requests are still answered.
-type Ailing struct{ Reason string }
+// Degraded is the error of a check that failed while all requests are still answered.
+type Degraded struct{ Reason string }
 
-func (e *Ailing) Error() string { return e.Reason }
+// Error returns the reason.
+func (e *Degraded) Error() string { return e.Reason }
 
-// Admin answers operators and their tools, on an address of its own:
+// checksTimeout bounds all checks of one request to /readyz.
+const checksTimeout = 2 * time.Second
+
+// Handler answers operators and their tools:
 //
 //	/healthz  200 while the process lives
-//	/readyz   200 when every check passes, 503 with the reasons otherwise; an [Ailing] is told and does not make it 503
-//	/metrics  counts and times, as Prometheus reads them
-//	/debug/pprof/  profiles of the process, as `go tool pprof` reads them
+//	/readyz   200 if no check fails or those that fail return a [Degraded] error, else 503; the body has each result
+//	/metrics  counts and times in the format of Prometheus
+//	/debug/pprof/  profiles of the process for `go tool pprof`
 //
-// None of it is for strangers: the address belongs inside.
-func Admin(checks map[string]Check, metrics prometheus.Gatherer) http.Handler {
+// It has no authentication: its address must be internal.
+func Handler(checks map[string]Check, metrics prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		w.Write([]byte("ok\n"))
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(r.Context(), checksTimeout)
 		defer cancel()
 		status, reasons := http.StatusOK, make(map[string]string, len(checks))
 		for name, check := range checks {
 			reasons[name] = "ok"
 			if err := check(ctx); err != nil {
 				reasons[name] = err.Error()
-				if ailing := (*Ailing)(nil); !errors.As(err, &ailing) {
+				if degraded := (*Degraded)(nil); !errors.As(err, &degraded) {
 					status = http.StatusServiceUnavailable
 				}
 			}

@@ -1,4 +1,4 @@
-package server
+package admin
 
 import (
 	"bytes"
@@ -46,10 +46,10 @@ func TestClock(t *testing.T) {
 			stored := time.Now()
 			clock := NewClock(redisTime, func(context.Context) (time.Time, error) { return stored, c.recordErr }, metrics, slog.New(slog.NewTextHandler(&log, nil)))
 			clock.now = func() time.Time { return time.Now().Add(c.off) }
-			admin := Admin(map[string]Check{"clock": clock.Check}, metrics)
+			handler := Handler(map[string]Check{"clock": clock.Check}, metrics)
 			answer := func(path string) (int, string) {
 				w := httptest.NewRecorder()
-				admin.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+				handler.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
 				return w.Code, w.Body.String()
 			}
 			if _, body := answer("/metrics"); strings.Count(body, "} NaN") != 2 {

@@ -1,0 +1,117 @@
+// Package stores opens the stores of a role and returns them as each role needs them. It and the
+// commands are the only code that knows both ClickHouse and the roles.
+package stores
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	goredis "github.com/redis/go-redis/v9"
+
+	"companyscore/clickhouse"
+	"companyscore/internal/config"
+	"companyscore/internal/process"
+	"companyscore/internal/queue"
+	"companyscore/internal/redis"
+	"companyscore/server"
+	"companyscore/server/meter"
+)
+
+// Stores are the open connections of a role. They are safe for concurrent use until Close.
+type Stores struct {
+	DB    *clickhouse.DB
+	Redis goredis.UniversalClient
+
+	writers []func(context.Context) error // Close of each writer that was handed out
+}
+
+// Open connects to both stores.
+func Open(ctx context.Context, where config.Stores) (*Stores, error) {
+	if _, err := where.Resolve(); err != nil {
+		return nil, err
+	}
+	db, err := clickhouse.Open(ctx, clickhouse.Config{URL: where.ClickHouseURL})
+	if err != nil {
+		return nil, err
+	}
+	rdb, err := redis.Open(ctx, where.RedisURL)
+	if err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return &Stores{DB: db, Redis: rdb}, nil
+}
+
+// OpenClickHouse connects to ClickHouse alone, for queries that take up to queryTimeout. Zero
+// means the usual time.
+func OpenClickHouse(ctx context.Context, where config.Stores, queryTimeout time.Duration) (*clickhouse.DB, error) {
+	if where.RedisURL == "" {
+		where.RedisURL = "unused" // so that a ClickHouse URL is enough
+	}
+	if _, err := where.Resolve(); err != nil {
+		return nil, err
+	}
+	return clickhouse.Open(ctx, clickhouse.Config{URL: where.ClickHouseURL, QueryTimeout: queryTimeout})
+}
+
+// Close writes what still waits in writers, within the time of process.ShutdownContext, and closes
+// both connections.
+func (s *Stores) Close() error {
+	ctx, cancel := process.ShutdownContext(context.Background())
+	defer cancel()
+	var faults []error
+	for _, closeWriter := range s.writers {
+		faults = append(faults, closeWriter(ctx))
+	}
+	return errors.Join(append(faults, s.Redis.Close(), s.DB.Close())...)
+}
+
+// Queue returns the queue of runs.
+func (s *Stores) Queue(limits meter.Limits, logger *slog.Logger) (*queue.Queue, error) {
+	q, err := queue.New(s.Redis, queue.Config{TTL: limits.JobTTL, Deadline: limits.RunDeadline, Logger: logger})
+	if err != nil {
+		return nil, fmt.Errorf("open queue: %w", err)
+	}
+	return q, nil
+}
+
+// Scores returns the store of scores. pause is the shortest time between two inserts.
+func (s *Stores) Scores(pause time.Duration) *clickhouse.Scores {
+	scores := clickhouse.NewScores(s.DB, clickhouse.WriterConfig{Pause: pause})
+	s.writers = append(s.writers, scores.Close)
+	return scores
+}
+
+// Traces returns the store of traces. pause is the shortest time between two inserts.
+func (s *Stores) Traces(pause time.Duration) *clickhouse.Traces {
+	traces := clickhouse.NewTraces(s.DB, clickhouse.WriterConfig{Pause: pause})
+	s.writers = append(s.writers, traces.Close)
+	return traces
+}
+
+// Server returns the stores of the HTTP API.
+func (s *Stores) Server() server.Stores {
+	return server.Stores{
+		Accounts: clickhouse.NewAccounts(s.DB), Ledger: clickhouse.NewUsage(s.DB), Records: s.Scores(0), ClickHouse: s.DB, Redis: s.Redis,
+	}
+}
+
+// Seed is the ClickHouse that `bench seed` fills.
+type Seed struct {
+	*clickhouse.DB
+	*clickhouse.Accounts
+}
+
+// seedInsertTimeout bounds the insert of one part of a universe.
+const seedInsertTimeout = 15 * time.Minute
+
+// OpenSeed connects to the ClickHouse that `bench seed` fills.
+func OpenSeed(ctx context.Context, where config.Stores) (Seed, error) {
+	db, err := OpenClickHouse(ctx, where, seedInsertTimeout)
+	if err != nil {
+		return Seed{}, err
+	}
+	return Seed{db, clickhouse.NewAccounts(db)}, nil
+}

@@ -1,0 +1,220 @@
+package server
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"sync"
+
+	goredis "github.com/redis/go-redis/v9"
+	"github.com/spf13/pflag"
+
+	"companyscore/internal/admin"
+	"companyscore/internal/batchjob"
+	"companyscore/internal/config"
+	"companyscore/internal/process"
+	"companyscore/internal/queue"
+	"companyscore/internal/redis"
+	"companyscore/server/cache"
+	"companyscore/server/demand"
+	"companyscore/server/directory"
+	"companyscore/server/job"
+	"companyscore/server/meter"
+	"companyscore/universe/snapshot"
+)
+
+var (
+	_ Keys     = (*directory.Directory)(nil)
+	_ Meter    = (*meter.Meter)(nil)
+	_ Jobs     = (*job.Jobs)(nil)
+	_ Universe = (*snapshot.Follower)(nil)
+)
+
+// Config is what Run needs. All fields but AdminListen and Ready are required.
+type Config struct {
+	// Listen is the address of the HTTP API, AdminListen that for operators, empty for none.
+	Listen, AdminListen string
+	// CacheMB is the memory for scores and pages of history, in MiB.
+	CacheMB int
+	HTTP    config.HTTP
+	Limits  meter.Limits
+	Stores  Stores
+	Logger  *slog.Logger
+	// Ready is called once, when the server answers.
+	Ready func(Address)
+}
+
+// Stores are the stores of a server. They must stay open until Run returns.
+type Stores struct {
+	Accounts directory.Store
+	Ledger   meter.Ledger
+	Records  Records
+	// ClickHouse is checked by /readyz and stores which companies were asked for.
+	ClickHouse interface {
+		admin.ClickHouse
+		demand.Store
+	}
+	Redis goredis.UniversalClient
+}
+
+// Records reads stored scores.
+type Records interface {
+	Scores
+	cache.Store
+	job.History
+}
+
+// Address is where a running server answers.
+type Address struct {
+	// URL is the base of the HTTP API. AdminURL is that for operators, empty for none.
+	URL, AdminURL string
+	// AwaitSnapshot returns when the server has read its first snapshot or ctx ends.
+	AwaitSnapshot func(ctx context.Context)
+}
+
+// MemoryMB is the default memory limit of a process that serves, in MiB.
+const MemoryMB = 1024
+
+// Flags adds the flags of c with their defaults.
+func (c *Config) Flags(flags *pflag.FlagSet) {
+	flags.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address to answer on")
+	flags.IntVar(&c.CacheMB, "cache-mb", 640, "memory for scores and pages of history; a score takes some 0.5 kB, an eighth is for pages")
+	admin.Flags(flags, &c.AdminListen)
+	c.HTTP.Flags(flags)
+}
+
+// Validate returns an error that names every flag that is wrong.
+func (c *Config) Validate() error {
+	faults := []error{config.CheckAddress("--listen", c.Listen), admin.Validate(c.AdminListen), c.HTTP.Validate()}
+	if c.CacheMB < 64 {
+		faults = append(faults, fmt.Errorf("--cache-mb %d: use 64 or more", c.CacheMB))
+	}
+	return errors.Join(faults...)
+}
+
+// Run serves the HTTP API until ctx ends or serving fails, and returns when requests in flight
+// have ended, within the time of process.ShutdownContext.
+func Run(ctx context.Context, cfg Config) error {
+	r, err := start(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	if cfg.Ready != nil {
+		cfg.Ready(Address{URL: "http://" + r.address, AdminURL: r.admin.URL, AwaitSnapshot: r.universe.Wait})
+	}
+	select {
+	case err = <-r.failed:
+	case err = <-r.admin.Failed:
+	case <-ctx.Done():
+	}
+	return errors.Join(err, r.stop(ctx))
+}
+
+// role is a running server with all that it answers from.
+type role struct {
+	address   string
+	server    *Server
+	admin     *admin.Admin
+	meter     *meter.Meter
+	directory *directory.Directory
+	universe  *snapshot.Follower
+	cache     *cache.Cache
+	demand    *demand.Recorder
+	failed    chan error // receives the error that ended serving
+
+	stopEvents context.CancelFunc
+	events     sync.WaitGroup
+}
+
+func start(ctx context.Context, cfg Config) (*role, error) {
+	rdb, logger := cfg.Stores.Redis, cfg.Logger
+	q, err := queue.New(rdb, queue.Config{TTL: cfg.Limits.JobTTL, Deadline: cfg.Limits.RunDeadline, Logger: logger})
+	if err != nil {
+		return nil, fmt.Errorf("open queue: %w", err)
+	}
+	ln, err := net.Listen("tcp", cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("%w: is another companyscore running? Choose another address with --listen", err)
+	}
+	r := &role{
+		address:   ln.Addr().String(),
+		meter:     meter.New(rdb, cfg.Stores.Ledger, cfg.Limits, logger),
+		directory: directory.New(cfg.Stores.Accounts, logger),
+		universe:  snapshot.Follow(ctx, rdb, logger),
+		demand:    demand.Start(cfg.Stores.ClickHouse, logger),
+		failed:    make(chan error, 1),
+	}
+	r.cache = cache.New(cfg.CacheMB<<20, rdb, cfg.Stores.Records, r.demand.Asked, logger)
+	registry := admin.NewRegistry()
+	r.cache.Register(registry)
+	r.demand.Register(registry)
+	r.universe.Register(registry)
+	q.Register(registry)
+	batchjob.Register(registry, rdb)
+	r.server, err = New(Dependencies{
+		HTTP: cfg.HTTP,
+		Keys: r.directory, Scores: cfg.Stores.Records, Cache: r.cache, Universe: r.universe, Meter: r.meter,
+		Jobs: job.New(rdb, q, job.WithHistory(cfg.Stores.Records)), Asked: r.demand.Asked, Metrics: registry, Logger: logger,
+	})
+	if err != nil {
+		return nil, errors.Join(err, ln.Close())
+	}
+	events, stopEvents := context.WithCancel(context.WithoutCancel(ctx))
+	r.stopEvents = stopEvents
+	r.events.Go(func() {
+		redis.Subscribe(events, rdb, redis.Listener{Heard: r.heard, Missed: r.missed, Alive: r.alive})
+	})
+	go func() { r.failed <- r.server.Serve(ln) }() // ends with stop
+	r.admin, err = admin.Start(admin.Config{Listen: cfg.AdminListen, ClickHouse: cfg.Stores.ClickHouse, Redis: rdb, Registry: registry, Logger: logger})
+	if err != nil {
+		return nil, errors.Join(err, r.stop(ctx))
+	}
+	return r, nil
+}
+
+// heard drops from memory what another process has changed.
+func (r *role) heard(e redis.Event) {
+	switch e.Kind {
+	case redis.KeyChanged:
+		var hash [32]byte
+		if n, err := hex.Decode(hash[:], []byte(e.Name)); err == nil && n == len(hash) {
+			r.directory.Forget(hash)
+		}
+	case redis.AccountChanged:
+		r.directory.ForgetAccount(e.Name)
+	case redis.ScoreStored:
+		r.cache.Drop(e.Name)
+	}
+}
+
+// missed invalidates everything in memory, since events may have been lost.
+func (r *role) missed() {
+	r.directory.Doubt()
+	r.cache.DropAll()
+}
+
+// alive records that no event was lost until now.
+func (r *role) alive() {
+	r.directory.Alive()
+	r.cache.Alive()
+}
+
+// stop ends everything in the reverse order of its start.
+func (r *role) stop(ctx context.Context) error {
+	ctx, cancel := process.ShutdownContext(ctx)
+	defer cancel()
+	var faults []error
+	if r.admin != nil {
+		faults = append(faults, r.admin.Close(ctx))
+	}
+	faults = append(faults, r.server.Shutdown(ctx))
+	r.stopEvents()
+	r.events.Wait()
+	r.meter.Close()
+	r.directory.Close()
+	r.universe.Close()
+	return errors.Join(append(faults, r.demand.Close(ctx))...)
+}

@@ -1,0 +1,384 @@
+// Package up starts everything on one machine: Redis, the embedded ClickHouse, a worker and the
+// batch jobs as child processes, and the HTTP API in this process.
+package up
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/spf13/pflag"
+	"golang.org/x/sync/errgroup"
+
+	"companyscore/batch"
+	"companyscore/clickhouse"
+	"companyscore/clickhouse/embedded"
+	"companyscore/internal/account"
+	"companyscore/internal/batchjob"
+	"companyscore/internal/config"
+	"companyscore/internal/process"
+	"companyscore/internal/redis"
+	"companyscore/internal/stores"
+	"companyscore/scoring/source/selection"
+	"companyscore/server"
+	"companyscore/server/meter"
+)
+
+// Config is what Run needs. All fields but TiersFile are required.
+type Config struct {
+	// Stores has the data directory. A URL that is set replaces the store that Run would start.
+	Stores config.Stores
+	// Server configures the HTTP API. Run sets its Stores, Logger and Ready.
+	Server server.Config
+	// Demo opens a demo account and prints its keys.
+	Demo    bool
+	Sources selection.Config
+	// TiersFile is the YAML file of limits that the children read, empty for none.
+	TiersFile string
+	Schedules batch.Schedules
+	Ages      batchjob.Ages
+	// Log is passed to the children.
+	Log    config.Log
+	Logger *slog.Logger
+	// Out receives the addresses and the demo account.
+	Out io.Writer
+}
+
+// Flags adds the flags of c with their defaults.
+func (c *Config) Flags(flags *pflag.FlagSet) {
+	c.Server.Flags(flags)
+	account.DemoFlag(flags, &c.Demo, true)
+	flags.StringVar(&c.Stores.Data, "data", config.DefaultData, "directory for all data")
+	flags.StringVar(&c.Stores.ClickHouseURL, "clickhouse-url", "", "ClickHouse to use instead of an own one")
+	flags.StringVar(&c.Stores.RedisURL, "redis-url", "", "Redis to use instead of an own one")
+	c.Sources.Flags(flags)
+	meter.LimitsFlag(flags, &c.TiersFile)
+	c.Schedules.Flags(flags)
+	c.Ages.Flags(flags)
+}
+
+// Validate returns an error that names every flag that is wrong.
+func (c *Config) Validate() error {
+	return errors.Join(c.Server.Validate(), c.Sources.Validate(), c.Schedules.Validate(), c.Ages.Validate())
+}
+
+// Run starts everything and returns when ctx has ended, or the HTTP API has failed, and all that
+// was started has ended. All data stay in the data directory.
+func Run(ctx context.Context, cfg Config) error {
+	if cfg.Sources.Ranks == "" {
+		cfg.Sources.Ranks = filepath.Join(cfg.Stores.Data, "ranks")
+	}
+	u := &run{cfg: cfg, logger: cfg.Logger}
+	err := u.start(ctx)
+	switch {
+	case err == nil:
+		select {
+		case <-u.api.ended: // stop returns its error
+		case <-ctx.Done():
+		}
+	case ctx.Err() != nil: // any error during a shutdown is a result of it
+		u.logger.Info("stopped during the start", "err", err)
+		err = nil
+	}
+	return errors.Join(err, u.stop(ctx))
+}
+
+// run is one run of everything. stop ends what start has started.
+type run struct {
+	cfg    Config
+	logger *slog.Logger
+
+	lock       *os.File
+	redis      *redis.Local
+	clickhouse *process.Process
+	chListener *os.File // kept open, so that the address outlives the child
+	analystURL string
+	stores     *stores.Stores
+	api        *api
+	worker     *process.Process
+	batch      *process.Process
+}
+
+// api is the HTTP API in this process.
+type api struct {
+	cancel context.CancelFunc
+	ended  chan struct{} // closed when it has ended
+	err    error         // of its end, once ended is closed
+}
+
+// startAPI starts the HTTP API and returns where it answers.
+func (u *run) startAPI(ctx context.Context) (server.Address, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	ready := make(chan server.Address, 1)
+	cfg := u.cfg.Server
+	cfg.Stores, cfg.Logger, cfg.Ready = u.stores.Server(), u.logger, func(at server.Address) { ready <- at }
+	a := &api{cancel: cancel, ended: make(chan struct{})}
+	go func() { // ends with stop
+		defer close(a.ended)
+		a.err = server.Run(ctx, cfg)
+	}()
+	select {
+	case at := <-ready:
+		u.api = a
+		return at, nil
+	case <-a.ended:
+		cancel()
+		return server.Address{}, errors.Join(a.err, ctx.Err())
+	}
+}
+
+// stop ends the HTTP API and returns the error of its end.
+func (a *api) stop(context.Context) error {
+	a.cancel()
+	<-a.ended
+	return a.err
+}
+
+func (u *run) start(ctx context.Context) (err error) {
+	began := time.Now()
+	if u.lock, err = config.LockData(u.cfg.Stores.Data); err != nil {
+		return err
+	}
+	starting, startCtx := errgroup.WithContext(ctx)
+	if u.cfg.Stores.RedisURL == "" {
+		starting.Go(func() (err error) {
+			u.redis, err = redis.StartLocal(startCtx, filepath.Join(u.cfg.Stores.Data, "redis"), u.logger)
+			return err
+		})
+	}
+	if u.cfg.Stores.ClickHouseURL == "" {
+		starting.Go(func() error { return u.startClickHouse(startCtx) })
+	}
+	if err := starting.Wait(); err != nil {
+		return err
+	}
+	if u.redis != nil {
+		u.cfg.Stores.RedisURL = u.redis.URL
+	}
+	if u.stores, err = stores.Open(ctx, u.cfg.Stores); err != nil {
+		return err
+	}
+	applied, err := u.stores.DB.Migrate(ctx)
+	if err != nil {
+		return err
+	}
+	if len(applied) > 0 {
+		u.logger.Info("schema is new", "migrations", len(applied))
+	}
+	u.logger.Debug("schema is current")
+	var demo *account.Demo
+	if u.cfg.Demo {
+		if demo, err = account.OpenDemo(ctx, clickhouse.NewAccounts(u.stores.DB), u.cfg.Stores.Data); err != nil {
+			return err
+		}
+	}
+	jobs := slices.Concat([]string{"--nice", strconv.Itoa(niceBeside), "--tiers", u.cfg.TiersFile}, u.cfg.Schedules.Args(), u.cfg.Ages.Args(), u.cfg.Sources.ChoiceArgs())
+	if u.batch, err = u.startRole(ctx, "batch", jobs); err != nil {
+		return err
+	}
+	at, err := u.startAPI(ctx)
+	if err != nil {
+		return err
+	}
+	if u.worker, err = u.startRole(ctx, "work", append([]string{"--tiers", u.cfg.TiersFile}, u.cfg.Sources.Args()...)); err != nil {
+		return err
+	}
+	// The first snapshot of a small universe is there within a second. A large one takes longer.
+	waiting, cancel := context.WithTimeout(ctx, time.Second)
+	at.AwaitSnapshot(waiting)
+	cancel()
+	rt := config.Runtime{
+		PID: os.Getpid(), BaseURL: at.URL, AdminURL: at.AdminURL, ClickHouseURL: u.cfg.Stores.ClickHouseURL, AnalystURL: u.analystURL, RedisURL: u.cfg.Stores.RedisURL,
+		Processes: map[string]int{"worker": u.worker.PID(), "batch": u.batch.PID()},
+	}
+	if u.redis != nil {
+		rt.Processes["redis-server"] = u.redis.PID()
+	}
+	if u.clickhouse != nil {
+		rt.Processes["clickhouse"] = u.clickhouse.PID()
+	}
+	if err := config.WriteRuntime(u.cfg.Stores.Data, rt); err != nil {
+		return err
+	}
+	fmt.Fprintf(u.cfg.Out, "ready %s in %.1f s\n", at.URL, time.Since(began).Seconds())
+	fmt.Fprintf(u.cfg.Out, "\n  api          %s\n  clickhouse   %s   (user analyst; or: companyscore sql \"SELECT 1\")\n  data         %s\n",
+		at.URL, hostOf(u.cfg.Stores.ClickHouseURL), u.cfg.Stores.Data)
+	if demo != nil {
+		demo.Print(u.cfg.Out, at.URL)
+	}
+	fmt.Fprint(u.cfg.Out, "\nCtrl-C stops everything; the data stays.\n")
+	return nil
+}
+
+// niceBeside is the nice value of the embedded engine and of the batch jobs. The HTTP API and the
+// worker have priority, so that a batch job does not delay answers from memory.
+const niceBeside = 10
+
+// startClickHouse starts the embedded engine as a child process. This process keeps the listening
+// socket open and passes it to each new child.
+func (u *run) startClickHouse(ctx context.Context) error {
+	path := filepath.Join(u.cfg.Stores.Data, "clickhouse")
+	if err := u.awaitUnused(ctx, path); err != nil {
+		return err
+	}
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("find an address for ClickHouse: %w", err)
+	}
+	defer ln.Close()
+	if u.chListener, err = ln.(*net.TCPListener).File(); err != nil {
+		return fmt.Errorf("share the address of ClickHouse: %w", err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	address := ln.Addr().String()
+	password, analyst := rand.Text(), rand.Text()
+	u.clickhouse, err = process.Start(ctx, process.Config{
+		Name: "clickhouse",
+		Command: func() *exec.Cmd {
+			cmd := exec.Command(self, "clickhouse", "--path", path, "--nice", strconv.Itoa(niceBeside),
+				"--log-level", u.cfg.Log.Level, "--log-format", u.cfg.Log.Format)
+			if runtime.GOOS != "linux" { // on Linux OrphanSignal ends it
+				cmd.Args = append(cmd.Args, "--exit-with-stdin")
+			}
+			cmd.Env = append(os.Environ(), "COMPANYSCORE_PASSWORD="+password, "COMPANYSCORE_ANALYST_PASSWORD="+analyst, process.ListenFDs+"=1")
+			cmd.ExtraFiles = []*os.File{u.chListener}
+			return cmd
+		},
+		Stderr:       os.Stderr,
+		OrphanSignal: syscall.SIGKILL, // acknowledged data are safe
+		Ready: func(ctx context.Context) error {
+			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
+			defer cancel()
+			req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/ping", nil)
+			if err != nil {
+				return err
+			}
+			res, err := http.DefaultClient.Do(req)
+			if err != nil {
+				return err
+			}
+			return res.Body.Close()
+		},
+		Logger: u.logger,
+	})
+	u.cfg.Stores.ClickHouseURL = fmt.Sprintf("http://companyscore:%s@%s/companyscore", password, address)
+	u.analystURL = fmt.Sprintf("http://analyst:%s@%s/companyscore", analyst, address)
+	return err
+}
+
+// leftoverTimeout bounds the wait for the end of an earlier `up`'s ClickHouse.
+const leftoverTimeout = 35 * time.Second
+
+// awaitUnused waits until no process has the data directory of the engine open. This process has
+// the lock of all data, so only a process of an earlier `up` can have it open.
+func (u *run) awaitUnused(ctx context.Context, path string) error {
+	waiting, cancel := context.WithTimeout(ctx, leftoverTimeout)
+	defer cancel()
+	for logged := false; ; logged = true {
+		inUse, pid, err := embedded.InUse(path)
+		if err != nil || !inUse {
+			return err
+		}
+		if !logged {
+			u.logger.Info("waiting for the ClickHouse of an earlier process to end", "directory", path, "pid", pid, "max", leftoverTimeout)
+		}
+		select {
+		case <-waiting.Done():
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return fmt.Errorf("%s is open in process %d, which did not end within %s: end it", path, pid, leftoverTimeout)
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// startRole starts a role of this program as a child process on the same stores. It returns when
+// the process has started.
+func (u *run) startRole(ctx context.Context, role string, args []string) (*process.Process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	args = slices.Concat([]string{role, "--log-level", u.cfg.Log.Level, "--log-format", u.cfg.Log.Format}, args)
+	return process.Start(ctx, process.Config{
+		Name: role,
+		Command: func() *exec.Cmd {
+			cmd := exec.Command(self, args...)
+			// URLs contain passwords, and everyone can see the arguments of a process.
+			cmd.Env = append(os.Environ(), "CLICKHOUSE_URL="+u.cfg.Stores.ClickHouseURL, "REDIS_URL="+u.cfg.Stores.RedisURL)
+			cmd.Stderr = os.Stderr
+			return cmd
+		},
+		Ready:  func(context.Context) error { return nil },
+		Logger: u.logger,
+	})
+}
+
+// stop ends what start has started: first all users of the stores concurrently, since each may
+// need most of the time; then the stores.
+func (u *run) stop(ctx context.Context) error {
+	ctx, cancel := process.ShutdownContext(ctx)
+	defer cancel()
+	var users []func(context.Context) error
+	if u.api != nil {
+		users = append(users, u.api.stop)
+	}
+	for _, role := range []*process.Process{u.batch, u.worker} {
+		if role != nil {
+			users = append(users, role.Stop)
+		}
+	}
+	faults := make([]error, len(users))
+	var ending sync.WaitGroup
+	for i, stop := range users {
+		ending.Go(func() { faults[i] = stop(ctx) })
+	}
+	ending.Wait()
+	if u.stores != nil {
+		faults = append(faults, u.stores.Close())
+	}
+	if u.clickhouse != nil {
+		faults = append(faults, u.clickhouse.Stop(ctx))
+	}
+	if u.chListener != nil {
+		faults = append(faults, u.chListener.Close())
+	}
+	if u.redis != nil {
+		faults = append(faults, u.redis.Stop(ctx))
+	}
+	if u.lock != nil {
+		if err := config.RemoveRuntime(u.cfg.Stores.Data); !errors.Is(err, os.ErrNotExist) {
+			faults = append(faults, err)
+		}
+		faults = append(faults, u.lock.Close())
+	}
+	return errors.Join(faults...)
+}
+
+// hostOf returns the address of a URL without user and password.
+func hostOf(raw string) string {
+	u, err := url.Parse(raw)
+	if err != nil {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host
+}
