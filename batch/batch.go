@@ -228,9 +228,9 @@ var (
 )
 
 var (
-	//go:embed renew.lua
+	//go:embed renew_lock.lua
 	renewLua string
-	//go:embed release.lua
+	//go:embed release_lock.lua
 	releaseLua string
 
 	renewScript   = goredis.NewScript(renewLua)

@@ -110,18 +110,6 @@ func (w *Watcher) sample() {
 	}
 }
 
-// CPU returns what each process has used since the watch began.
-func (w *Watcher) CPU() map[string]time.Duration {
-	w.sample()
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	used := make(map[string]time.Duration, len(w.seen))
-	for name, p := range w.seen {
-		used[name] = p.samples[len(p.samples)-1].cpu
-	}
-	return used
-}
-
 // report tells what happened between two instants.
 func (w *Watcher) report(begin, end time.Time, answers int64) *report.Server {
 	w.sample()

@@ -30,34 +30,6 @@ type RunLog interface {
 	WriteRuns(ctx context.Context, runs []scoring.Run) error
 }
 
-// Weights are the shares of the lanes in what workers begin while all lanes have
-// waiting runs. A lane of weight 0 is served while all others are empty.
-type Weights map[scoring.Lane]int
-
-// DefaultWeights returns the weights that hold when no file changes them.
-func DefaultWeights() Weights {
-	return Weights{scoring.LaneAPI: 8, scoring.LaneRefresh: 1, scoring.LaneBulk: 2}
-}
-
-// Validate returns an error unless there is a weight of at least 0 for every lane and
-// one above 0.
-func (w Weights) Validate() error {
-	total := 0
-	for lane, weight := range w {
-		switch {
-		case !slices.Contains(scoring.Lanes, lane):
-			return fmt.Errorf("weight of lane %q: use one of %q", lane, scoring.Lanes)
-		case weight < 0:
-			return fmt.Errorf("weight of lane %s must not be negative, but is %d", lane, weight)
-		}
-		total += weight
-	}
-	if total == 0 {
-		return errors.New("the weight of at least one lane must be above 0")
-	}
-	return nil
-}
-
 // ServerConfig configures a worker.
 type ServerConfig struct {
 	// Log receives every run that ends. It is required.

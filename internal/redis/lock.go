@@ -10,7 +10,7 @@ import (
 )
 
 var (
-	//go:embed take.lua
+	//go:embed take_lock.lua
 	takeLua    string
 	takeScript = goredis.NewScript(takeLua)
 )

@@ -1,7 +1,6 @@
 package fetch
 
 import (
-	"context"
 	"crypto/x509"
 	"errors"
 	"fmt"
@@ -232,15 +231,4 @@ func (c *Client) HasToken(endpoint string) bool {
 		}
 	}
 	return false
-}
-
-// exchange makes a call with the retries that its policy and the deadline allow.
-func (c *Client) exchange(ctx context.Context, call *call, handle func(*http.Response) error) error {
-	pauses := newPauses()
-	for tries := 0; ; tries++ {
-		err := c.send(ctx, call, handle)
-		if err == nil || tries >= call.policy.Retries || !retryable(err) || !waitRetry(ctx, pauses, err) {
-			return err
-		}
-	}
 }
