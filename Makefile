@@ -8,6 +8,7 @@ DATA ?= ./data
 LISTEN ?= 127.0.0.1:8080
 K6 := go.k6.io/k6@v1.8.1
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+MISSPELL := github.com/golangci/misspell/cmd/misspell@v0.8.0
 GO_FILES := $(shell git ls-files '*.go' 2>/dev/null)
 
 ##@ Start here
@@ -29,10 +30,13 @@ deps: ## Fetch what is missing: the ClickHouse engine and redis-server
 build: ## Build bin/companyscore
 	@CGO_ENABLED=0 $(GO) build -trimpath -o $(BIN) .
 
-lint: ## Check format, vet and staticcheck
+lint: ## Check format, vet, staticcheck, spelling, and words that the glossary replaces
 	@unformatted=$$(gofmt -l $(GO_FILES)); if [ -n "$$unformatted" ]; then echo "gofmt: $$unformatted" >&2; exit 1; fi
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
+	@git ls-files '*.go' '*.lua' '*.sh' '*.sql' '*.md' '*.yaml' Makefile | grep -v /testdata/ | \
+		xargs $(GO) run $(MISSPELL) -error -i clientes,productos # Spanish, in links of sites
+	@scripts/words.sh
 
 contract: deps ## Hold a live server against the specification, one line for each rule
 	@scripts/contract.sh

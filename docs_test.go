@@ -1,0 +1,56 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// quoted finds the texts in backquotes of a document that are paths: a name with a slash or with
+// the ending of a file.
+var quoted = regexp.MustCompile("`([A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]*)+|[A-Za-z0-9_-]+\\.(?:go|lua|sql|md|csv|yaml))`")
+
+// questions is how many questions docs/architecture.md answers.
+const questions = 20
+
+// TestPathsOfDocumentsExist holds that a reader of docs/architecture.md and CONTRIBUTING.md finds
+// each file that they name.
+func TestPathsOfDocumentsExist(t *testing.T) {
+	t.Parallel()
+	for document, least := range map[string]int{"docs/architecture.md": questions, "CONTRIBUTING.md": questions} {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := quoted.FindAllStringSubmatch(string(text), -1)
+		if len(found) < least {
+			t.Errorf("%s names %d paths, want at least %d", document, len(found), least)
+		}
+		for _, match := range found {
+			if _, err := os.Stat(match[1]); err != nil {
+				t.Errorf("%s: %v", document, err)
+			}
+		}
+	}
+}
+
+// TestEachQuestionHasOnePath holds the form of the questions in docs/architecture.md.
+func TestEachQuestionHasOnePath(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("docs/architecture.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "| question | path |\n|---|---|\n")
+	rows := 0
+	for line := range strings.Lines(table) {
+		rows++
+		if n := len(quoted.FindAllString(line, -1)); n != 1 {
+			t.Errorf("a question has %d paths, want 1: %s", n, line)
+		}
+	}
+	if rows != questions {
+		t.Errorf("there are %d questions, want %d", rows, questions)
+	}
+}
