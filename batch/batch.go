@@ -147,7 +147,7 @@ func (r *Runner) job(name string) job {
 	return r.jobs[slices.IndexFunc(r.jobs, func(j job) bool { return j.name == name })]
 }
 
-// Stop ends the schedules and the job under way, and waits for it.
+// Stop ends the schedules and the job in flight, and waits for it.
 func (r *Runner) Stop() {
 	r.cancel()
 	<-r.cron.Stop().Done()

@@ -259,7 +259,7 @@ func (r *runner) describe(out *report.Run, result *load.Result) {
 	}
 }
 
-// evidence gathers what the verdict is made of.
+// evidence collects what the verdict is made of.
 func (r *runner) evidence(out *report.Run, result *load.Result, rate float64) evidence {
 	e := evidence{
 		closed: rate == 0, pacingP99: time.Duration(result.Pacing.ValueAtPercentile(99)), slo: tightest(r.cfg.SLO), busy: out.Generator.CPUShare,

@@ -81,7 +81,7 @@ func BenchmarkPointRead(b *testing.B) {
 	}
 }
 
-// BenchmarkWrite measures how fast records become durable, gathered from that
+// BenchmarkWrite measures how fast records become durable, coalesced from that
 // many callers for each processor.
 func BenchmarkWrite(b *testing.B) {
 	s := scores(b, open(b))

@@ -124,23 +124,23 @@ func (db *DB) first(ctx context.Context, dest any, query string, args ...any) (b
 	defer cancel()
 	rows, err := db.conn.Query(db.held(ctx), query, args...)
 	if err != nil {
-		return false, unaddressed(err)
+		return false, redactURL(err)
 	}
 	defer rows.Close()
 	if !rows.Next() {
-		return false, unaddressed(rows.Err())
+		return false, redactURL(rows.Err())
 	}
 	if err := rows.ScanStruct(dest); err != nil {
 		return false, err
 	}
-	return true, unaddressed(rows.Err())
+	return true, redactURL(rows.Err())
 }
 
 // list scans all rows of a query into dest, a pointer to a slice of row structs.
 func (db *DB) list(ctx context.Context, dest any, query string, args ...any) error {
 	ctx, cancel := db.bound(ctx)
 	defer cancel()
-	return unaddressed(db.conn.Select(ctx, dest, query, args...))
+	return redactURL(db.conn.Select(ctx, dest, query, args...))
 }
 
 // few is list for a result of some thousand rows at most.
@@ -154,7 +154,7 @@ func (db *DB) each(ctx context.Context, query string, args []any, row func(scan 
 	defer cancel()
 	rows, err := db.conn.Query(ctx, query, args...)
 	if err != nil {
-		return unaddressed(err)
+		return redactURL(err)
 	}
 	defer rows.Close()
 	for rows.Next() {
@@ -162,7 +162,7 @@ func (db *DB) each(ctx context.Context, query string, args []any, row func(scan 
 			return err
 		}
 	}
-	return unaddressed(rows.Err())
+	return redactURL(rows.Err())
 }
 
 // insert writes rows, pointers to row structs, with one insert.
@@ -174,7 +174,7 @@ func insert[Row any](ctx context.Context, db *DB, query string, rows []*Row) err
 	defer cancel()
 	batch, err := db.conn.PrepareBatch(ctx, query)
 	if err != nil {
-		return unaddressed(err)
+		return redactURL(err)
 	}
 	defer batch.Close()
 	for _, row := range rows {
@@ -182,12 +182,12 @@ func insert[Row any](ctx context.Context, db *DB, query string, rows []*Row) err
 			return &badRowError{err}
 		}
 	}
-	return unaddressed(batch.Send())
+	return redactURL(batch.Send())
 }
 
-// unaddressed leaves the address out of an error of HTTP. It holds all parameters of the
+// redactURL leaves the address out of an error of HTTP. It holds all parameters of the
 // query, which may be thousands.
-func unaddressed(err error) error {
+func redactURL(err error) error {
 	var at *url.Error
 	if !errors.As(err, &at) {
 		return err

@@ -31,7 +31,7 @@ func NewFacts(db *DB) *Facts {
 	return f
 }
 
-// Lookups for runs are gathered: a run takes seconds and can spare a tenth of
+// Lookups for runs are coalesced: a run takes seconds and can spare a tenth of
 // one, while each query costs the engine some milliseconds whatever it asks for.
 const (
 	runPause   = 100 * time.Millisecond

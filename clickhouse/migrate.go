@@ -109,5 +109,5 @@ func (db *DB) createDatabase(ctx context.Context) error {
 func (db *DB) exec(ctx context.Context, query string, args ...any) error {
 	ctx, cancel := db.bound(ctx)
 	defer cancel()
-	return unaddressed(db.conn.Exec(ctx, query, args...))
+	return redactURL(db.conn.Exec(ctx, query, args...))
 }

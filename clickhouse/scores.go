@@ -37,7 +37,7 @@ type Scores struct {
 }
 
 // NewScores returns the records of a database. Close it before the database, to
-// have what is under way written.
+// have what is in flight written.
 func NewScores(db *DB, cfg WriterConfig) *Scores {
 	s := &Scores{db: db, writer: newWriter(db, cfg, scoreInsert, func(r *recordRow) string { return "record of " + r.Domain })}
 	s.references = coalesce.New(coalesce.Config[referenceKey, scoring.Reference]{Ask: s.manyReferences, Most: runPage, Pause: runPause, Timeout: runTimeout})
@@ -63,7 +63,7 @@ func (s *Scores) WriteGroup(ctx context.Context, records []scoring.Record) []err
 	return s.writer.writeGroup(ctx, rows)
 }
 
-// Close refuses further records, waits until those under way are written or ctx
+// Close refuses further records, waits until those in flight are written or ctx
 // ends, and ends the writer.
 func (s *Scores) Close(ctx context.Context) error { return s.writer.close(ctx) }
 

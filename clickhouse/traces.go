@@ -30,7 +30,7 @@ type Traces struct {
 }
 
 // NewTraces returns the traces in a database. Close it before the database, to
-// have what is under way written.
+// have what is in flight written.
 func NewTraces(db *DB, cfg WriterConfig) *Traces {
 	return &Traces{db: db, writer: newWriter(db, cfg, traceInsert, func(r *traceRow) string { return "trace of " + r.Domain })}
 }
@@ -42,7 +42,7 @@ func (t *Traces) WriteTrace(ctx context.Context, trace scoring.Trace) error {
 	return t.writer.write(ctx, newTraceRow(trace))
 }
 
-// Close refuses further traces, waits until those under way are written or ctx
+// Close refuses further traces, waits until those in flight are written or ctx
 // ends, and ends the writer.
 func (t *Traces) Close(ctx context.Context) error { return t.writer.close(ctx) }
 

@@ -14,7 +14,7 @@ import (
 // ErrClosed says that a record came after Close.
 var ErrClosed = errors.New("writer is closed")
 
-// WriterConfig says how records are gathered. The zero value will do.
+// WriterConfig says how records are collected. The zero value will do.
 type WriterConfig struct {
 	// BatchMax is how many records one insert holds at most; zero means 1000.
 	BatchMax int
@@ -22,13 +22,13 @@ type WriterConfig struct {
 	// that comes after it does not wait; of a stream of records all that come within
 	// it share an insert. An insert makes two parts of some thirty files' worth and
 	// has them merged later, which costs the engine some 40 ms of CPU for one record
-	// and hardly more for fifty. Zero gathers only while an insert is under way.
+	// and hardly more for fifty. Zero collects only while an insert is in flight.
 	Pause time.Duration
 	// QueueMax is how many records may wait; further writers wait for room. Zero means 10000.
 	QueueMax int
 }
 
-// writer gathers the rows of concurrent callers: while one insert is under way
+// writer collects the rows of concurrent callers: while one insert is in flight
 // the next batch collects, so a lone row waits for nobody and a crowd shares its
 // inserts.
 type writer[Row any] struct {
@@ -153,14 +153,14 @@ func (w *writer[Row]) loop() {
 	defer close(w.done)
 	var next time.Time // when an insert may begin
 	for p := range w.queue {
-		batch := w.gather([]*pendingRow[Row]{p}, time.Until(next))
+		batch := w.collect([]*pendingRow[Row]{p}, time.Until(next))
 		next = time.Now().Add(w.pause)
 		w.flush(w.ctx, batch)
 	}
 }
 
-// gather adds the rows that come until the wait is over, and those that are there then.
-func (w *writer[Row]) gather(batch []*pendingRow[Row], wait time.Duration) []*pendingRow[Row] {
+// collect adds the rows that come until the wait is over, and those that are there then.
+func (w *writer[Row]) collect(batch []*pendingRow[Row], wait time.Duration) []*pendingRow[Row] {
 	if wait > 0 {
 		over := time.NewTimer(wait)
 		defer over.Stop()

@@ -59,7 +59,7 @@ type system struct {
 const startLimit = program.Timeout
 
 // slots bounds how many systems run at once: each is five processes, and a crowd
-// of them would test the patience of the machine and not the service.
+// of them would test the timeout of the machine and not the service.
 var slots = make(chan bool, 2)
 
 // start starts an `up` with a file of limits, and ends it with the test.

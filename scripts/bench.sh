@@ -65,7 +65,7 @@ run() { # NAME FLAGS: one run, its report as JSON and HTML
 case $what in
 hot)
 	examples
-	# Two requests are under way on average: sixteen connections are enough, and each more has
+	# Two requests are in flight on average: sixteen connections are enough, and each more has
 	# the server wake up for fewer requests at a time.
 	run hot --scenario hot --domains-file examples/companies.csv --rate 20000 --connections 16 --duration 30s --slo 'p99<2ms' "$@"
 	;;

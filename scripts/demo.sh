@@ -45,7 +45,7 @@ crash() { # crash PROCESS when at least N companies are scored
 	seen=$(ask 'SELECT count() FROM v1_score_latest')
 	kill -9 "$(pid_of "$1")"
 	echo "killed $1 (kill -9) with $seen of $all companies visible"
-	[ "$seen" -lt "$all" ] || { echo "that was too late: nothing was under way" >&2; exit 1; }
+	[ "$seen" -lt "$all" ] || { echo "that was too late: nothing was in flight" >&2; exit 1; }
 }
 
 echo "\$ companyscore facts import examples/companies.csv"
@@ -65,7 +65,7 @@ if [ "$mode" = crash ]; then
 	crash worker 16000
 	if ! wait $run; then
 		# The operator's own connection may have been cut while starting runs.
-		# Starting again passes over what is done and joins what is under way.
+		# Starting again passes over what is done and joins what is in flight.
 		cat "$dir/run.log"
 		echo "\$ companyscore run start --from domains.txt --wait   # once more"
 		"$bin" run start --quiet --from "$dir/domains.txt" --wait

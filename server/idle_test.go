@@ -15,7 +15,7 @@ import (
 	"companyscore/internal/config"
 )
 
-// listening is the address of a server whose patience with connections is short.
+// listening is the address of a server whose timeout with connections is short.
 func listening(t *testing.T, limits config.HTTP) (address string, log *bytes.Buffer) {
 	t.Helper()
 	log = new(bytes.Buffer)

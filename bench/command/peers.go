@@ -228,7 +228,7 @@ func (r *peersRun) compare(ctx context.Context) (*peer.Result, error) {
 	if r.flags.apart {
 		cfg.Processors = processors[len(processors)-1:]
 	}
-	if err := r.gather(ctx, &cfg, rt, target, key, answer); err != nil {
+	if err := r.collect(ctx, &cfg, rt, target, key, answer); err != nil {
 		return nil, err
 	}
 	result, err := peer.Run(ctx, cfg)
@@ -253,8 +253,8 @@ func peerVersions(up int) map[string]string {
 	return versions
 }
 
-// gather starts all peers. Ours is the first.
-func (r *peersRun) gather(ctx context.Context, cfg *peer.Config, rt *config.Runtime, target, key string, answer peer.Answer) error {
+// collect starts all peers. Ours is the first.
+func (r *peersRun) collect(ctx context.Context, cfg *peer.Config, rt *config.Runtime, target, key string, answer peer.Answer) error {
 	answerFile := filepath.Join(r.dir, "answer.json")
 	if err := report.WriteFile(answerFile, func(w io.Writer) error { return json.NewEncoder(w).Encode(answer) }); err != nil {
 		return err

@@ -71,7 +71,7 @@ type Config struct {
 	Timeout time.Duration
 	// Connections is the number of connections of all loops together; zero means 64.
 	Connections int
-	// Pipeline is how many requests may be under way on one connection; zero means 1.
+	// Pipeline is how many requests may be in flight on one connection; zero means 1.
 	Pipeline int
 	// Loops is the number of threads; zero means 1.
 	Loops int

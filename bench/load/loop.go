@@ -53,7 +53,7 @@ type conn struct {
 	retryAt int64
 	out     []byte // what could not be written yet is out[outAt:]
 	outAt   int
-	under   []pending // under way, oldest first
+	under   []pending // in flight, oldest first
 	reader  reader
 }
 
@@ -88,7 +88,7 @@ type loop struct {
 	last      int64 // instant of the last answer
 	priority  Priority
 	cpu       time.Duration
-	gone      int64 // requests under way or waiting
+	gone      int64 // requests in flight or waiting
 }
 
 // classOf collects one class. The outcome is a status unless it is 200, else an index into names.
@@ -496,7 +496,7 @@ func (l *loop) fail(p pending, outcome string, now int64) {
 	l.record(class.service, now-max(p.sent, p.taken))
 }
 
-// drop ends a connection and fails what was under way on it. It is opened again
+// drop ends a connection and fails what was in flight on it. It is opened again
 // at once the first time, and with pauses as long as that does not succeed.
 func (l *loop) drop(c *conn, outcome string) {
 	was := c.state

@@ -13,18 +13,18 @@ import (
 // ErrBusy says that too many wait already.
 var ErrBusy = errors.New("too many lookups wait for ClickHouse")
 
-// Config says how questions are gathered. Ask is required.
+// Config says how questions are coalesced. Ask is required.
 type Config[K comparable, V any] struct {
 	// Ask answers for the keys. Keys that have no answer are left out.
 	Ask func(ctx context.Context, keys []K) (map[K]V, error)
 	// Most is how many keys one question asks for; zero means 500.
 	Most int
-	// AtOnce is how many questions are under way at once; zero means 4. More would
+	// AtOnce is how many questions are in flight at once; zero means 4. More would
 	// not be faster: they share the CPUs of one ClickHouse.
 	AtOnce int
 	// Pause is the least time between the beginnings of two questions. A lone key
 	// that comes after it does not wait; of a stream of keys all that come within
-	// it share a question. Zero gathers only while AtOnce questions are under way.
+	// it share a question. Zero coalesces only while AtOnce questions are in flight.
 	Pause time.Duration
 	// Timeout bounds one question; zero means 5 s.
 	Timeout time.Duration
@@ -39,7 +39,7 @@ type Coalescer[K comparable, V any] struct {
 
 	mu      sync.Mutex
 	waiting map[K]*lookup[V]
-	asking  int       // questions under way, and those about to begin
+	asking  int       // questions in flight, and those about to begin
 	pausing bool      // one is about to begin, and will take what waits by then
 	next    time.Time // when the next may begin
 }
@@ -101,7 +101,7 @@ func (g *Coalescer[K, V]) Waiting() int {
 }
 
 // begin has a question asked for what waits, unless one is about to begin or too
-// many are under way. The lock must be held.
+// many are in flight. The lock must be held.
 func (g *Coalescer[K, V]) begin() {
 	if len(g.waiting) > 0 && !g.pausing && g.asking < g.cfg.AtOnce {
 		g.asking++

@@ -17,7 +17,7 @@ type store struct {
 	mu        sync.Mutex
 	questions []int // keys of each
 	at        []time.Time
-	now, most int // under way
+	now, most int // in flight
 	err       error
 }
 

@@ -152,7 +152,7 @@ func TestWorkSurvivesKilledRedis(t *testing.T) {
 	for range 4 {
 		<-running
 	}
-	// Under "everysec" a write acknowledged while an fsync is under way is not in
+	// Under "everysec" a write acknowledged while an fsync is in flight is not in
 	// the file yet; what is tested here is an outage, not a loss.
 	if err := client.ConfigSet(t.Context(), "appendfsync", "always").Err(); err != nil {
 		t.Fatal(err)

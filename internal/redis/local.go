@@ -39,7 +39,7 @@ type Local struct {
 
 // StartLocal starts a redis-server whose data lives in dir and waits until it
 // has loaded that data. Every write it acknowledged is on the disk: with a sync each
-// second instead, writes acknowledged while one was under way were seen to be lost
+// second instead, writes acknowledged while one was in flight were seen to be lost
 // with a killed process. A server that an earlier owner of dir left behind is ended first.
 func StartLocal(ctx context.Context, dir string, logger *slog.Logger) (*Local, error) {
 	bin, err := exec.LookPath("redis-server")

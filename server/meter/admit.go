@@ -89,7 +89,7 @@ type Admission struct {
 	tier           account.Tier
 }
 
-// Admit charges a cold call, makes its job and, unless one is under way for the
+// Admit charges a cold call, makes its job and, unless one is in flight for the
 // domain, its run, which then waits for a worker. The error is a *[Rejected] when a
 // limit is reached, [ErrIdempotencyReused], or [ErrOutcomeUnknown]; after any other
 // error nothing is charged.

@@ -185,7 +185,7 @@ func with(budget, perKey, multiple int64) Limits {
 }
 
 // killRedis kills the server with all it has acknowledged in its file. Under
-// "everysec" a write acknowledged while an fsync is under way is not there yet,
+// "everysec" a write acknowledged while an fsync is in flight is not there yet,
 // and what the meter makes of lost writes is the subject of other tests.
 func (w *world) killRedis(t *testing.T) {
 	t.Helper()

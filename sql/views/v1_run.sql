@@ -1,4 +1,4 @@
--- Work that ended or is under way: the making of scores, of the last 90 days, and the jobs that keep statistics, of the last 400.
+-- Work that ended or is in flight: the making of scores, of the last 90 days, and the jobs that keep statistics, of the last 400.
 CREATE OR REPLACE VIEW v1_run
 (
     `started_at` DateTime64(3, 'UTC') COMMENT 'When it began; for a scoring that has not begun, when it was asked for',

@@ -39,7 +39,7 @@ type stored struct {
 	ranked  int // companies that the statistics count
 	runs    []run
 	charges []charge
-	open    []string         // runs under way
+	open    []string         // runs in flight
 	usage   map[string]usage // of GET /v1/usage, by account
 	tables  map[string]usage // of v1_usage_daily, by account
 }

@@ -253,7 +253,7 @@ func (e *experiment) compare(ctx context.Context, quiet time.Time) error {
 	lossy := lossySpans(e.target.done)
 	for asked := time.Now(); ; {
 		var err error
-		if e.stored, err = e.gather(ctx); err != nil {
+		if e.stored, err = e.collect(ctx); err != nil {
 			return err
 		}
 		found := audit(e.ledger, e.stored, lossy)
@@ -331,8 +331,8 @@ func (e *experiment) untilAnswered(ctx context.Context, call func() answer) {
 	}
 }
 
-// gather reads what the service holds.
-func (e *experiment) gather(ctx context.Context) (*stored, error) {
+// collect reads what the service holds.
+func (e *experiment) collect(ctx context.Context) (*stored, error) {
 	s := &stored{latest: make(map[string]int64), usage: make(map[string]usage), tables: make(map[string]usage)}
 	number := func(text string) int64 {
 		n, err := strconv.ParseInt(text, 10, 64)
