@@ -46,6 +46,11 @@ settle() { # merges are work of the engine, whether there are batch jobs or not
 		sleep 1
 	done
 }
+age() { # a count names the records of its last minute, of which a settled universe has none
+	until [ "$(ask "SELECT max(written_at) < now64(3) - toIntervalSecond(61) FROM score_latest")" = 1 ]; do
+		sleep 1
+	done
+}
 batch() { "$bin" batch --once "$1" | tee "$dir/out"; sed -n "s/^$1 took \([0-9.]*\) s.*/\1/p" "$dir/out" >>"$dir/$2"; }
 median() { sort -n "$dir/$1" | sed -n "$(((runs + 1) / 2))p"; }
 
@@ -53,6 +58,7 @@ echo "\$ companyscore bench seed --domains $domains --records $records"
 "$bin" migrate >/dev/null
 "$bin" bench seed --domains "$domains" --records "$records" --signals none --quiet
 settle
+age
 ask "SELECT table, count() AS parts, sum(rows) AS rows, formatReadableSize(sum(bytes_on_disk)) AS size FROM system.parts
 	WHERE active AND database = 'companyscore' AND table IN ('score_history', 'score_latest') GROUP BY table ORDER BY table FORMAT PrettyCompactMonoBlock"
 echo 5 >"/proc/$engine/clear_refs" 2>/dev/null || true # the peak so far is that of seeding
