@@ -1,10 +1,10 @@
-// Package cache answers which score is the newest of a company, from memory if it
-// can, else from Redis, else from ClickHouse, one lookup at a time for each
-// company.
+// Package cache returns the newest score of a company from memory, Redis or ClickHouse,
+// in this order. Concurrent lookups of one company share one query.
 //
-// What is in memory counts until this process hears that the company was scored
-// again, or that it may have missed such news; and no longer than half a minute
-// after it last knew that it misses none.
+// An entry in memory is valid until an event announces a new score of the company, or
+// until events may have been lost. It expires 30 seconds after its lookup or after the
+// last confirmation that no event was lost, whichever is later, and at most ten minutes
+// after its lookup.
 package cache
 
 import (
@@ -29,38 +29,39 @@ import (
 )
 
 const (
-	// freshFor bounds how long an entry counts after it was looked up, or after the
-	// last sign that all news arrives, whichever was later.
+	// freshFor is the lifetime of an entry after its lookup or after the last call of
+	// Alive, whichever is later.
 	freshFor = 30 * time.Second
-	// keptFor bounds how long it counts in any case, so that a score that was stored
-	// without news of it is seen at last.
+	// keptFor is the maximum lifetime of an entry. It bounds the age of an entry whose
+	// event was never sent.
 	keptFor = 10 * time.Minute
-	// absentFor is the same for a company that was never scored.
+	// absentFor is the lifetime of an entry for a company without a score.
 	absentFor = 2 * time.Second
-	// lookupMax bounds one lookup, which others may be waiting for.
+	// lookupMax bounds one lookup, which several callers may share.
 	lookupMax = 5 * time.Second
-	pageMax   = 10 * time.Second
-	// gatherFor is how long misses of a crowd wait for each other. A query costs the
-	// store some milliseconds of CPU whatever it asks for, and takes about as long.
+	// pageMax bounds one call that makes a page.
+	pageMax = 10 * time.Second
+	// gatherFor is how long misses are coalesced. Each query costs the store some
+	// milliseconds of CPU, almost independent of the number of companies.
 	gatherFor = 8 * time.Millisecond
-	// pagesShare is the part of the memory that is for pages.
+	// pagesShare is the divisor of the memory: one part in eight is for pages.
 	pagesShare = 8
-	// stripes is over how many generations companies are spread. News of one company
-	// ends the entries of all that share its stripe: of a million companies one.
+	// stripes is the number of generations. A new score invalidates all entries that
+	// share its stripe: with a million companies, about one other.
 	stripes = 1 << 20
 )
 
-// Store is where all records are.
+// Store reads records.
 type Store interface {
-	// LatestHeads returns the newest records of companies, without their signals, by
-	// domain. Those never scored are left out.
+	// LatestHeads returns the newest summaries of companies by domain. It omits companies
+	// without a score.
 	LatestHeads(ctx context.Context, domains []string) (map[string]scoring.Record, error)
-	// NewestAt returns when the newest records of companies were made, by domain.
-	// Those never scored are left out.
+	// NewestAt returns the scored_at of the newest records of companies by domain. It
+	// omits companies without a score.
 	NewestAt(ctx context.Context, domains []string) (map[string]time.Time, error)
 }
 
-// Tier says where an answer came from.
+// Tier is the level of the cache that answered.
 type Tier int
 
 // The tiers, nearest first.
@@ -70,18 +71,18 @@ const (
 	ClickHouse
 )
 
-// Entry is what is kept of a company's newest score.
+// Entry is the cached part of the newest score of a company.
 type Entry struct {
 	ScoredAt  time.Time
 	Composite float64
 	// Version is the pipeline version of the score.
 	Version []byte
-	// Head is the part of the body that depends on the record alone; empty for a
-	// company that was never scored.
+	// Head is the part of the body that depends on the record alone. It is empty for a
+	// company without a score.
 	Head []byte
 }
 
-// Found reports whether the company was ever scored.
+// Found reports whether the company has a score.
 func (e Entry) Found() bool { return len(e.Head) > 0 }
 
 // Cache is safe for concurrent use.
@@ -96,20 +97,19 @@ type Cache struct {
 	now     func() time.Time
 	onAsked func(domain string)
 	flights singleflight.Group
-	// generations are raised by news of a company, and epoch by news that may have
-	// been missed. An entry of an earlier generation does not count, so that a lookup
-	// that began before the news cannot be kept after it.
+	// Drop increments the generation of a stripe, DropAll increments epoch. An entry of
+	// an earlier generation or epoch is not valid. So a lookup that began before an event
+	// cannot store its result after the event.
 	generations [stripes]atomic.Uint32
 	epoch       atomic.Uint32
-	alive       atomic.Int64 // unix ms of the last sign that all news arrives
+	alive       atomic.Int64 // unix ms of the last call of Alive
 	hits        [3]atomic.Int64
 }
 
-// New returns an empty cache that holds so many bytes of scores and pages, at
-// least 32 MB of each. asked is told of every company with a score that was looked up
-// beyond memory; as no entry counts for longer than ten minutes, a company that is
-// always answered from memory is told of that often. It must return at once, and be
-// safe for concurrent use.
+// New returns an empty cache of the given size in bytes. Scores and pages use at least
+// 32 MB each. The cache calls asked for every company with a score that was not answered
+// from memory, so at least once in ten minutes for a company in constant use. asked must
+// not block and must be safe for concurrent use.
 func New(bytes int, rdb goredis.UniversalClient, store Store, asked func(domain string), logger *slog.Logger) *Cache {
 	return &Cache{
 		onAsked: asked,
@@ -120,13 +120,13 @@ func New(bytes int, rdb goredis.UniversalClient, store Store, asked func(domain 
 	}
 }
 
-// An entry in memory is its generation, deadline and time in unix milliseconds, and
-// composite as IEEE 754; then, of a score, the length of the version in one byte, the
-// version and the head.
+// entryHeader is the size of the fixed fields of an entry in memory: generation, deadline
+// and scored_at in unix ms, and the composite as IEEE 754, 8 bytes each. If there is a
+// score, one byte with the length of the version, the version and the head follow.
 const entryHeader = 32
 
-// Lookup returns what is in memory of a company. It appends the entry to buf,
-// which version and head of the entry then point into, and allocates nothing if buf has
+// Lookup returns the entry of a company if a valid one is in memory. It appends the entry
+// to buf; Version and Head point into the result grown. It allocates nothing if buf has
 // room. domain must be canonical.
 func (c *Cache) Lookup(buf, domain []byte, now time.Time) (e Entry, grown []byte, ok bool) {
 	start := len(buf)
@@ -143,8 +143,8 @@ func (c *Cache) Lookup(buf, domain []byte, now time.Time) (e Entry, grown []byte
 	return e, buf, true
 }
 
-// counts reports whether an entry whose first deadline is given still counts. All
-// times are unix ms.
+// counts reports whether an entry with the given first deadline is still valid. All times
+// are unix ms.
 func (c *Cache) counts(deadline int64, found bool, now int64) bool {
 	if now < deadline {
 		return true
@@ -153,11 +153,12 @@ func (c *Cache) counts(deadline int64, found bool, now int64) bool {
 	return found && now < deadline+longer && now < c.alive.Load()+int64(freshFor/time.Millisecond)
 }
 
-// Alive notes that all news that there was until now has been heard of.
+// Alive records that no event was lost until now.
 func (c *Cache) Alive() { c.alive.Store(c.now().UnixMilli()) }
 
-// Get returns the newest score of a company as far as this process can know, and
-// where it was found. An entry that is not Found is no error.
+// Get returns the newest score of a company and the tier that answered. A company without
+// a score is not an error: Found of its entry is false. Concurrent calls for one company
+// share a lookup.
 func (c *Cache) Get(ctx context.Context, domain string) (Entry, Tier, error) {
 	if e, _, ok := c.Lookup(nil, []byte(domain), c.now()); ok {
 		c.hits[Memory].Add(1)
@@ -168,7 +169,7 @@ func (c *Cache) Get(ctx context.Context, domain string) (Entry, Tier, error) {
 		tier  Tier
 	}
 	ch := c.flights.DoChan(domain, func() (any, error) {
-		// Others wait for it too, so it does not end with the first who goes away.
+		// Other callers share this lookup, so it does not end with ctx.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupMax)
 		defer cancel()
 		e, tier, err := c.load(ctx, domain)
@@ -187,9 +188,9 @@ func (c *Cache) Get(ctx context.Context, domain string) (Entry, Tier, error) {
 	}
 }
 
-// Near returns the newest score of a company as far as it is known without asking
-// the store, and where it was found; ok is false when it is not. An entry that is
-// not Found says that the company had no score a moment ago.
+// Near returns the newest score of a company and its tier from memory or Redis, without a
+// query of the store. ok is false if neither has an entry. An entry that is not Found
+// means that the company had no score at most absentFor ago.
 func (c *Cache) Near(ctx context.Context, domain string) (e Entry, t Tier, ok bool) {
 	if e, _, ok := c.Lookup(nil, []byte(domain), c.now()); ok {
 		c.hits[Memory].Add(1)
@@ -204,8 +205,8 @@ func (c *Cache) Near(ctx context.Context, domain string) (e Entry, t Tier, ok bo
 	return c.keep(domain, entryOf(rec), generation, freshFor), Redis, true
 }
 
-// NewestAt returns when the newest score of a company was made, as the store has
-// it, the zero time if there is none. It takes half of what Fresh takes.
+// NewestAt returns the scored_at of the newest record of a company in the store, the zero
+// time if there is none. It costs about half of Fresh.
 func (c *Cache) NewestAt(ctx context.Context, domain string) (time.Time, error) {
 	at, _, err := c.newest.Get(ctx, domain)
 	if err != nil {
@@ -214,11 +215,11 @@ func (c *Cache) NewestAt(ctx context.Context, domain string) (time.Time, error) 
 	return at, nil
 }
 
-// Waiting is how many companies wait for a query of the store.
+// Waiting returns the number of companies that wait for a query of the store.
 func (c *Cache) Waiting() int { return c.misses.Waiting() + c.newest.Waiting() }
 
-// Fresh returns the newest score as the store has it, for when an older answer
-// would cost the caller something.
+// Fresh returns the newest score of a company from the store, and writes it to Redis and
+// to memory.
 func (c *Cache) Fresh(ctx context.Context, domain string) (Entry, error) {
 	generation := c.generation(xxhash.Sum64String(domain))
 	rec, found, err := c.misses.Get(ctx, domain)
@@ -234,7 +235,8 @@ func (c *Cache) Fresh(ctx context.Context, domain string) (Entry, error) {
 	return c.keep(domain, entryOf(rec), generation, freshFor), nil
 }
 
-// load looks a company up in Redis and then in the store.
+// load returns the newest score of a company from Redis, or from the store if Redis has
+// none or does not answer.
 func (c *Cache) load(ctx context.Context, domain string) (Entry, Tier, error) {
 	generation := c.generation(xxhash.Sum64String(domain))
 	rec, err := scorecache.Get(ctx, c.redis, domain)
@@ -248,9 +250,9 @@ func (c *Cache) load(ctx context.Context, domain string) (Entry, Tier, error) {
 	return e, ClickHouse, err
 }
 
-// Many returns the newest scores of companies, those never scored included, and
-// the farthest tier that was asked. The misses cost one exchange with Redis, and
-// one query for what is not there.
+// Many returns an entry for each company and the farthest tier that it read. Entries of
+// companies without a score are not Found. All misses cost one round trip to Redis and
+// one query of the store.
 func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, Tier, error) {
 	entries, tier := make(map[string]Entry, len(domains)), Memory
 	now := c.now()
@@ -302,7 +304,8 @@ func entryOf(rec scoring.Record) Entry {
 	return Entry{ScoredAt: rec.ScoredAt, Composite: rec.Composite, Version: []byte(rec.PipelineVersion), Head: api.ScoreHead(rec)}
 }
 
-// keep puts an entry that somebody asked for into memory, under the generation from before it was looked up.
+// keep writes an entry to memory and returns it. generation is the one read before the
+// lookup. If the company has a score, keep calls onAsked.
 func (c *Cache) keep(domain string, e Entry, generation uint64, life time.Duration) Entry {
 	b := make([]byte, 0, entryHeader+1+len(e.Version)+len(e.Head))
 	b = binary.LittleEndian.AppendUint64(b, generation)
@@ -317,25 +320,25 @@ func (c *Cache) keep(domain string, e Entry, generation uint64, life time.Durati
 	return e
 }
 
-// Drop has a company looked up anew, because it was scored.
+// Drop invalidates the entry of a company after a new score.
 func (c *Cache) Drop(domain string) { c.generations[xxhash.Sum64String(domain)%stripes].Add(1) }
 
-// DropOlder is Drop unless what is in memory is of the given time or later.
+// DropOlder calls Drop unless the entry in memory was scored at the given time or later.
 func (c *Cache) DropOlder(domain string, at time.Time) {
 	if e, _, ok := c.Lookup(nil, []byte(domain), c.now()); !ok || e.ScoredAt.Before(at) {
 		c.Drop(domain)
 	}
 }
 
-// DropAll has every company looked up anew, because news may have been missed.
+// DropAll invalidates all entries, after events may have been lost.
 func (c *Cache) DropAll() { c.epoch.Add(1) }
 
-// generation is of the company whose name has the hash.
+// generation returns the epoch and the generation of the company whose domain has the hash.
 func (c *Cache) generation(hash uint64) uint64 {
 	return uint64(c.epoch.Load())<<32 | uint64(c.generations[hash%stripes].Load())
 }
 
-// Hits returns how many lookups of Get were answered by a tier.
+// Hits returns the number of lookups by Get and Near that a tier answered.
 func (c *Cache) Hits(t Tier) int64 { return c.hits[t].Load() }
 
 // Size returns the number of entries in memory and the bytes they take.

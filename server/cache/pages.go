@@ -7,13 +7,15 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// pageHeader is the generation of a page's company and the page's deadline.
+// pageHeader is the size of the fixed fields of a page in memory: the generation of its
+// company and its deadline in unix ms.
 const pageHeader = 16
 
-// Page returns a body that depends on one company, and whether it was in memory.
-// key tells its bodies apart; make is called for one that is not in memory, once
-// for all who ask for it at the time, and gets a context of its own. Pages count
-// for half a minute, and until news of the company. They must not be changed.
+// Page returns a body that depends on one company, and whether it was in memory. key
+// identifies the body among those of the company. If the body is not in memory, Page
+// calls make, once for concurrent callers and with a context that does not end with ctx.
+// A page is valid for 30 seconds, or until the company has a new score. The body must not
+// be modified.
 func (c *Cache) Page(ctx context.Context, domain, key string, make func(ctx context.Context) ([]byte, error)) (body []byte, hit bool, err error) {
 	name := []byte(key + "\x00" + domain)
 	generation := c.generation(xxhash.Sum64String(domain))
@@ -21,8 +23,8 @@ func (c *Cache) Page(ctx context.Context, domain, key string, make func(ctx cont
 		int64(binary.LittleEndian.Uint64(b[8:])) > c.now().UnixMilli() {
 		return b[pageHeader:], true, nil
 	}
-	// Pages of different generations are different flights: who asks after news of
-	// the company must not get what was looked up before.
+	// The generation is part of the singleflight key: a caller after an event must not
+	// get a body that was made before it.
 	flight := string(binary.LittleEndian.AppendUint64(name, generation))
 	ch := c.flights.DoChan(flight, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pageMax)

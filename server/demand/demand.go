@@ -1,5 +1,5 @@
-// Package demand notes which companies callers ask for, so that the refresh job keeps
-// their scores younger than those of others.
+// Package demand records which companies callers ask for. The refresh job keeps the
+// scores of these companies younger than others.
 package demand
 
 import (
@@ -12,23 +12,25 @@ import (
 )
 
 const (
-	// domainsMax bounds the companies that wait to be noted, and those remembered as noted.
+	// domainsMax bounds the companies that wait to be written, and separately the
+	// companies known to be written.
 	domainsMax = 100_000
-	// flushEvery is how often companies are noted.
+	// flushEvery is the time between two writes.
 	flushEvery = time.Minute
-	// flushTimeout bounds noting them.
+	// flushTimeout bounds one write.
 	flushTimeout = 30 * time.Second
 )
 
-// Store is where demand is noted.
+// Store writes demand.
 type Store interface {
-	// NoteAsked notes that companies were asked for on the day of an instant in UTC.
-	// Noting it again is harmless.
+	// NoteAsked writes that companies were asked for on the UTC day of an instant. It is
+	// idempotent.
 	NoteAsked(ctx context.Context, domains []string, at time.Time) error
 }
 
-// Recorder collects the companies that were asked for and notes them once a minute, each
-// once a day as far as it remembers. It is safe for concurrent use.
+// Recorder collects the companies that were asked for and writes them once a minute. It
+// normally writes a company once a day; more often after it has cleared a full set. It is
+// safe for concurrent use.
 type Recorder struct {
 	store   Store
 	now     func() time.Time
@@ -38,12 +40,12 @@ type Recorder struct {
 	ended   sync.WaitGroup
 
 	mu      sync.Mutex
-	day     int64               // since 1970, to which both sets belong
+	day     int64               // days since 1970 in UTC; the day of noted
 	waiting map[string]struct{} // at most most
 	noted   map[string]struct{} // at most most
 }
 
-// Start returns a recorder that notes demand in the store until Close.
+// Start returns a recorder that writes demand to the store until Close.
 func Start(store Store, logger *slog.Logger) *Recorder {
 	r := newRecorder(store)
 	r.ended.Go(func() {
@@ -72,14 +74,14 @@ func newRecorder(store Store) *Recorder {
 	}
 }
 
-// Asked notes that a company was asked for, now. It makes no network call. When very many
-// companies wait it drops the company and counts that. domain may be memory that is used
-// again.
+// Asked records that a company is asked for now. It makes no network call. If domainsMax
+// companies wait, it drops the company and counts it. It copies domain, so the caller may
+// reuse the memory.
 func (r *Recorder) Asked(domain string) {
 	day := dayOf(r.now())
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if day != r.day { // those that wait were asked for a moment ago, and are noted for today
+	if day != r.day { // companies that still wait are written for the new day
 		r.day = day
 		clear(r.noted)
 	}
@@ -96,10 +98,10 @@ func (r *Recorder) Asked(domain string) {
 	r.waiting[strings.Clone(domain)] = struct{}{}
 }
 
-// Dropped returns how many companies were not noted, as too many waited.
+// Dropped returns the number of companies dropped because too many waited.
 func (r *Recorder) Dropped() int64 { return r.dropped.Load() }
 
-// flush notes the companies that wait. Those that could not be noted go on waiting.
+// flush writes the waiting companies. If the write fails, they stay in the queue.
 func (r *Recorder) flush(ctx context.Context) error {
 	now := r.now()
 	r.mu.Lock()
@@ -128,8 +130,8 @@ func (r *Recorder) flush(ctx context.Context) error {
 	return nil
 }
 
-// Close notes what waits, unless ctx ends before, and stops the recorder. Nothing may be
-// asked for afterwards.
+// Close stops the recorder and writes the waiting companies, unless ctx ends first. Asked
+// must not be called afterwards.
 func (r *Recorder) Close(ctx context.Context) error {
 	close(r.stop)
 	r.ended.Wait()

@@ -1,4 +1,4 @@
-// Package directory answers whom an API key belongs to.
+// Package directory maps API keys to accounts.
 package directory
 
 import (
@@ -16,16 +16,16 @@ import (
 	"companyscore/internal/account"
 )
 
-// Store keeps accounts and keys. Reads return account.ErrNotFound for what is not there.
-// Its methods may be called from many goroutines.
+// Store reads accounts and keys. Reads return account.ErrNotFound if the account or key
+// does not exist. Implementations must be safe for concurrent use.
 type Store interface {
 	Account(ctx context.Context, id string) (account.Account, error)
 	KeyByHash(ctx context.Context, hash [32]byte) (account.Key, error)
-	// TouchKeys records when keys, by id, were last used.
+	// TouchKeys writes the last use of keys, by key id.
 	TouchKeys(ctx context.Context, used map[string]time.Time) error
 }
 
-// Caller is who makes a request: an account, through one of its keys.
+// Caller is the account and the key of a request.
 type Caller struct {
 	Account account.Account
 	KeyID   string
@@ -33,31 +33,31 @@ type Caller struct {
 }
 
 const (
-	freshFor   = time.Minute      // how long a verdict is used without asking again, counted from the last sign that news of keys arrives
-	staleFor   = 5 * time.Minute  // how long it is used at most, also while the store does not answer
-	unknownFor = 10 * time.Second // how long a key stays unknown
+	freshFor   = time.Minute      // lifetime of a verdict, counted from its lookup or from the last call of Alive
+	staleFor   = 5 * time.Minute  // maximum lifetime of a verdict, also while the store does not answer
+	unknownFor = 10 * time.Second // lifetime of the verdict that a key is unknown or revoked
 	verdictMax = 50_000
 	touchEvery = time.Minute
 	storeWait  = 3 * time.Second
 )
 
-// Directory answers who a key belongs to. Verdicts are remembered for a minute,
-// and for up to five while news of keys is known to arrive or the store does not
-// answer, so a revoked key stops within that time, and at once when Forget is told
-// of it. It is safe for concurrent use.
+// Directory returns the caller of a key. It caches verdicts for one minute, and for up to
+// five minutes while Alive is called or the store does not answer. A revoked key is
+// rejected within that time, and at once after Forget. Directory is safe for concurrent
+// use.
 type Directory struct {
 	store  Store
 	logger *slog.Logger
 	now    func() time.Time
 	flight singleflight.Group
-	alive  atomic.Int64 // unix ms of the last sign that all news arrives
+	alive  atomic.Int64 // unix ms of the last call of Alive
 
 	mu       sync.RWMutex
 	verdicts map[[32]byte]*verdict
-	// changes counts what was heard of, so that a lookup that began before is not
-	// remembered after.
+	// changes counts calls of Forget, ForgetAccount and Doubt. A lookup that began before
+	// such a call is not cached.
 	changes uint64
-	// unwritten are last uses of keys whose verdicts are gone.
+	// unwritten holds the last uses of keys whose verdicts were dropped, by key id.
 	unwritten map[string]time.Time
 
 	stop chan struct{}
@@ -68,14 +68,13 @@ type verdict struct {
 	caller Caller
 	err    error // nil, account.ErrNotFound or account.ErrRevoked
 	at     time.Time
-	// doubted has it looked up again before its time.
+	// doubted makes the next use look the key up again.
 	doubted bool
-	// usedAt is when the key was last used, in unix milliseconds; 0 when that is
-	// written already.
+	// usedAt is the last use of the key in unix ms, 0 if there is nothing to write.
 	usedAt atomic.Int64
 }
 
-// fresh reports whether a verdict counts without another look.
+// fresh reports whether a verdict can be used without a lookup.
 func (d *Directory) fresh(v *verdict, now time.Time) bool {
 	age := now.Sub(v.at)
 	switch {
@@ -89,12 +88,11 @@ func (d *Directory) fresh(v *verdict, now time.Time) bool {
 	return age <= staleFor && now.UnixMilli()-d.alive.Load() <= freshFor.Milliseconds()
 }
 
-// Alive notes that all news of keys and accounts that there was until now has been
-// heard of.
+// Alive records that no change of a key or an account was missed until now.
 func (d *Directory) Alive() { d.alive.Store(d.now().UnixMilli()) }
 
-// New returns a directory over a store. Close it to have the last uses
-// of keys written.
+// New returns a directory over a store and starts a goroutine that writes the last uses
+// of keys once a minute. The caller must call Close.
 func New(store Store, logger *slog.Logger) *Directory {
 	d := &Directory{
 		store: store, logger: logger, now: time.Now,
@@ -105,9 +103,9 @@ func New(store Store, logger *slog.Logger) *Directory {
 	return d
 }
 
-// Verify returns the caller behind a raw key. The error is account.ErrMalformed,
-// account.ErrNotFound or account.ErrRevoked for a key that is no good, and another one when the
-// store did not answer.
+// Verify returns the caller of a raw key. The error is account.ErrMalformed,
+// account.ErrNotFound or account.ErrRevoked if the key is not valid. Any other error means
+// that the store did not answer or that ctx ended.
 func (d *Directory) Verify(ctx context.Context, raw string) (Caller, error) {
 	mode, hash, err := account.ParseKey(raw)
 	if err != nil {
@@ -137,8 +135,9 @@ func (d *Directory) Verify(ctx context.Context, raw string) (Caller, error) {
 	return v.caller, nil
 }
 
-// Peek is Verify for a key whose verdict is at hand and good. It asks nobody and
-// allocates nothing; when it returns nil ask Verify. The caller must not be changed.
+// Peek returns the caller of a raw key if a fresh, valid verdict is in memory. It makes no
+// lookup and allocates nothing. If it returns nil, call Verify. It does not compare the
+// mode of the key. The result must not be modified.
 func (d *Directory) Peek(raw []byte, now time.Time) *Caller {
 	if len(raw) != account.KeyLen {
 		return nil
@@ -155,8 +154,8 @@ func (d *Directory) Peek(raw []byte, now time.Time) *Caller {
 	return &v.caller
 }
 
-// ask looks a key up and remembers the verdict. One lookup serves all who wait
-// for the same key; it does not end when the first of them goes away.
+// ask looks a key up in the store and caches the verdict. Concurrent calls for one key
+// share a lookup. The lookup does not end with ctx.
 func (d *Directory) ask(ctx context.Context, hash [32]byte, now time.Time) (*verdict, error) {
 	ch := d.flight.DoChan(string(hash[:]), func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), storeWait)
@@ -199,7 +198,7 @@ func (d *Directory) lookUp(ctx context.Context, hash [32]byte) (*verdict, error)
 	return &verdict{caller: Caller{Account: acct, KeyID: key.ID, Mode: key.Mode}}, nil
 }
 
-// Forget has a key looked up again, given by the SHA-256 of it.
+// Forget drops the verdict of a key, given by its SHA-256. The next use looks it up again.
 func (d *Directory) Forget(hash [32]byte) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -207,7 +206,7 @@ func (d *Directory) Forget(hash [32]byte) {
 	d.drop(hash)
 }
 
-// ForgetAccount has all keys of an account looked up again.
+// ForgetAccount drops the verdicts of all keys of an account.
 func (d *Directory) ForgetAccount(id string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -219,8 +218,8 @@ func (d *Directory) ForgetAccount(id string) {
 	}
 }
 
-// Doubt has every key looked up again that is used, while verdicts at hand serve
-// if the store does not answer.
+// Doubt makes the next use of every key look it up again. If the store does not answer,
+// Verify still uses the cached verdict.
 func (d *Directory) Doubt() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -230,7 +229,7 @@ func (d *Directory) Doubt() {
 	}
 }
 
-// remember keeps a verdict unless something was changed since it was asked for.
+// remember caches a verdict unless d.changes differs from its value before the lookup.
 func (d *Directory) remember(hash [32]byte, v *verdict, changes uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -248,7 +247,7 @@ func (d *Directory) remember(hash [32]byte, v *verdict, changes uint64) {
 	d.verdicts[hash] = v
 }
 
-// drop forgets a verdict but not when its key was used. The lock must be held.
+// drop removes a verdict and keeps its last use for the next write. It requires d.mu.
 func (d *Directory) drop(hash [32]byte) {
 	if v := d.verdicts[hash]; v != nil && v.usedAt.Load() != 0 {
 		d.unwritten[v.caller.KeyID] = time.UnixMilli(v.usedAt.Load())
@@ -291,7 +290,7 @@ func (d *Directory) flushUses() {
 	}
 }
 
-// Close writes the last uses of keys and ends the directory's goroutine.
+// Close writes the last uses of keys and stops the goroutine of the directory.
 func (d *Directory) Close() {
 	close(d.stop)
 	<-d.done
