@@ -15,8 +15,8 @@ import (
 	"companyscore/server/sandbox"
 )
 
-// problem is an error as a caller sees it. Code is stable and is what callers
-// branch on; Message helps a person and may change.
+// problem is an error as a caller gets it. Code is stable, for programs. Message is for
+// people and may change.
 type problem struct {
 	Status  int
 	Code    string
@@ -27,16 +27,16 @@ type problem struct {
 	RetryAfter int
 }
 
-// Error makes a problem an error, so that handlers can return it.
+// Error returns code and message.
 func (p *problem) Error() string { return p.Code + ": " + p.Message }
 
-// with returns the problem with another message.
+// with returns a copy of the problem with another message.
 func (p problem) with(format string, args ...any) *problem {
 	p.Message = fmt.Sprintf(format, args...)
 	return &p
 }
 
-// The one table from error code to status and text.
+// All error codes with status and message.
 var (
 	errBodyInvalid     = problem{Status: 400, Code: "body invalid", Message: "The body must be a JSON object such as {\"domain\": \"example.com\"}."}
 	errDomainRequired  = problem{Status: 400, Code: "body.domain required", Message: "Say which company to score: {\"domain\": \"example.com\"}."}
@@ -86,7 +86,7 @@ var (
 	errAllBodies          = problem{Status: 503, Code: "overloaded", Message: "The server is receiving as many bytes of requests as it may. Try again in a moment.", RetryAfter: 1}
 )
 
-// rejected turns a limit that was reached into a problem.
+// rejected returns the problem of a rejected cold call.
 func rejected(r *meter.Rejected) *problem {
 	p := errRateLimited
 	switch r.Reason {
@@ -103,8 +103,8 @@ func rejected(r *meter.Rejected) *problem {
 	return &p
 }
 
-// fail answers every error that a handler, a middleware or Fiber itself returns.
-// What a caller cannot do anything about is logged here, once.
+// fail answers with the problem of an error from a handler, a middleware or Fiber. Unknown
+// errors, and problems with a status of 500 or more that wrap a cause, are logged once.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
 	p := s.problemOf(c, err)
 	if p.RetryAfter > 0 {

@@ -14,10 +14,10 @@ import (
 	"companyscore/server/sandbox"
 )
 
-// historyAge is how long a page of history may be used without asking again.
+// historyAge is the max-age of a page of history.
 const historyAge = 30 * time.Second
 
-// historyRecordMax is a number of bytes that no record of a page exceeds.
+// historyRecordMax bounds the size of one record of a page, in bytes.
 const historyRecordMax = 1 << 10
 
 // getHistory returns one page of a company's records, newest first.
@@ -48,14 +48,15 @@ func (s *Server) getHistory(c *fiber.Ctx) error {
 	})
 }
 
-// historyBody makes a page of a live history.
+// historyBody returns the body of a page of a live history. The error is errNoHistory if
+// the company has no score.
 func (s *Server) historyBody(ctx context.Context, domain string, page api.Page) ([]byte, error) {
 	records, err := s.Scores.History(ctx, domain, page.Before, page.Limit+1)
 	if err != nil {
 		return nil, err
 	}
 	if len(records) == 0 {
-		// Past the end of a history is an empty page; without any history there is none.
+		// A page past the end of a history is empty. A company without a score is an error.
 		entry, err := s.Cache.Fresh(ctx, domain)
 		if err != nil {
 			return nil, err
@@ -67,7 +68,7 @@ func (s *Server) historyBody(ctx context.Context, domain string, page api.Page) 
 	return json.Marshal(api.NewHistory(domain, page, records))
 }
 
-// historyPage reads which page is asked for.
+// historyPage reads limit and cursor of the query.
 func historyPage(c *fiber.Ctx, domain string) (api.Page, error) {
 	page := api.Page{Limit: api.HistoryDefault}
 	args := c.Request().URI().QueryArgs()

@@ -13,14 +13,13 @@ import (
 	"companyscore/server/api"
 )
 
-// Nearly all requests read a score that is in memory, with a key that is known.
-// Those are answered here, before Fiber's routes, without an allocation of ours.
-// Whatever is the least bit unusual goes the ordinary way, and so do all errors;
-// both ways give the same answers, and a test holds them to it.
+// Nearly all requests read a score in memory with a key in memory. This file answers them
+// before Fiber's routes, and its code allocates nothing. All other requests, and all errors, go
+// through the routes. Both paths return the same answers; a test compares them.
 
 const hotPrefix = "/v1/score/"
 
-// Names of headers as they are sent, so that none is brought into that form anew.
+// Canonical header names and fixed values, so the hot path skips normalisation.
 var (
 	nameRequestID    = []byte("X-Request-Id")
 	nameServerTiming = []byte(headerServerTiming)
@@ -36,7 +35,7 @@ var (
 // hotBuffers hold a body and an entry of the cache.
 var hotBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &b }}
 
-// hotMetrics are the counters of hot answers, found once.
+// hotMetrics are the metrics of hot answers. They are looked up once, not per request.
 type hotMetrics struct {
 	sent, notModified prometheus.Counter
 	latency           prometheus.Observer
@@ -51,14 +50,14 @@ func newHotMetrics(m *metrics) hotMetrics {
 	}
 }
 
-// hot answers a request that came at began if it asks for a score and everything it
-// takes is in memory, and reports whether it did.
+// hot answers a GET of a score if all that it needs is in memory, and reports whether it
+// did. began is the arrival of the request.
 func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 	if !ctx.IsGet() {
 		return false
 	}
-	// As it was sent: fasthttp resolves escapes and dots, and would answer addresses
-	// that are none. A query makes it unusual.
+	// This is the raw target. fasthttp resolves escapes and dots in its parsed path, so
+	// invalid paths would get an answer. A target with a query fails plainDomain.
 	path := ctx.Request.Header.RequestURI()
 	if len(path) <= len(hotPrefix) || string(path[:len(hotPrefix)]) != hotPrefix {
 		return false
@@ -117,9 +116,9 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 	return true
 }
 
-// plainDomain reports whether a path needs no cleaning to be looked up: lower
-// case letters, digits, dots and dashes, and no "www." before them. Whether it is
-// a domain decides the cache, which holds canonical ones only.
+// plainDomain reports whether a path can be looked up without normalisation: it has only
+// lower case letters, digits, dots and dashes, and does not begin with "www.". It does not
+// check that the path is a domain: only canonical domains are in the cache.
 func plainDomain(path []byte) bool {
 	if len(path) > 253 || len(path) > 4 && string(path[:4]) == "www." {
 		return false

@@ -12,14 +12,14 @@ import (
 	"companyscore/server/job"
 )
 
-// retryPoll is how many seconds to wait between two polls.
+// retryPoll is the Retry-After of a pending job, in seconds.
 const retryPoll = "5"
 
-// getJob returns a job, settling it if its run is over.
+// getJob returns a job. It settles the job if its run has ended.
 func (s *Server) getJob(c *fiber.Ctx) error {
 	who := callerOf(c)
 	if who.Mode == account.Test {
-		return &errJobNotFound // the sandbox makes no jobs
+		return &errJobNotFound // the sandbox has no jobs
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
@@ -48,7 +48,7 @@ func (s *Server) getJob(c *fiber.Ctx) error {
 	completed := api.Time(j.CompletedAt)
 	body.CompletedAt = &completed
 	if j.Status == job.Complete {
-		s.Cache.DropOlder(j.Domain, j.ScoredAt) // whoever reads the score next must find this one
+		s.Cache.DropOlder(j.Domain, j.ScoredAt) // the next read must return this score
 		body.Result = &api.Result{Domain: j.Domain, ScoredAt: api.Time(j.ScoredAt)}
 		body.ScoreURL = "/v1/score/" + j.Domain
 	}

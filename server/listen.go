@@ -13,28 +13,28 @@ import (
 )
 
 const (
-	// slackMax bounds by how much a deadline of a connection may be late.
+	// slackMax bounds the delay of a deadline of a connection.
 	slackMax = time.Second
-	// refusedMax is how many connections beyond a limit are being refused at once. More are
-	// closed without an answer.
+	// refusedMax bounds the connections beyond a limit that get an answer at one time.
+	// Others are closed without an answer.
 	refusedMax = 256
-	// acceptPauseMax bounds the pause after a connection could not be accepted, as when
-	// the process has no more file descriptors.
+	// acceptPauseMax bounds the pause after a transient error of Accept, such as a lack of
+	// file descriptors.
 	acceptPauseMax = time.Second
 )
 
-// connections are those of a server that are open.
+// connections holds the open connections of a server.
 type connections struct {
 	limits config.HTTP
-	slack  time.Duration // by which deadlines may be late
-	wait   time.Duration // for requests after a stop
+	slack  time.Duration // maximum delay of deadlines
+	wait   time.Duration // maximum wait for a request after a stop
 	pool   sync.Pool     // of *buffers
 
 	mu        sync.Mutex
 	listeners []net.Listener
 	stopped   bool
 	open      map[*conn]struct{}
-	refused   int // of open
+	refused   int // number of open connections that get a refusal
 	from      map[netip.Addr]int
 	serving   sync.WaitGroup // grows only before stopped
 }
@@ -70,7 +70,7 @@ func (s *Server) Serve(ln net.Listener) error {
 	}
 }
 
-// listen notes a listener, and reports false after a stop.
+// listen records a listener. It returns false after a stop.
 func (o *connections) listen(ln net.Listener) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -78,7 +78,7 @@ func (o *connections) listen(ln net.Listener) bool {
 	return !o.stopped
 }
 
-// start serves a connection in a goroutine of its own.
+// start serves a connection in a new goroutine.
 func (s *Server) start(accepted net.Conn) {
 	c := s.newConn(accepted)
 	p, ok := s.connections.enter(c)
@@ -117,7 +117,7 @@ func (s *Server) acquire(c *conn) {
 	c.buffers = b
 }
 
-// release takes the buffers of a connection back, if it has any.
+// release returns the buffers of a connection to the pool, if it has any.
 func (o *connections) release(c *conn) {
 	if c.buffers == nil {
 		return
@@ -188,7 +188,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	o.mu.Lock()
 	o.stopped = true
 	for _, ln := range o.listeners {
-		_ = ln.Close() // Serve reports what is wrong with a listener
+		_ = ln.Close() // Serve returns errors of the listener
 	}
 	for c := range o.open {
 		c.stop(now, o.wait)

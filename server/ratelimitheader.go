@@ -10,16 +10,15 @@ import (
 	"companyscore/internal/account"
 )
 
-// The headers of draft-ietf-httpapi-ratelimit-headers. They speak of the monthly
-// budget of cold calls and are sent with answers to POST /v1/score only: reading
-// has no such limit.
+// The headers of draft-ietf-httpapi-ratelimit-headers. They describe the monthly budget
+// of cold calls. Only answers to POST /v1/score have them.
 const (
 	headerRateLimit       = "RateLimit"
 	headerRateLimitPolicy = "RateLimit-Policy"
 )
 
-// setRateLimit says what is left of the month's cold calls. Unmetered callers
-// are told nothing.
+// setRateLimit sets the headers with the remaining cold calls of the month. It sets none
+// for an unmetered tier.
 func (s *Server) setRateLimit(c *fiber.Ctx, tier account.Tier, remaining *int64) {
 	budget := s.Meter.Limits(tier).ColdCallsIncluded
 	if budget == nil || remaining == nil {
@@ -32,8 +31,8 @@ func (s *Server) setRateLimit(c *fiber.Ctx, tier account.Tier, remaining *int64)
 	c.Set(headerRateLimit, fmt.Sprintf(`"cold";r=%d;t=%d`, *remaining, int(end.Sub(now).Seconds())+1))
 }
 
-// setBudget is setRateLimit for answers that did not touch the budget. An answer
-// does not fail for want of it.
+// setBudget reads the remaining budget and calls setRateLimit, for answers that charge
+// nothing. If the read fails, the answer has no such headers.
 func (s *Server) setBudget(c *fiber.Ctx, ctx context.Context, acct account.Account) {
 	remaining, err := s.Meter.Remaining(ctx, acct, s.now())
 	if err != nil {

@@ -15,18 +15,18 @@ import (
 	"companyscore/server/cache"
 )
 
-// noStore keeps what must always be asked for anew out of caches.
+// noStore is the Cache-Control of answers that must not be cached.
 const noStore = "no-store"
 
-// tier says what answered a request. It is sent as Server-Timing, and requests
-// are counted by it.
+// tier names what answered a request. It is the value of Server-Timing and a label of the
+// request metrics.
 type tier string
 
 const (
 	tierNone       tier = "none"
 	tierSandbox    tier = "sandbox"    // canned data
-	tierMemory     tier = "l1"         // held in memory for this company
-	tierTable      tier = "table"      // held in memory for all callers
+	tierMemory     tier = "l1"         // in memory, for one company
+	tierTable      tier = "table"      // in memory, for all callers
 	tierRedis      tier = "redis"      // read from Redis
 	tierClickHouse tier = "clickhouse" // read from ClickHouse
 )
@@ -35,10 +35,10 @@ const tierLocal = "tier"
 
 const headerServerTiming = "Server-Timing"
 
-// tierOfCache names the tiers of the cache as they are sent.
+// tierOfCache maps the tiers of the cache to those of answers.
 var tierOfCache = map[cache.Tier]tier{cache.Memory: tierMemory, cache.Redis: tierRedis, cache.ClickHouse: tierClickHouse}
 
-// mark notes what answered the request.
+// mark records what answered the request.
 func mark(c *fiber.Ctx, t tier) {
 	c.Locals(tierLocal, t)
 	c.Set(headerServerTiming, string(t))
@@ -51,13 +51,13 @@ func tierOf(c *fiber.Ctx) tier {
 	return tierNone
 }
 
-// answer says how a body that callers may keep is sent.
+// answer is the tier and the max-age of a body that callers may cache.
 type answer struct {
 	tier   tier
 	maxAge time.Duration
 }
 
-// rendered is a body that is sent many times.
+// rendered is a body with its entity tag.
 type rendered struct {
 	body []byte
 	tag  string
@@ -108,8 +108,8 @@ func (s *Server) sendPage(c *fiber.Ctx, ctx context.Context, domain, key string,
 	return s.sendRendered(c, tagged(body), answer{tier: from, maxAge: maxAge})
 }
 
-// fixed is a large body that never changes. It is compressed once for each encoding, as a
-// copy for each client that does not read could fill the memory.
+// fixed is a large body that never changes. It is compressed once per encoding, and all
+// answers share the result. Copies for slow clients could fill the memory.
 type fixed struct {
 	rendered
 	br, gzip func() []byte
@@ -127,7 +127,7 @@ func newFixed(body []byte) fixed {
 	}
 }
 
-// sendFixed answers with a body that never changes, encoded as the caller accepts it.
+// sendFixed answers with a fixed body in an encoding that the caller accepts.
 func (s *Server) sendFixed(c *fiber.Ctx, f fixed, a answer) error {
 	if err := s.sendRendered(c, f.rendered, a); err != nil || c.Response().StatusCode() != fiber.StatusOK {
 		return err
@@ -148,13 +148,13 @@ func cacheControl(maxAge time.Duration) string {
 	return "private, max-age=" + strconv.Itoa(int(maxAge/time.Second))
 }
 
-// entityTag is a strong tag: other bytes, other tag.
+// entityTag returns a strong entity tag, a hash of the body.
 func entityTag(body []byte) string {
 	return string(appendTag(nil, body))
 }
 
-// matches reports whether an If-None-Match header names the tag, in whatever
-// encoding its body was sent.
+// matches reports whether an If-None-Match header names the tag, with or without the
+// suffix of an encoding.
 func matches(header, tag string) bool {
 	for named := range strings.SplitSeq(header, ",") {
 		named = strings.TrimPrefix(strings.TrimSpace(named), "W/")
@@ -170,7 +170,7 @@ func matches(header, tag string) bool {
 	return false
 }
 
-// compressMin is the size from which compressing a body is worth its time.
+// compressMin is the size in bytes from which bodies are compressed.
 const compressMin = 1024
 
 var (
@@ -178,8 +178,8 @@ var (
 	compressor       = fasthttp.CompressHandlerBrotliLevel(func(*fasthttp.RequestCtx) {}, fasthttp.CompressBrotliBestSpeed, fasthttp.CompressBestSpeed)
 )
 
-// compress encodes large bodies for callers that ask for it. Other bytes need
-// another entity tag, so the tag then names the encoding.
+// compress is a middleware that compresses large bodies if the caller accepts an encoding.
+// The entity tag of a compressed body has the encoding as a suffix.
 func compress(c *fiber.Ctx) error {
 	if err := c.Next(); err != nil {
 		return err
@@ -192,8 +192,8 @@ func compress(c *fiber.Ctx) error {
 	return nil
 }
 
-// tagEncoding says that the answer depends on the encodings that the caller accepts, and
-// names the one it has in its entity tag.
+// tagEncoding sets Vary to Accept-Encoding and adds the encoding of the body to its entity
+// tag.
 func tagEncoding(c *fiber.Ctx) {
 	c.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
 	if suffix := encodingSuffixes[string(c.Response().Header.ContentEncoding())]; suffix != "" {

@@ -22,7 +22,7 @@ import (
 	"companyscore/universe"
 )
 
-// scoreAge is how long a score may be used without asking again.
+// scoreAge is the max-age of a score.
 const scoreAge = 30 * time.Second
 
 var scoreCacheControl = cacheControl(scoreAge)
@@ -43,8 +43,8 @@ func (s *Server) appendScore(dst []byte, e cache.Entry, tier account.Tier) []byt
 	return api.AppendScore(dst, "", e.Head, place, s.tails[tier])
 }
 
-// rankOf returns the rank of a score, false when the score is of another pipeline
-// version than the tables count: it has no place among their companies.
+// rankOf returns the rank of a score. It returns false if the score has another pipeline
+// version than the tables.
 func rankOf(e cache.Entry, tables *universe.Tables) (api.Rank, bool) {
 	if string(e.Version) != tables.PipelineVersion() {
 		return api.Rank{}, false
@@ -53,12 +53,12 @@ func rankOf(e cache.Entry, tables *universe.Tables) (api.Rank, bool) {
 	return api.Rank{Percentile: percentile, CohortSize: size}, true
 }
 
-// cannedBody returns the body of a score of the sandbox.
+// cannedBody returns the body of a sandbox score.
 func (s *Server) cannedBody(domain string, tier account.Tier) rendered {
 	return tagged(s.appendCanned(nil, domain, tier))
 }
 
-// appendCanned appends the body of a score of the sandbox.
+// appendCanned appends the body of a sandbox score.
 func (s *Server) appendCanned(dst []byte, domain string, tier account.Tier) []byte {
 	rec, _ := sandbox.Score(domain, s.now())
 	rank := sandbox.Rank(rec.Composite)
@@ -144,8 +144,8 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 	return s.accepted(c, ctx, admission)
 }
 
-// engineProblem returns what a caller is told when admission fails. It says "not
-// charged" only when that is certain.
+// engineProblem returns the problem for an admission that failed with err. Its message
+// says "not charged" only if that is certain.
 func engineProblem(err error, req meter.AdmitRequest) *problem {
 	switch {
 	case !errors.Is(err, meter.ErrOutcomeUnknown):
@@ -156,10 +156,10 @@ func engineProblem(err error, req meter.AdmitRequest) *problem {
 	return errOutcomeOfKey
 }
 
-// freshScore returns a score that is not older than oldest, and where it was
-// found; the entry is not Found when there is none. Nobody is charged for what was
-// only remembered: then the store itself is asked, and first for no more than a
-// time, as nearly all such companies have no score that is fresh.
+// freshScore returns a score that is not older than oldest, and the tier that answered. If
+// there is none, Found of the entry is false. A missing or old entry in memory or Redis may
+// be stale, and a cold call is charged, so freshScore then reads the store. It first reads
+// only the time of the newest record, since nearly all such companies have no fresh score.
 func (s *Server) freshScore(ctx context.Context, domain string, oldest time.Time) (cache.Entry, cache.Tier, error) {
 	entry, from, ok := s.Cache.Near(ctx, domain)
 	if ok && entry.Found() && !entry.ScoredAt.Before(oldest) {
@@ -173,7 +173,7 @@ func (s *Server) freshScore(ctx context.Context, domain string, oldest time.Time
 	return entry, cache.ClickHouse, err
 }
 
-// accepted answers with the job of a cold call.
+// accepted answers 202 with the job of a cold call.
 func (s *Server) accepted(c *fiber.Ctx, ctx context.Context, a meter.Admission) error {
 	if a.Replayed {
 		s.setBudget(c, ctx, callerOf(c).Account)
@@ -191,7 +191,7 @@ func (s *Server) accepted(c *fiber.Ctx, ctx context.Context, a meter.Admission) 
 func (s *Server) getScore(c *fiber.Ctx) error {
 	if c.Params("*") == "" {
 		c.Set(fiber.HeaderAllow, fiber.MethodPost)
-		return &errMethod // scores are posted for here, and read under their domain
+		return &errMethod // this path takes POST only; GET needs a domain
 	}
 	who := callerOf(c)
 	domain, err := pathDomain(who.Mode, c.Params("*"))
@@ -226,8 +226,8 @@ func (s *Server) sendInline(c *fiber.Ctx, r rendered, from tier) error {
 	return c.Send(r.body)
 }
 
-// plainBody refuses a body that is too large or came compressed: Fiber would
-// unpack it without any bound, and a few kilobytes can hold gigabytes.
+// plainBody returns a problem if the body is larger than most bytes or has a
+// Content-Encoding. Fiber decompresses bodies without a limit.
 func plainBody(c *fiber.Ctx, most int) error {
 	if encoding := c.Get(fiber.HeaderContentEncoding); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return &errEncoding
@@ -238,7 +238,7 @@ func plainBody(c *fiber.Ctx, most int) error {
 	return nil
 }
 
-// scoreBodyMax bounds the body of a call for one score.
+// scoreBodyMax bounds the body of POST /v1/score, in bytes.
 const scoreBodyMax = 64 << 10
 
 type scoreRequest struct {
@@ -246,9 +246,8 @@ type scoreRequest struct {
 	forceFresh bool
 }
 
-// parseScoreRequest reads the body of POST /v1/score. Fields it does not know
-// are passed over, so that newer clients can talk to it, and so is wait, which
-// older ones send: no run ever keeps a call waiting.
+// parseScoreRequest reads the body of POST /v1/score. It ignores unknown fields, which
+// newer clients may send, and the field wait, which older clients send.
 func parseScoreRequest(body []byte) (scoreRequest, error) {
 	var fields struct {
 		Domain     json.RawMessage `json:"domain"`
@@ -282,7 +281,7 @@ func parseScoreRequest(body []byte) (scoreRequest, error) {
 
 const idempotencyKeyMax = 255
 
-// idempotencyKey returns the caller's own name for the call, empty if it gave none.
+// idempotencyKey returns the Idempotency-Key of the request, empty if it has none.
 func idempotencyKey(c *fiber.Ctx) (string, error) {
 	key := strings.Clone(c.Get("Idempotency-Key"))
 	if len(key) > idempotencyKeyMax {
@@ -296,7 +295,8 @@ func idempotencyKey(c *fiber.Ctx) (string, error) {
 	return key, nil
 }
 
-// requestHash is the same for all bodies that ask for the same.
+// requestHash returns a hash of the parsed request. Bodies with the same meaning have the
+// same hash.
 func requestHash(domain string, forced bool) [sha256.Size]byte {
 	return sha256.Sum256([]byte(domain + "\x00" + strconv.FormatBool(forced)))
 }

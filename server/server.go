@@ -1,4 +1,4 @@
-// Package server is the HTTP interface: routes, handlers, one table of errors.
+// Package server implements the HTTP API: routes, handlers and the table of errors.
 package server
 
 import (
@@ -29,29 +29,29 @@ import (
 	"companyscore/universe"
 )
 
-// Keys tells who calls. See directory.Directory.
+// Keys returns the caller of an API key. See directory.Directory.
 type Keys interface {
 	Verify(ctx context.Context, raw string) (directory.Caller, error)
-	// Peek returns the caller behind a key if that is known without asking anyone.
+	// Peek returns the caller of a key if it is in memory, else nil. It makes no lookup.
 	Peek(raw []byte, now time.Time) *directory.Caller
 }
 
-// Scores reads stored records. Latest returns the newest of a domain with its
-// signals, or scoring.ErrNotFound. History returns records older than an
-// instant (all when it is zero), newest first, at most limit.
+// Scores reads stored records. Latest returns the newest record of a domain with its
+// signals, or scoring.ErrNotFound. History returns at most limit records older than
+// before, newest first; a zero before means no bound.
 type Scores interface {
 	Latest(ctx context.Context, domain string) (scoring.Record, error)
 	History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error)
-	// Newest is Latest without signals.
+	// Newest returns the summary of the newest record.
 	Newest(ctx context.Context, domain string) (universe.Stored, error)
-	// WrittenSince returns the records of a company under a pipeline version, newest
-	// first: all that were written since an instant, and the newest of those before.
+	// WrittenSince returns the summaries of a company under a pipeline version, newest
+	// first: all written since an instant, and the newest one before it.
 	WrittenSince(ctx context.Context, domain, version string, since time.Time) ([]universe.Stored, error)
 }
 
-// Universe knows what is known of all companies together.
+// Universe returns the statistics of all companies.
 type Universe interface {
-	// Tables returns the newest statistics, nil before the first were made.
+	// Tables returns the tables of the newest snapshot, nil before the first one.
 	Tables() *universe.Tables
 }
 
@@ -71,7 +71,7 @@ type Jobs interface {
 	Settle(ctx context.Context, j job.Job) (job.Job, error)
 }
 
-// Dependencies are what a Server answers from. All fields but HTTP are required.
+// Dependencies are the parts that a Server needs. All fields but HTTP are required.
 type Dependencies struct {
 	HTTP     config.HTTP // the zero value means the defaults
 	Keys     Keys
@@ -80,8 +80,8 @@ type Dependencies struct {
 	Universe Universe
 	Meter    Meter
 	Jobs     Jobs
-	// Asked is told of each company of an admitted cold call, and must return at once. The
-	// cache tells of those that are read.
+	// Asked is called with the domain of each admitted cold call. It must not block. The
+	// cache reports reads through its own function, see cache.New.
 	Asked   func(domain string)
 	Metrics prometheus.Registerer
 	Logger  *slog.Logger
@@ -101,30 +101,30 @@ func (c Dependencies) Validate() error {
 	return errors.Join(faults...)
 }
 
-// requestMax is what a handler may take of the stores' time.
+// requestMax bounds the time that a handler waits for the stores.
 const requestMax = 10 * time.Second
 
 // Server answers HTTP requests.
 type Server struct {
 	Dependencies
 	logger       *slog.Logger
-	log          *limitedHandler // of logger
+	log          *limitedHandler // the handler of logger
 	app          *fiber.App
-	routes       fasthttp.RequestHandler // those of app
+	routes       fasthttp.RequestHandler // the handler of app
 	connections  *connections
 	stopping     atomic.Bool
 	answers      *budget
-	bodies       *semaphore.Weighted // bytes of request bodies that arrive
+	bodies       *semaphore.Weighted // bytes of large request bodies in flight
 	now          func() time.Time
 	metrics      *metrics
 	hotMetrics   hotMetrics
-	tails        map[account.Tier][]byte // of score bodies
+	tails        map[account.Tier][]byte // last part of score bodies, see api.ScoreTail
 	signals      rendered
 	movers       moversCache
 	distribution distributionCache
 }
 
-// New returns a server that is not listening yet.
+// New returns a server. It does not listen before Serve.
 func New(cfg Dependencies) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -177,18 +177,18 @@ func New(cfg Dependencies) (*Server, error) {
 	return s, nil
 }
 
-// handle answers a request that arrived at began.
+// handle answers a request that arrived at the instant began.
 func (s *Server) handle(ctx *fasthttp.RequestCtx, began time.Time) {
 	switch {
 	case s.hot(ctx, began):
 	case slices.Contains(fiber.DefaultMethods, string(ctx.Method())):
 		s.routes(ctx)
 	default:
-		s.refuse(ctx, &errMethod) // Fiber would answer with a text of its own
+		s.refuse(ctx, &errMethod) // Fiber would answer with its own text
 	}
 }
 
-// refuse answers with a problem without asking a route.
+// refuse answers with a problem and calls no route.
 func (s *Server) refuse(ctx *fasthttp.RequestCtx, p *problem) {
 	c := s.app.AcquireCtx(ctx)
 	defer s.app.ReleaseCtx(c)
@@ -202,7 +202,7 @@ const (
 	requestLocal = "request"
 )
 
-// identify gives every request an id: the caller's own if it is sane, else a new one.
+// identify sets the request id: the caller's id if it is valid, else a new one.
 func (s *Server) identify(c *fiber.Ctx) error {
 	s.setRequestID(c)
 	return c.Next()
@@ -223,7 +223,7 @@ func requestID(c *fiber.Ctx) string {
 	return id
 }
 
-// authenticate finds out who calls.
+// authenticate verifies the API key and stores the caller in the request.
 func (s *Server) authenticate(c *fiber.Ctx) error {
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()

@@ -1,12 +1,11 @@
-// Package job keeps the jobs that callers poll. A job is bound to the account
-// that started it, waits for a run, and is settled by the first poll that sees
-// the run over. A job nobody polls stays pending until it expires.
+// Package job stores the jobs that callers poll. A job belongs to the account that started
+// it and waits for a run. The first poll after the end of the run settles the job. A job
+// without polls stays pending until it expires.
 //
-// A run can be lost while its job is not, for instance when an operator deletes
-// keys. The poll that notices asks the score history first: a record made since
-// the job began is what the caller waited for. Without one the run is opened
-// again under its id, and the job stays pending until that ends. A job is never
-// declared failed because of what Redis forgot.
+// Redis can lose the run of a job, for example if an operator deletes keys. The next poll
+// then searches the score history. A record made since the job was created completes the
+// job. Otherwise the run is reopened and the job stays pending. Lost data in Redis never
+// fails a job.
 package job
 
 import (
@@ -26,7 +25,7 @@ import (
 // callTimeout bounds one exchange with Redis.
 const callTimeout = 5 * time.Second
 
-// ErrNotFound says that there is no such job, or not any more.
+// ErrNotFound means that the job does not exist or has expired.
 var ErrNotFound = errors.New("job not found")
 
 var (
@@ -39,7 +38,7 @@ var (
 	rebindScript = goredis.NewScript(rebindLua)
 )
 
-// Status says how far a job has come.
+// Status is the state of a job.
 type Status string
 
 // The states of a job.
@@ -49,7 +48,7 @@ const (
 	Failed   Status = "failed"
 )
 
-// FailureReason says why a job failed.
+// FailureReason is the code of the failure of a job.
 type FailureReason string
 
 // The reasons for which a job fails.
@@ -60,37 +59,37 @@ const (
 	RunNoRecord FailureReason = "scoring_completed_no_record"
 )
 
-// Job is what a caller waits with. Times are in UTC and whole milliseconds.
+// Job is what a caller of a cold call polls. Times are in UTC and whole milliseconds.
 type Job struct {
 	ID, AccountID, KeyID, Domain, RunID string
 	Status                              Status
 	CreatedAt                           time.Time
-	CompletedAt                         time.Time     // when the run ended; zero while pending
+	CompletedAt                         time.Time     // end of the run; zero while pending
 	ScoredAt                            time.Time     // of the record; zero unless complete
 	FailureReason                       FailureReason // empty unless failed
 }
 
-// Runs finds the runs that jobs wait for.
+// Runs reads and reopens runs.
 type Runs interface {
-	// Get returns a run, or scoring.ErrNotFound for one that is not there.
+	// Get returns a run, or scoring.ErrNotFound if it does not exist.
 	Get(ctx context.Context, id string) (scoring.Run, error)
-	// Reopen opens a run of an account under an id that was lost and returns the id,
-	// or that of the open run of the domain.
+	// Reopen opens a lost run again under its id and returns the id. If the domain has an
+	// open run, it returns the id of that run.
 	Reopen(ctx context.Context, id, domain, accountID string) (runID string, err error)
 }
 
-// History knows the records that were made.
+// History reads stored records.
 type History interface {
-	// FreshSince returns, for those of the domains that have a record of since or
-	// later, when the newest was made.
+	// FreshSince returns the scored_at of the newest record by domain. It omits domains
+	// without a record of since or later.
 	FreshSince(ctx context.Context, domains []string, since time.Time) (map[string]time.Time, error)
 }
 
-// Option changes how jobs are kept.
+// Option configures Jobs.
 type Option func(*Jobs)
 
-// WithHistory has lost runs looked up in the history before they are run again.
-// Without it every lost run is run again.
+// WithHistory sets the history that is searched before a lost run is reopened. Without it
+// every lost run is reopened.
 func WithHistory(history History) Option { return func(j *Jobs) { j.history = history } }
 
 // Jobs reads and settles jobs. It may be used concurrently.
@@ -101,7 +100,7 @@ type Jobs struct {
 	now     func() time.Time
 }
 
-// New returns the jobs in a Redis, over the runs they wait for.
+// New returns the jobs stored in Redis. runs has the runs that they wait for.
 func New(rdb goredis.UniversalClient, runs Runs, options ...Option) *Jobs {
 	j := &Jobs{rdb: rdb, runs: runs, now: time.Now}
 	for _, option := range options {
@@ -110,8 +109,8 @@ func New(rdb goredis.UniversalClient, runs Runs, options ...Option) *Jobs {
 	return j
 }
 
-// Get returns a job as it is stored, or [ErrNotFound] when there is none or it
-// has expired. Whether the caller may see it is the caller's business.
+// Get returns a stored job, or [ErrNotFound] if it does not exist or has expired. It does
+// not check the account of the job.
 func (j *Jobs) Get(ctx context.Context, id string) (Job, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -122,10 +121,9 @@ func (j *Jobs) Get(ctx context.Context, id string) (Job, error) {
 	return decode(id, fields)
 }
 
-// Settle looks at the run of a pending job and, when it is over, settles the
-// job. Settling does not make a job live longer. Of several polls at once one
-// settles and all return the same. The error is [ErrNotFound] when the job has
-// expired meanwhile.
+// Settle reads the run of a pending job and settles the job if the run has ended. It does
+// not extend the lifetime of the job. Concurrent calls return the same result. The error is
+// [ErrNotFound] if the job has expired meanwhile.
 func (j *Jobs) Settle(ctx context.Context, job Job) (Job, error) {
 	if job.Status != Pending {
 		return job, nil
@@ -144,7 +142,8 @@ func (j *Jobs) Settle(ctx context.Context, job Job) (Job, error) {
 	return j.settle(ctx, job, run)
 }
 
-// settle makes a job what its ended run says, unless it is settled already.
+// settle writes the outcome of an ended run to a job, unless the job is already settled. It
+// returns the stored job.
 func (j *Jobs) settle(ctx context.Context, job Job, run scoring.Run) (Job, error) {
 	status, reason := outcome(run)
 	scored := ""
@@ -165,8 +164,8 @@ func (j *Jobs) settle(ctx context.Context, job Job, run scoring.Run) (Job, error
 	return decode(job.ID, fields)
 }
 
-// replaceLost returns a run in place of one that Redis has lost: the one that
-// made a record since the job began, or else an open one.
+// replaceLost returns a run in place of one that Redis has lost: a succeeded run if the
+// history has a record made since the job was created, else a reopened or open run.
 func (j *Jobs) replaceLost(ctx context.Context, job Job) (scoring.Run, error) {
 	if j.history != nil {
 		made, err := j.history.FreshSince(ctx, []string{job.Domain}, job.CreatedAt)
@@ -208,7 +207,8 @@ func outcome(run scoring.Run) (Status, FailureReason) {
 	return Failed, RunFailed
 }
 
-// decode reads a job from the fields of its hash, which the admission wrote.
+// decode returns the job in the fields of a Redis hash. The error is ErrNotFound if the hash
+// has no run.
 func decode(id string, fields map[string]string) (Job, error) {
 	if fields["run"] == "" {
 		return Job{}, ErrNotFound

@@ -18,39 +18,39 @@ import (
 )
 
 const (
-	// idempotencyWindow is how long an Idempotency-Key is remembered.
+	// idempotencyWindow is the lifetime of an Idempotency-Key.
 	idempotencyWindow = 24 * time.Hour
-	// refundMemory is how long Redis rejects an admission that arrives after its refund.
+	// refundMemory is the time for which Redis rejects an admission after its refund.
 	refundMemory = time.Hour
-	// refundsMost bounds the calls of this process that wait for their refund.
+	// refundsMost bounds the queue of refunds of this process.
 	refundsMost = 10_000
 )
 
-// Reason says why a cold call was rejected, in the words callers see.
+// Reason is the code of the limit that rejected a cold call. Callers get it as it is.
 type Reason string
 
-// The reasons to reject, in the order in which they are looked at.
+// The reasons to reject, in the order in which they are checked.
 const (
 	MonthlyCap     Reason = "monthly_cap"
 	PerKeyCold1h   Reason = "per_key_cold_1h"
 	AccountCold24h Reason = "account_cold_24h"
 )
 
-// ErrIdempotencyReused says that an Idempotency-Key came again with another body.
+// ErrIdempotencyReused means that an Idempotency-Key was sent before with another body.
 var ErrIdempotencyReused = errors.New("idempotency key was used with another body")
 
-// ErrOutcomeUnknown is the error of a call whose answer from Redis was lost: it may
-// have been charged. The meter refunds it in the background, unless a call with the
-// same Idempotency-Key returns its job first.
+// ErrOutcomeUnknown means that Redis did not answer and the call may be charged. After
+// Admit, the meter refunds the call in the background, unless a call with the same
+// Idempotency-Key returns its job first.
 var ErrOutcomeUnknown = errors.New("it is not known whether the call was charged")
 
 // Rejected is the error of a call that was not admitted. It was not charged.
 type Rejected struct {
 	Reason Reason
-	// RetryAfter is the time until the limit has room again, in whole seconds,
-	// at least one.
+	// RetryAfter is the time until the limit admits a call, in whole seconds, at least
+	// one.
 	RetryAfter time.Duration
-	// Remaining is what is left of the monthly budget; nil means unmetered.
+	// Remaining is the rest of the monthly budget; nil means unmetered.
 	Remaining *int64
 }
 
@@ -59,7 +59,7 @@ func (r *Rejected) Error() string {
 	return fmt.Sprintf("cold call rejected: %s, room in %s", r.Reason, r.RetryAfter)
 }
 
-// AdmitRequest asks for a cold call.
+// AdmitRequest describes a cold call.
 type AdmitRequest struct {
 	Account account.Account
 	KeyID   string
@@ -67,10 +67,9 @@ type AdmitRequest struct {
 	Domain string
 	// Now is the time of the call. All limits are measured by it.
 	Now time.Time
-	// IdempotencyKey is the caller's own name for the call; it may be empty.
+	// IdempotencyKey is the key that the caller sent; it may be empty.
 	IdempotencyKey string
-	// BodyHash is the SHA-256 of the request's body; it is read only when there
-	// is an IdempotencyKey.
+	// BodyHash is a SHA-256 of the request. It is ignored without an IdempotencyKey.
 	BodyHash [sha256.Size]byte
 }
 
@@ -79,24 +78,24 @@ type Admission struct {
 	JobID, RunID, AccountID, KeyID, Domain string
 	// CreatedAt is in UTC and whole milliseconds.
 	CreatedAt time.Time
-	// Replayed says that an earlier call with the same Idempotency-Key was
-	// charged, and that this one was not.
+	// Replayed means that an earlier call with the same Idempotency-Key was charged and
+	// this one was not.
 	Replayed bool
-	// Remaining is what is left of the monthly budget; nil means unmetered.
+	// Remaining is the rest of the monthly budget; nil means unmetered. Replay leaves it nil.
 	Remaining *int64
 
 	idempotencyKey string
 	tier           account.Tier
 }
 
-// Admit charges a cold call, makes its job and, unless one is in flight for the
-// domain, its run, which then waits for a worker. The error is a *[Rejected] when a
-// limit is reached, [ErrIdempotencyReused], or [ErrOutcomeUnknown]; after any other
-// error nothing is charged.
+// Admit charges a cold call and writes its job. The job joins the run of the domain if one
+// is in flight; otherwise Admit queues a new run. The error is a *[Rejected] if a limit is
+// reached, [ErrIdempotencyReused] or [ErrOutcomeUnknown]. After any other error nothing is
+// charged.
 func (m *Meter) Admit(ctx context.Context, req AdmitRequest) (Admission, error) {
 	now := req.Now.UTC().Truncate(time.Millisecond)
 	a := Admission{
-		// A version 7 id says when it was made.
+		// A version 7 id contains its time.
 		JobID: uuid.Must(uuid.NewV7()).String(), AccountID: req.Account.ID, KeyID: req.KeyID, Domain: req.Domain,
 		CreatedAt: now, idempotencyKey: req.IdempotencyKey, tier: req.Account.Tier,
 	}
@@ -130,11 +129,10 @@ func (m *Meter) Admit(ctx context.Context, req AdmitRequest) (Admission, error) 
 }
 
 // Replay returns the admission of an earlier call with the same account and
-// Idempotency-Key, if there was one within a day. It is for answering a repeated
-// call before looking whether the score has become fresh. It charges nothing, and
-// the job that it returns is never refunded. The error is [ErrIdempotencyReused]
-// when the body was another, and [ErrOutcomeUnknown] when Redis did not answer:
-// then the earlier call may stay charged until a later replay returns its job.
+// Idempotency-Key within the last 24 hours. Call it before the search for a fresh score, so
+// that a repeated call gets its job. Replay charges nothing, and the job that it returns is
+// never refunded. The error is [ErrIdempotencyReused] if the body differs, or
+// [ErrOutcomeUnknown] if Redis does not answer. The earlier call may then stay charged.
 func (m *Meter) Replay(ctx context.Context, req AdmitRequest) (a Admission, found bool, err error) {
 	if req.IdempotencyKey == "" {
 		return Admission{}, false, nil
@@ -156,12 +154,12 @@ func (m *Meter) Replay(ctx context.Context, req AdmitRequest) (a Admission, foun
 		return Admission{}, false, nil
 	}
 	a.JobID, a.RunID, a.CreatedAt = reply.job, reply.run, reply.created
-	// The server that was charged may have died before it copied the count.
+	// The server that admitted the call may have ended before it copied the count.
 	m.markDirty(monthOf(a.AccountID, a.CreatedAt), a.tier)
 	return a, true, nil
 }
 
-// refundLater has a call refunded in the background.
+// refundLater queues a refund. If the queue is full, it logs the call instead.
 func (m *Meter) refundLater(a Admission) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -176,8 +174,8 @@ func (m *Meter) logLostRefund(a Admission) {
 	m.logger.Error("a call that was not answered may have been charged", "account", a.AccountID, "job", a.JobID)
 }
 
-// refundAll refunds the calls that wait for it. One that fails waits on, with those
-// after it.
+// refundAll refunds the queued calls in order. It stops at the first error and keeps the
+// rest in the queue.
 func (m *Meter) refundAll(ctx context.Context) error {
 	for {
 		m.mu.RLock()
@@ -195,10 +193,9 @@ func (m *Meter) refundAll(ctx context.Context) error {
 	}
 }
 
-// refund undoes what was charged for a call, as if it had never been: the charge,
-// the job, and the run unless others wait for it. A job that a replay has returned
-// stays. Refunding twice, or before the admission reaches Redis, has the same effect
-// as refunding once after it.
+// refund removes the charge and the job of a call, and the run unless other jobs wait for it
+// or a worker has claimed it. A job that a replay returned stays, with its charge. refund is
+// idempotent, and has the same effect if it reaches Redis before the admission.
 func (m *Meter) refund(ctx context.Context, a Admission) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -209,7 +206,7 @@ func (m *Meter) refund(ctx context.Context, a Admission) error {
 	return nil
 }
 
-// admitReply is what admit.lua and replay.lua return.
+// admitReply is the result of admit.lua or replay.lua.
 type admitReply struct {
 	outcome string
 	wait    time.Duration
@@ -281,7 +278,7 @@ func (m *Meter) remaining(tier account.Tier, used int64) *int64 {
 	return &left
 }
 
-// wholeSeconds rounds up, so that a caller who waits that long finds room.
+// wholeSeconds rounds up to whole seconds, at least one.
 func wholeSeconds(d time.Duration) time.Duration {
 	return max((d + time.Second - 1).Truncate(time.Second), time.Second)
 }

@@ -12,16 +12,15 @@ import (
 	"companyscore/internal/redis"
 )
 
-// CountCached counts one call that was answered with a stored score, at now. It makes
-// no network call and does not fail; the count reaches Redis within a tenth of a
-// second when Redis is there, and as soon as it is back when it is not. The
-// account's id is kept: it must not be memory that is used again.
+// CountCached counts one call that was answered with a stored score, at now. It makes no
+// network call. The count reaches Redis within about 100 ms, or after an outage of Redis.
+// CountCached keeps acct.ID, so the caller must not reuse its memory.
 func (m *Meter) CountCached(acct account.Account, now time.Time) {
 	key := monthOf(acct.ID, now)
 	m.mu.RLock()
 	t := m.tallies[key]
 	if t != nil {
-		t.calls.Add(1) // under the lock, so that no batch is made without this call
+		t.calls.Add(1) // under the lock, so that the next batch includes this call
 	}
 	m.mu.RUnlock()
 	if t == nil {
@@ -40,8 +39,8 @@ func (m *Meter) addTally(key month, tier account.Tier, calls int64) {
 	t.calls.Add(calls)
 }
 
-// flush adds the cached calls counted so far to Redis. A batch that may or may
-// not have arrived is sent again, under its old number, before the next is made.
+// flush adds the cached calls to Redis. It resends a batch that may have failed, with the
+// same number, before it makes the next one.
 func (m *Meter) flush(ctx context.Context) error {
 	m.batchMu.Lock()
 	defer m.batchMu.Unlock()
@@ -67,9 +66,9 @@ func (m *Meter) flush(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// flushPage adds the calls of some months and strikes those that arrived off the
-// batch. Those whose count is not in Redis did not: the count is filled in, and
-// they join the next batch.
+// flushPage adds the calls of the given months to Redis and removes them from the batch. If
+// Redis has no count of a month, flushPage restores the count from the ledger and moves the
+// calls to the next batch. Calls whose write failed stay in the batch.
 func (m *Meter) flushPage(ctx context.Context, page []month) error {
 	now := m.now()
 	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -85,7 +84,7 @@ func (m *Meter) flushPage(ctx context.Context, page []month) error {
 	for i, key := range page {
 		counted, replyErr := replies[i].Int()
 		if replyErr != nil {
-			continue // err holds the first of these
+			continue // err is the first of these errors
 		}
 		t := m.batch[key]
 		delete(m.batch, key)

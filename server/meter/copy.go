@@ -14,24 +14,24 @@ import (
 	"companyscore/internal/redis"
 )
 
-// markDirty has the counts of a month copied to the ledger.
+// markDirty queues the counts of a month for the next copy to the ledger.
 func (m *Meter) markDirty(key month, tier account.Tier) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.dirty[key] = tier
 }
 
-// copy brings the ledger up to date: the cold calls that wait in Redis, of all
-// servers, and the counts that this process has changed.
+// copy writes to the ledger the cold calls that wait in Redis, of all servers, and the
+// counts that this process changed.
 func (m *Meter) copy(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, copyTimeout)
 	defer cancel()
 	return errors.Join(m.copyColdCalls(ctx), m.copyUsage(ctx))
 }
 
-// copyColdCalls copies what admissions and refunds have left in Redis. They are
-// struck off the list only when the ledger has them, so that neither a crash of
-// this process nor an outage of the ledger loses a call.
+// copyColdCalls copies the charged and refunded cold calls that wait in Redis. It removes
+// them from Redis only after the write to the ledger, so a crash or an outage of the ledger
+// loses no call. It logs and removes a call that it cannot decode.
 func (m *Meter) copyColdCalls(ctx context.Context) error {
 	for {
 		waiting, err := m.redis.HRandFieldWithValues(ctx, redis.ColdLedger(), pageSize).Result()
@@ -60,8 +60,8 @@ func (m *Meter) copyColdCalls(ctx context.Context) error {
 		if err := copiedScript.Run(ctx, m.redis, []string{redis.ColdLedger()}, struck...).Err(); err != nil {
 			return fmt.Errorf("strike copied cold calls: %w", err)
 		}
-		// Those that came meanwhile are for the next round: under load there are
-		// always some, and an insert for each handful would cost more than the calls.
+		// Newer calls wait for the next round. Under load there are always some, and many
+		// small inserts are expensive.
 		if len(waiting) < pageSize {
 			return nil
 		}
@@ -86,8 +86,8 @@ func decodeCall(entry goredis.KeyValue) (account.ColdCall, error) {
 	}, nil
 }
 
-// copyUsage copies the counts that have changed. A count that Redis has lost is
-// not copied, or the ledger would lose it too.
+// copyUsage copies the changed counts. It skips a count that Redis has lost, since a zero
+// would replace the count in the ledger.
 func (m *Meter) copyUsage(ctx context.Context) error {
 	m.mu.Lock()
 	dirty := m.dirty
@@ -111,8 +111,8 @@ func (m *Meter) copyUsage(ctx context.Context) error {
 }
 
 func (m *Meter) copyUsagePage(ctx context.Context, page []month, tiers map[month]account.Tier) error {
-	// The time is taken before the counts are read, so that of two servers the
-	// one that read later has the later row, as far as their clocks agree.
+	// now is read before the counts. So, if clocks agree, the row with the later
+	// UpdatedAt does not have older counts.
 	now := m.now()
 	read, err := m.read(ctx, page)
 	if err != nil {
@@ -137,7 +137,8 @@ func (m *Meter) copyUsagePage(ctx context.Context, page []month, tiers map[month
 	return nil
 }
 
-// markDirtyAgain puts a month back whose copying failed; a tier seen since wins.
+// markDirtyAgain queues a month again after a failed copy. It keeps a tier that was set
+// since.
 func (m *Meter) markDirtyAgain(key month, tier account.Tier) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -33,7 +33,7 @@ type Limits struct {
 	// Tiers has an entry for every tier.
 	Tiers    map[account.Tier]Tier
 	Breakers Breakers
-	// JobTTL is how long a job can be polled after it was made.
+	// JobTTL is the lifetime of a job.
 	JobTTL time.Duration
 	// RunDeadline bounds one attempt at a cold run.
 	RunDeadline time.Duration
@@ -43,20 +43,20 @@ type Limits struct {
 
 // Breakers stop bursts of cold calls within sliding windows.
 type Breakers struct {
-	// ColdPerKey allows one key so many cold calls within any window.
+	// ColdPerKey limits the cold calls of one key within any window.
 	ColdPerKey struct {
 		Limit  int64
 		Window time.Duration
 	}
-	// ColdPerAccount allows an account a multiple of its tier's monthly budget
-	// within any window. It never trips for an unmetered tier.
+	// ColdPerAccount limits the cold calls of one account within any window to a multiple
+	// of its monthly budget. It does not apply to an unmetered tier.
 	ColdPerAccount struct {
 		BudgetMultiple int64
 		Window         time.Duration
 	}
 }
 
-// DefaultLimits returns the limits that hold when no file says otherwise.
+// DefaultLimits returns the limits without a file.
 func DefaultLimits() Limits {
 	tier := func(window time.Duration, cached, cold int64) Tier {
 		return Tier{FreshnessWindow: window, CachedCallsIncluded: &cached, ColdCallsIncluded: &cold}
@@ -78,9 +78,9 @@ func DefaultLimits() Limits {
 	return l
 }
 
-// LoadLimits reads a YAML file over the defaults; a file names only what it
-// changes, and an empty path changes nothing. The error joins all faults, each
-// with its line.
+// LoadLimits reads limits from a YAML file. Limits that the file does not set keep their
+// defaults. An empty path returns the defaults. The error joins all faults with their line
+// numbers.
 func LoadLimits(path string) (Limits, error) {
 	if path == "" {
 		return DefaultLimits(), nil
@@ -96,7 +96,8 @@ func LoadLimits(path string) (Limits, error) {
 	return l, nil
 }
 
-// Bounds keep products of the numbers within what Redis scripts count exactly.
+// Upper bounds of the values. Products of them stay within the integers that Lua represents
+// exactly.
 const (
 	largestCount    = 1_000_000_000_000
 	largestMultiple = 1000
@@ -124,10 +125,10 @@ func parseLimits(text []byte) (Limits, error) {
 	return l, nil
 }
 
-// limitsReader reads limits from YAML nodes and remembers every fault.
+// limitsReader reads limits from YAML nodes and collects all faults.
 type limitsReader struct{ faults []error }
 
-// field reads the value of one field; path leads to it.
+// field reads the value of one field. path is the dotted path of the field.
 type field func(node *yaml.Node, path string)
 
 func (r *limitsReader) limits(node *yaml.Node, l *Limits) {
@@ -186,7 +187,7 @@ func (r *limitsReader) tiers(node *yaml.Node, path string, tiers map[account.Tie
 	r.mapping(node, path, fields)
 }
 
-// mapping reads a mapping whose fields are all known and given once.
+// mapping reads a mapping. An unknown or repeated field is a fault.
 func (r *limitsReader) mapping(node *yaml.Node, path string, fields map[string]field) {
 	node = resolve(node)
 	if node.Kind != yaml.MappingNode {
@@ -217,7 +218,7 @@ func (r *limitsReader) duration(into *time.Duration) field {
 			r.fault(node, path, "must be a duration such as 90s, 15m or 720h")
 			return
 		}
-		// Redis counts in milliseconds.
+		// Durations in Redis are in milliseconds.
 		if d < time.Millisecond || d > longestDuration {
 			r.fault(node, path, fmt.Sprintf("must be more than 0 and at most %dh, not %s", int(longestDuration.Hours()), d))
 			return

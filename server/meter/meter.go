@@ -1,12 +1,11 @@
-// Package meter decides what a customer may do and counts what they did.
+// Package meter enforces the limits of accounts and counts their calls.
 //
-// It holds the table of tiers and breakers, admits cold calls with one atomic
-// script, counts cached calls in the process and adds them to Redis every tenth
-// of a second, and keeps a lasting copy of all counts in a [Ledger].
+// It has the limits of tiers and breakers. It admits cold calls with one atomic script. It
+// counts cached calls in memory and adds them to Redis every 100 ms. It copies all counts
+// to a [Ledger].
 //
-// Redis is where the counts live. When it has no counters for an account, they
-// are filled in from the ledger before anything is counted or admitted, so that
-// emptying Redis gives nobody a new budget.
+// Redis has the authoritative counts. If Redis has no counts for an account, the meter
+// first restores them from the ledger. So a loss of Redis data does not reset a budget.
 package meter
 
 import (
@@ -53,25 +52,25 @@ var (
 )
 
 const (
-	// flushInterval is how often cached calls are added to Redis.
+	// flushInterval is the time between two writes of cached calls to Redis.
 	flushInterval = 100 * time.Millisecond
-	// refundInterval is how often calls whose outcome is unknown are refunded, and
-	// refundWaitMost the longest wait between attempts while Redis is away.
+	// refundInterval is the time between two rounds of refunds, and refundWaitMost the
+	// longest backoff while Redis does not answer.
 	refundInterval = 100 * time.Millisecond
 	refundWaitMost = time.Second
-	// copyInterval is how often changes are copied to the ledger.
+	// copyInterval is the time between two copies of changes to the ledger.
 	copyInterval = 700 * time.Millisecond
-	// copyWaitMost is the longest wait between attempts while the ledger is away.
+	// copyWaitMost is the longest backoff while the ledger does not answer.
 	copyWaitMost = 10 * time.Second
 	// callTimeout bounds one exchange with Redis or one read of the ledger.
 	callTimeout = 5 * time.Second
 	// copyTimeout bounds one round of copying.
 	copyTimeout = 30 * time.Second
-	// closeTimeout bounds the writing of the last counts.
+	// closeTimeout bounds the last writes of Close.
 	closeTimeout = 5 * time.Second
-	// pageSize is how many accounts or calls one exchange handles.
+	// pageSize bounds the accounts or calls of one exchange.
 	pageSize = 1000
-	// monthsKept is how long counts are kept after their month.
+	// monthsKept is the number of months that counts stay in Redis after their month.
 	monthsKept = 14
 )
 
@@ -87,9 +86,9 @@ type Meter struct {
 
 	refills singleflight.Group
 
-	// batchMu is held for writing while a batch is on its way to Redis.
+	// batchMu is locked for writing while flush writes a batch to Redis.
 	batchMu sync.RWMutex
-	// batch holds calls that are being added, or whose adding may have failed.
+	// batch holds the calls of a write that is in flight or may have failed.
 	batch      map[month]*tally
 	batchCount uint64
 
@@ -114,9 +113,8 @@ type tally struct {
 	tier  account.Tier
 }
 
-// New returns a meter over a Redis connection, which stays the caller's and must
-// outlive the meter. Limits must have every tier. Close the meter to have the
-// last counts written.
+// New returns a meter and starts its goroutines. The caller owns rdb and must close it after
+// the meter. limits must have every tier. Close writes the last counts.
 func New(rdb goredis.UniversalClient, ledger Ledger, limits Limits, logger *slog.Logger) *Meter {
 	m := newMeter(rdb, ledger, limits, logger)
 	ctx, stop := context.WithCancel(context.Background())
@@ -140,8 +138,8 @@ func newMeter(rdb goredis.UniversalClient, ledger Ledger, limits Limits, logger 
 // Limits returns the limits of a tier.
 func (m *Meter) Limits(tier account.Tier) Tier { return m.limits.Tiers[tier] }
 
-// Close writes what is not written yet, within a few seconds. What could not be
-// written is logged. The meter must not be used any more.
+// Close stops the meter and writes pending refunds and counts, within closeTimeout. It logs
+// what it cannot write. The meter must not be used afterwards.
 func (m *Meter) Close() {
 	m.stop()
 	m.loops.Wait()
@@ -152,13 +150,14 @@ func (m *Meter) Close() {
 			m.logLostRefund(a)
 		}
 	}
-	// Twice, since a count that must first be filled in is added the second time.
+	// The first flush may only restore a missing count; the second one then adds the calls.
 	if err := errors.Join(m.flush(ctx), m.flush(ctx), m.copy(ctx)); err != nil {
 		m.logger.Error("last counts not written", "error", err)
 	}
 }
 
-// repeat calls f until ctx ends; the wait grows to waitMost while f fails.
+// repeat calls f every interval until ctx ends. While f fails, the wait grows to waitMost,
+// and repeat logs trouble with the error at most once in five seconds.
 func (m *Meter) repeat(ctx context.Context, trouble string, interval, waitMost time.Duration, f func(context.Context) error) {
 	wait, pauses := interval, retry.Backoff(2*interval, waitMost)
 	var logged time.Time
@@ -190,17 +189,17 @@ func monthOf(accountID string, t time.Time) month {
 	return month{accountID, year*12 + int(m) - 1}
 }
 
-// start is the first instant of the month.
+// start returns the first instant of the month, in UTC.
 func (m month) start() time.Time {
 	return time.Date(m.index/12, time.Month(m.index%12+1), 1, 0, 0, 0, 0, time.UTC)
 }
 
 func (m month) end() time.Time { return m.start().AddDate(0, 1, 0) }
 
-// period is the month's name, YYYY-MM.
+// period returns the month as YYYY-MM.
 func (m month) period() string { return m.start().Format("2006-01") }
 
-// keep is how long, seen from now, the counts of the month are kept.
+// keep returns the time to live of the month's counts, from now, at least one hour.
 func (m month) keep(now time.Time) time.Duration {
 	return max(m.end().AddDate(0, monthsKept, 0).Sub(now), time.Hour)
 }

@@ -11,12 +11,11 @@ import (
 	"companyscore/internal/redis"
 )
 
-// refill puts the counts of an account and month into Redis, from the ledger.
-// Counts that are there stay as they are. Of several callers at once one does it
-// for all.
+// refill restores the counts of an account and month in Redis from the ledger. It does not
+// change counts that exist. Concurrent calls for one account and month share the work.
 func (m *Meter) refill(ctx context.Context, of month, tier account.Tier, now time.Time) error {
 	done := m.refills.DoChan(of.account+of.period(), func() (any, error) {
-		// Others may wait for this, so that it does not end with our caller.
+		// Other callers may share this, so it does not end with ctx.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		defer cancel()
 		return nil, m.refillNow(ctx, of, tier, now)
@@ -51,7 +50,7 @@ func (m *Meter) refillNow(ctx context.Context, of month, tier account.Tier, now 
 		}
 		args = append(args, call.JobID, call.KeyID, call.At.UnixMilli())
 	}
-	// The row may be older than the last calls.
+	// The row may not include the newest calls.
 	args[0] = max(row.ColdCalls, inMonth)
 	err = refillScript.Run(ctx, m.redis, []string{
 		redis.ColdMonth(of.account, of.period()), redis.ColdAccountWindow(of.account), redis.ColdKeyWindow(""),

@@ -13,7 +13,7 @@ import (
 	"companyscore/internal/redis"
 )
 
-// Usage is what an account used in the running month, and what it may use.
+// Usage is the usage of an account in one month, with its limits.
 type Usage struct {
 	AccountID   string
 	Period      string // YYYY-MM
@@ -26,10 +26,10 @@ type Usage struct {
 	Limits      Tier
 }
 
-// Usage returns the counts of the month of now. Every call that this process has
-// counted is in them; those of other servers are within a tenth of a second.
+// Usage returns the counts of the month of now. They include all calls of this process, and
+// those of other servers after about 100 ms.
 func (m *Meter) Usage(ctx context.Context, acct account.Account, now time.Time) (Usage, error) {
-	// While we read, no batch moves from the process to Redis.
+	// The lock keeps flush from moving calls to Redis during the read.
 	m.batchMu.RLock()
 	defer m.batchMu.RUnlock()
 	key := monthOf(acct.ID, now)
@@ -59,12 +59,12 @@ func (m *Meter) Usage(ctx context.Context, acct account.Account, now time.Time) 
 	}, nil
 }
 
-// counts is what Redis holds about a month of an account.
+// counts are the counts of an account and month in Redis.
 type counts struct {
 	cached, cold int64
-	// lastBatch is the last batch of this process in cached.
+	// lastBatch is the number of the last batch of this process that cached includes.
 	lastBatch uint64
-	// missing says that Redis does not have one of the counts.
+	// missing means that Redis lacks at least one of the counts.
 	missing bool
 }
 
@@ -103,8 +103,7 @@ func (m *Meter) read(ctx context.Context, months []month) ([]counts, error) {
 	return found, nil
 }
 
-// Remaining returns what is left of the monthly budget of cold calls; nil means
-// unmetered.
+// Remaining returns the rest of the monthly budget of cold calls; nil means unmetered.
 func (m *Meter) Remaining(ctx context.Context, acct account.Account, now time.Time) (*int64, error) {
 	if m.limits.Tiers[acct.Tier].ColdCallsIncluded == nil {
 		return nil, nil
