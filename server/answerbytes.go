@@ -11,36 +11,36 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// Large answers are in memory until their clients have read them, and large request bodies
-// while they arrive. Both are bounded, beside the buffers of connections.
+// Large answers stay in memory until their clients have read them, large request bodies
+// until the request is answered. These limits bound both, in addition to the buffers of connections.
 const (
-	answersMax    = 64 << 20 // of large answers in flight
+	answersMax    = 64 << 20 // bytes of large answers in flight
 	answersKeyMax = 16 << 20 // the same for one API key
-	bodiesMax     = 64 << 20 // of request bodies that do not fit a connection's buffer
+	bodiesMax     = 64 << 20 // bytes of request bodies that do not fit a connection's buffer
 
-	// reserveMax is how long a request waits for its bytes before it is refused.
+	// reserveMax bounds the wait of a request for its bytes. It is then refused.
 	reserveMax = time.Second
 
-	// When answers of burstMin bytes or more were in flight at once, and then none for
-	// burstOver, unused memory is returned to the operating system. By itself the runtime
-	// would do that after some minutes.
+	// After answers of burstMin bytes or more were in flight, and then none for burstOver,
+	// unused memory is returned to the operating system. The runtime alone would take some
+	// minutes.
 	burstMin  = 8 << 20
 	burstOver = 10 * time.Second
 )
 
-// budget bounds bytes in flight, of all and of one key. It may be used concurrently.
+// budget bounds bytes in flight in total and per key. It is safe for concurrent use.
 type budget struct {
 	keyMax int64
 	all    *semaphore.Weighted
 	used   atomic.Int64
-	burst  atomic.Bool // burstMin was reached since memory was returned
-	over   *time.Timer // returns memory
+	burst  atomic.Bool // burstMin was reached since memory was last returned
+	over   *time.Timer // returns memory to the operating system
 
 	mu   sync.Mutex
 	keys map[string]*share
 }
 
-// share is the part of a budget that one key may use. It exists while it is in use.
+// share is the budget of one key. It exists while it has reservations or waiting callers.
 type share struct {
 	*semaphore.Weighted
 	users int
@@ -56,7 +56,7 @@ func newBudget(all, key int64) *budget {
 	return b
 }
 
-// reservation is a number of bytes of a budget. It is for one goroutine.
+// reservation is a number of reserved bytes of a budget. It is not safe for concurrent use.
 type reservation struct {
 	budget *budget
 	key    string
@@ -64,8 +64,8 @@ type reservation struct {
 	bytes  int64
 }
 
-// reserve reserves bytes for a key. It waits for them for reserveMax at most, or until ctx
-// ends. Then it returns byKey if the key uses what it may, or byAll.
+// reserve reserves bytes for a key. It waits for reserveMax at most, or until ctx ends. It
+// then returns byKey if the budget of the key is used up, else byAll.
 func (b *budget) reserve(ctx context.Context, key string, bytes int64, byKey, byAll *problem) (*reservation, error) {
 	ctx, cancel := context.WithTimeout(ctx, reserveMax)
 	defer cancel()
@@ -107,7 +107,7 @@ func (b *budget) leave(key string) {
 	}
 }
 
-// shrink releases all but a number of bytes.
+// shrink reduces the reservation to the given number of bytes.
 func (h *reservation) shrink(bytes int64) {
 	if spare := h.bytes - bytes; spare > 0 {
 		h.bytes = bytes
@@ -130,8 +130,8 @@ func (h *reservation) Close() error {
 
 const reservationLocal = "reservation"
 
-// reserveAnswer reserves bytes for the answer that a handler is about to make, until the
-// answer is written. Every handler whose answers may exceed keptBytes calls it.
+// reserveAnswer reserves bytes for the answer of a handler until the answer is written. Every
+// handler whose answers may exceed keptBytes calls it first.
 func (s *Server) reserveAnswer(c *fiber.Ctx, ctx context.Context, bytes int) error {
 	h, err := s.answers.reserve(ctx, callerOf(c).KeyID, int64(bytes), &errKeyAnswers, &errAllAnswers)
 	if err != nil {
@@ -141,7 +141,7 @@ func (s *Server) reserveAnswer(c *fiber.Ctx, ctx context.Context, bytes int) err
 	return nil
 }
 
-// fitAnswer releases the bytes that the finished answer does not need.
+// fitAnswer reduces the reservation to the size of the finished answer.
 func fitAnswer(c *fiber.Ctx) {
 	if h, ok := c.Locals(reservationLocal).(*reservation); ok {
 		h.shrink(int64(len(c.Response().Body())))

@@ -14,13 +14,13 @@ import (
 	"companyscore/server/directory"
 )
 
-// batchMax is how many companies one call may ask for.
+// batchMax bounds the companies of one batch call.
 const batchMax = 1000
 
 // batchBodyMax bounds the body of such a call: a thousand domains of full length.
 const batchBodyMax = 512 << 10
 
-// item is one company of a batch, in the order of the request.
+// item is one company of a batch call, in the order of the request.
 type item struct {
 	domain  string // canonical, or as it was sent if it is none
 	problem *problem

@@ -18,7 +18,7 @@ const (
 	signalsAge    = time.Hour
 )
 
-// getConfidence says how far the newest score of a company rests on data.
+// getConfidence returns the confidence of the newest score of a company.
 func (s *Server) getConfidence(c *fiber.Ctx) error {
 	who := callerOf(c)
 	domain, err := pathDomain(who.Mode, c.Params("*"))
@@ -43,7 +43,7 @@ func (s *Server) getConfidence(c *fiber.Ctx) error {
 	return s.send(c, api.NewConfidence(rec), answer{tier: tierClickHouse, maxAge: confidenceAge})
 }
 
-// getSignals returns the manifest, the same to everyone.
+// getSignals returns the manifest of signals. It is the same for all callers.
 func (s *Server) getSignals(c *fiber.Ctx) error {
 	return s.sendRendered(c, s.signals, answer{tier: tierTable, maxAge: signalsAge})
 }

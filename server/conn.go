@@ -17,64 +17,66 @@ import (
 	"github.com/valyala/fasthttp"
 )
 
-// Connections are served here and not by fasthttp's own server, for three reasons: heads
-// and chunked bodies are read strictly, a stop answers every request that was read, and the
-// memory that clients can use is bounded. fasthttp parses heads and writes answers.
+// This file serves connections in place of fasthttp's server. It reads heads and chunked
+// bodies strictly, answers every request that was read before a stop, and bounds the memory
+// of clients. fasthttp still parses heads and writes answers.
 
 const (
 	bodyMaxBytes = batchBodyMax // the largest of all routes
-	// keptBytes is the largest buffer that a connection keeps from one request to the next.
+	// keptBytes bounds the buffer that a connection keeps between requests.
 	keptBytes = 16 << 10
-	// buffersKept is for how long a connection keeps its buffers without a request.
+	// buffersKept is how long a connection without a request keeps its buffers.
 	buffersKept = time.Second
 
-	// After a stop the rest of a request, or the next one, is waited for stopReadMax, and
-	// a client may take stopWriteMax to read its answer.
+	// After a stop, stopReadMax bounds the wait for the rest of a request or for the next
+	// one, and stopWriteMax bounds the write of an answer.
 	stopReadMax  = time.Second
 	stopWriteMax = 5 * time.Second
 
-	// A client that is refused may still be sending. If the connection were closed at once,
-	// the client would get a reset in place of the answer. So what it sends is discarded.
+	// A refused client may still send data. Closing the connection at once would reset it
+	// before the client reads the answer. So the server first discards the data, within
+	// these limits.
 	lingerMax      = 5 * time.Second
 	lingerMaxBytes = 16 << 20
 )
 
-// conn is a connection of a client. One goroutine serves it. stop may be called from others.
+// conn is a connection of a client. One goroutine serves it. Only stop is safe to call from
+// other goroutines.
 type conn struct {
 	net.Conn
 	server   *Server
-	from     netip.Addr // set if connections of one address are counted
-	refused  bool       // it is beyond a limit and only gets a refusal
-	*buffers            // nil while it rests
-	first    [1]byte    // what ended its rest
-	woken    bool       // first is not yet read
+	from     netip.Addr // address of the client, if connections per address are limited
+	refused  bool       // the connection exceeds a limit and only gets a refusal
+	*buffers            // nil while the connection is idle
+	first    [1]byte    // first byte after the idle time
+	woken    bool       // Read has not returned first yet
 
 	reading deadline
 	writing deadline
-	resting atomic.Int64 // unix ns since when the connection waits for a request; 0 while it is at one
+	resting atomic.Int64 // start of the wait for a request in unix ns; 0 during a request
 }
 
-// buffers are what a connection needs while it is open.
+// buffers are the buffers of a connection that is not idle.
 type buffers struct {
 	ctx fasthttp.RequestCtx
 	br  *bufio.Reader
 	bw  *bufio.Writer
 }
 
-// deadline is one of a connection. Moving it costs as much as finding the answer, so it is
-// moved only before a read or write, and only if it is earlier than wished or later by more
-// than slack.
+// deadline is the read or write deadline of a connection. Setting it costs as much as
+// finding an answer. So it is set only before a read or write, and only if the current one
+// is earlier than wish or later than wish by more than slack.
 type deadline struct {
 	set   func(time.Time) error
 	slack time.Duration
 	wish  time.Time // for the goroutine that serves the connection
 
-	mu     sync.Mutex // guards what is below
-	stands time.Time
-	end    time.Time // not to be passed; zero before a stop
+	mu     sync.Mutex // guards the fields below
+	stands time.Time  // the deadline that is set
+	end    time.Time  // upper bound of the deadline; zero before a stop
 }
 
-// apply makes the deadline the wished one, or a little later.
+// apply sets the deadline to wish, or up to slack later, and never after end.
 func (d *deadline) apply() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -92,7 +94,7 @@ func (d *deadline) apply() error {
 	return d.set(d.stands)
 }
 
-// endBy moves the deadline to at, now and in future, unless it is earlier.
+// endBy sets the upper bound of the deadline. It moves a later deadline to at.
 func (d *deadline) endBy(at time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -103,7 +105,7 @@ func (d *deadline) endBy(at time.Time) {
 	}
 }
 
-// Read implements net.Conn. It first sends the answers that are in the buffer.
+// Read implements net.Conn. It first flushes the write buffer.
 func (c *conn) Read(p []byte) (int, error) {
 	if c.bw.Buffered() > 0 {
 		if err := c.bw.Flush(); err != nil {
@@ -128,8 +130,8 @@ func (c *conn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-// stop bounds what the connection still reads: the rest of the request that it is at, or
-// a request that arrives within wait of the last answer.
+// stop bounds the remaining reads and writes: the rest of the current request must arrive
+// within wait, or the next request within wait after the last answer.
 func (c *conn) stop(now time.Time, wait time.Duration) {
 	last := now
 	if resting := c.resting.Load(); resting != 0 {
@@ -161,9 +163,9 @@ func (c *conn) serve() {
 	}
 }
 
-// awaitRequest waits for the first byte of a request and reports whether it came. When it
-// did not come, the connection is closed without an answer: clients open connections in
-// advance, and would take an answer for that to their next request.
+// awaitRequest waits for the first byte of a request and reports whether it arrived. If it
+// did not, the caller closes the connection without an answer. A client with an idle
+// connection would take an answer for that of its next request.
 func (c *conn) awaitRequest(timeout time.Duration) bool {
 	for {
 		if c.br.Buffered() == 0 && !c.rest(timeout) {
@@ -180,8 +182,8 @@ func (c *conn) awaitRequest(timeout time.Duration) bool {
 	}
 }
 
-// rest waits for something to arrive and reports whether it did. After buffersKept it
-// releases the buffers of the connection until then.
+// rest waits for data and reports whether it arrived within timeout. After buffersKept it
+// releases the buffers of the connection until data arrives.
 func (c *conn) rest(timeout time.Duration) bool {
 	now := time.Now()
 	c.resting.Store(now.UnixNano())
@@ -209,8 +211,8 @@ func (c *conn) fill() error {
 	return err
 }
 
-// receive reads a request. It returns the number of its bytes that are still in the read
-// buffer, which the body of the request then points into, or why the request is refused.
+// receive reads a request, or returns the problem for which it is refused. unread is the
+// number of body bytes still in the read buffer; the body of the request points to them.
 func (c *conn) receive(h *head) (unread int, p *problem) {
 	if p := c.scan(h); p != nil {
 		return 0, p
@@ -324,7 +326,7 @@ func (r releaser) Close() error {
 	return nil
 }
 
-// unreadable returns the problem of a request that could not be read whole.
+// unreadable returns the problem for an error while a request was read.
 func unreadable(err error) *problem {
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
@@ -342,8 +344,7 @@ func (c *conn) answer(h *head) (open bool) {
 		res.SkipBody = true
 	}
 	keep := !h.close && (!h.http10 || h.keepAlive) && !res.ConnectionClose()
-	// Requests that were sent one after another without waiting, and are in the buffer,
-	// are answered before the connection is closed.
+	// Pipelined requests in the buffer are answered before the connection is closed.
 	stopping := c.server.stopping.Load() && c.br.Buffered() == 0
 	switch {
 	case !keep || stopping:
@@ -365,7 +366,7 @@ func (c *conn) answer(h *head) (open bool) {
 	return false
 }
 
-// beginAnswer sets the deadline of an answer that is about to be sent.
+// beginAnswer sets the write deadline of the next answer.
 func (c *conn) beginAnswer() {
 	now := time.Now()
 	c.writing.wish = now.Add(c.server.HTTP.WriteTimeout)
@@ -374,7 +375,7 @@ func (c *conn) beginAnswer() {
 	}
 }
 
-// reset makes the buffers ready for the next request and releases what this one held.
+// reset prepares the buffers for the next request and releases the memory of this one.
 func (c *conn) reset() {
 	c.ctx.ResetUserValues()
 	c.ctx.Request.Reset()
@@ -382,8 +383,8 @@ func (c *conn) reset() {
 	c.ctx.Response.Reset()
 }
 
-// refuse answers with a problem and ends the connection. It discards what else the client
-// sent.
+// refuse answers with a problem and ends the connection. It discards further data of the
+// client.
 func (c *conn) refuse(p *problem) {
 	c.server.refuse(&c.ctx, p)
 	c.server.metrics.requests.WithLabelValues("none", strconv.Itoa(p.Status), string(tierNone)).Inc()
@@ -397,8 +398,8 @@ func (c *conn) refuse(p *problem) {
 	}
 }
 
-// linger ends the sending half of the connection, and discards for a while what the client
-// still sends.
+// linger closes the sending half of the connection. It then discards data of the client, for
+// lingerMax and lingerMaxBytes at most.
 func (c *conn) linger() {
 	half, ok := c.Conn.(interface{ CloseWrite() error })
 	if !ok || half.CloseWrite() != nil {

@@ -8,11 +8,11 @@ import (
 	"companyscore/server/openapi"
 )
 
-// docsAge is how long the description and its page may be kept.
+// docsAge is the max-age of the description and its page.
 const docsAge = time.Hour
 
-// addDocs serves the description of the interface and the page that shows it, to
-// anyone.
+// addDocs adds the routes of the API description and of the page that shows it. They need
+// no API key.
 func (s *Server) addDocs() {
 	document := newFixed(openapi.Document)
 	s.app.Get("/openapi.json", func(c *fiber.Ctx) error {

@@ -6,30 +6,30 @@ import (
 	"math/bits"
 )
 
-// Proxies and servers disagree on malformed request heads, and requests can be smuggled
-// through that gap. fasthttp parses many of them. So a head is checked here first, by the
-// strict reading of RFC 9112, and fasthttp sees only heads with one meaning.
+// Proxies and servers parse malformed request heads differently, which allows request
+// smuggling. fasthttp accepts many malformed heads. So this file first checks a head strictly
+// by RFC 9112, and fasthttp parses only valid heads.
 
-// head is what a request head says about framing, and how much of the head is checked.
-// The zero value is a head of which nothing has arrived.
+// head is the framing of a request and the progress of the check. The zero value is an
+// unread head.
 type head struct {
-	checked int // bytes, always whole lines
+	checked int // checked bytes, always whole lines
 	lines   int
-	waited  bool // the request did not come whole at once
+	waited  bool // the request did not arrive in one read
 
 	http10    bool
 	hosts     int
 	hasLength bool
-	length    int // of the body in bytes; at most lengthMax
+	length    int // Content-Length in bytes; at most lengthDigitsMax digits
 	chunked   bool
 	close     bool // Connection: close
 	keepAlive bool // Connection: keep-alive
 }
 
-// lengthDigitsMax bounds the digits of a Content-Length, so that it fits an int.
+// lengthDigitsMax bounds the digits of a Content-Length, so that the value fits an int.
 const lengthDigitsMax = 18
 
-// The refusals of a head. Each ends the connection.
+// The problems of a head. Each ends the connection.
 var (
 	errLineEnd      = errRequestMalformed.with("Lines of the head must end with CR LF.")
 	errRequestLine  = errRequestMalformed.with("The request line must be a method, an address and HTTP/1.1, with one space between them.")
@@ -43,9 +43,9 @@ var (
 	errCodingOnce   = errRequestMalformed.with("Transfer-Encoding must be sent once, and with HTTP/1.1 only.")
 )
 
-// scan checks the lines that buf holds whole. buf begins with the head and may grow from
-// one call to the next. It reports whether the head is complete, which leaves checked at
-// its length, and returns a problem if the head must be refused.
+// scan checks the complete lines in buf. buf begins with the head; later calls may have a
+// longer buf. scan reports whether the head is complete; h.checked is then its length. It
+// returns a problem if the head is invalid.
 func (h *head) scan(buf []byte) (complete bool, p *problem) {
 	for {
 		var n int
@@ -113,8 +113,8 @@ func (h *head) requestLine(buf []byte) (n int, p *problem) {
 	return n + size + end, nil
 }
 
-// field checks the header line, or the empty line, at the start of buf, and notes what it
-// says about framing. It returns the length of the line, 0 if it is not complete.
+// field checks the header line or empty line at the start of buf and records its effect on
+// framing. It returns the length of the line, 0 if it is not complete.
 func (h *head) field(buf []byte) (n int, p *problem) {
 	colon := span(buf, tokenByte)
 	if colon == 0 || colon == len(buf) || buf[colon] != ':' {
@@ -133,8 +133,9 @@ func (h *head) field(buf []byte) (n int, p *problem) {
 	return colon + 1 + length + end, h.note(buf[:colon], trim(value[:length]))
 }
 
-// lineEnd returns the length of the line end at the start of buf, 0 if it is not complete.
-// If buf begins with something else it returns the problem other.
+// lineEnd returns the length of the line end at the start of buf, 0 if it is not complete. If
+// buf does not begin with a line end, it returns the problem other, or errLineEnd for a bare
+// LF.
 func lineEnd(buf []byte, other *problem) (n int, p *problem) {
 	switch {
 	case len(buf) == 0:
@@ -151,9 +152,9 @@ func lineEnd(buf []byte, other *problem) (n int, p *problem) {
 	return len("\r\n"), nil
 }
 
-// note notes what a header says about framing, or returns what is wrong with it.
+// note records the effect of a header on framing, or returns a problem.
 func (h *head) note(name, value []byte) *problem {
-	switch len(name) { // comparing every name with all of these costs more
+	switch len(name) { // cheaper than a comparison with every name
 	case len("Host"):
 		if bytes.EqualFold(name, []byte("Host")) {
 			h.hosts++
@@ -206,7 +207,7 @@ func (h *head) contentLength(value []byte) *problem {
 	return nil
 }
 
-// trim removes the blanks that may stand around a header value.
+// trim removes spaces and tabs around a header value.
 func trim(value []byte) []byte {
 	for len(value) > 0 && (value[0] == ' ' || value[0] == '\t') {
 		value = value[1:]
@@ -217,7 +218,7 @@ func trim(value []byte) []byte {
 	return value
 }
 
-// Classes of bytes, by where they may stand.
+// Classes of bytes, by the parts of a head that may contain them.
 const (
 	tokenByte  = 1 << iota // methods and header names, RFC 9110 section 5.6.2
 	valueByte              // header values, section 5.5
@@ -247,7 +248,7 @@ var classes = func() (c [256]uint8) {
 	return c
 }()
 
-// span returns how many bytes at the start of text are of a class.
+// span returns the number of bytes of a class at the start of text.
 func span(text []byte, class uint8) int {
 	for i, b := range text {
 		if classes[b]&class == 0 {
@@ -257,7 +258,7 @@ func span(text []byte, class uint8) int {
 	return len(text)
 }
 
-// spanValue is span for valueByte, looking at eight bytes at a time.
+// spanValue is span for valueByte. It checks eight bytes at a time.
 func spanValue(text []byte) (n int) {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	for n < len(text) {

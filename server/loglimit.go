@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// requestLinesMax is how many warnings and errors about requests are logged a second. An
-// outage fails every request, and one line for each would fill disks.
+// requestLinesMax bounds the warnings and errors about requests that are logged per second.
+// During an outage every request fails, and one line for each could fill the disk.
 const requestLinesMax = 10
 
 // limitedHandler passes on at most requestLinesMax records a second of warnings and
@@ -18,12 +18,12 @@ type limitedHandler struct {
 	*lineLimit
 }
 
-// lineLimit is what the handlers made of one have in common.
+// lineLimit is shared by a limitedHandler and the handlers derived from it.
 type lineLimit struct {
 	summary slog.Handler // gets the counts
 
 	mu      sync.Mutex
-	began   time.Time // of the present second
+	began   time.Time // start of the current second
 	lines   int
 	leftOut int
 }
@@ -80,5 +80,5 @@ func (l *lineLimit) flush() {
 	}
 	r := slog.NewRecord(time.Now(), slog.LevelError, "lines about requests left out", 0)
 	r.Add("lines", n, "limit_per_second", requestLinesMax)
-	_ = l.summary.Handle(context.Background(), r) // a log that fails has nowhere to say so
+	_ = l.summary.Handle(context.Background(), r) // an error of the log cannot be reported
 }

@@ -15,7 +15,7 @@ type metrics struct {
 	cold     *prometheus.CounterVec   // by outcome
 }
 
-// latencyBuckets reach from a hit in memory to a store that hardly answers.
+// latencyBuckets range from an answer from memory to one from an overloaded store.
 var latencyBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10}
 
 func newMetrics(registry prometheus.Registerer) *metrics {
@@ -47,7 +47,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	fitAnswer(c)
 	route := c.Route().Path
 	if c.Route().Method == "USE" || route == "/" {
-		route = "none" // no handler answered, and a path of the caller's is no label
+		route = "none" // no handler answered; paths of callers are not labels
 	}
 	s.metrics.requests.WithLabelValues(route, strconv.Itoa(c.Response().StatusCode()), string(tierOf(c))).Inc()
 	s.metrics.latency.WithLabelValues(route).Observe(time.Since(began).Seconds())

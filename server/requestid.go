@@ -8,8 +8,8 @@ import (
 
 const hexDigits = "0123456789abcdef"
 
-// appendRequestID appends a UUID of version 7 (RFC 9562): the time, then random
-// bits. It is no secret, so the bits need not come from the system.
+// appendRequestID appends a UUID of version 7 (RFC 9562). The id is not a secret, so its
+// random bits need not be cryptographically secure.
 func appendRequestID(dst []byte, now time.Time) []byte {
 	var id [16]byte
 	binary.BigEndian.PutUint64(id[:], uint64(now.UnixMilli())<<16|rand.Uint64()&0xffff)
@@ -29,7 +29,7 @@ func appendRequestID(dst []byte, now time.Time) []byte {
 	return append(dst, text[:]...)
 }
 
-// saneRequestID reports whether a caller's own id may go into logs as it is.
+// saneRequestID reports whether a request id of a caller is safe to log and to return.
 func saneRequestID[T ~string | ~[]byte](id T) bool {
 	if len(id) < 8 || len(id) > 128 {
 		return false

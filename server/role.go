@@ -52,7 +52,7 @@ type Stores struct {
 	Accounts directory.Store
 	Ledger   meter.Ledger
 	Records  Records
-	// ClickHouse is checked by /readyz and stores which companies were asked for.
+	// ClickHouse is checked by /readyz and stores demand.
 	ClickHouse interface {
 		admin.ClickHouse
 		demand.Store
@@ -67,7 +67,7 @@ type Records interface {
 	job.History
 }
 
-// Address is where a running server answers.
+// Address has the addresses of a running server.
 type Address struct {
 	// URL is the base of the HTTP API. AdminURL is that for operators, empty for none.
 	URL, AdminURL string
@@ -95,8 +95,8 @@ func (c *Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Run serves the HTTP API until ctx ends or serving fails, and returns when requests in flight
-// have ended, within the time of process.ShutdownContext.
+// Run serves the HTTP API until ctx ends or serving fails. It then waits for requests in
+// flight, within the timeout of process.ShutdownContext.
 func Run(ctx context.Context, cfg Config) error {
 	r, err := start(ctx, cfg)
 	if err != nil {
@@ -113,7 +113,7 @@ func Run(ctx context.Context, cfg Config) error {
 	return errors.Join(err, r.stop(ctx))
 }
 
-// role is a running server with all that it answers from.
+// role is a running server with its parts.
 type role struct {
 	address   string
 	server    *Server
@@ -175,7 +175,7 @@ func start(ctx context.Context, cfg Config) (*role, error) {
 	return r, nil
 }
 
-// heard drops from memory what another process has changed.
+// heard invalidates cached data that another process has changed.
 func (r *role) heard(e redis.Event) {
 	switch e.Kind {
 	case redis.KeyChanged:
@@ -202,7 +202,7 @@ func (r *role) alive() {
 	r.cache.Alive()
 }
 
-// stop ends everything in the reverse order of its start.
+// stop ends the parts of the role. Those that requests need end after the server.
 func (r *role) stop(ctx context.Context) error {
 	ctx, cancel := process.ShutdownContext(ctx)
 	defer cancel()

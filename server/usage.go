@@ -10,7 +10,7 @@ import (
 	"companyscore/server/sandbox"
 )
 
-// getUsage returns what the account used this month. It counts nothing.
+// getUsage returns the usage of the account in this month. The call itself is not counted.
 func (s *Server) getUsage(c *fiber.Ctx) error {
 	who := callerOf(c)
 	c.Set(fiber.HeaderCacheControl, noStore)
