@@ -9,10 +9,10 @@ import (
 	"companyscore/server/sandbox"
 )
 
-// pathDomain returns the canonical domain in a path, if the caller may ask for
-// it. rest is what the route's wildcard matched: a host name, or an address with
-// its scheme. A slash that is not escaped leads to another address. The result is
-// a copy.
+// pathDomain returns the canonical domain in a path. rest is the match of the wildcard of
+// the route: an escaped host name or URL. The error is a problem if rest is not a domain, if
+// it has a further path segment, or if a key of that mode cannot read the domain. The result
+// is a copy.
 func pathDomain(mode account.Mode, rest string) (string, error) {
 	raw, err := url.PathUnescape(rest)
 	if err != nil {
@@ -24,8 +24,8 @@ func pathDomain(mode account.Mode, rest string) (string, error) {
 	return canonical(mode, strings.Clone(raw), errPathDomain)
 }
 
-// canonical returns the spelling of a domain under which it is stored, if a key
-// of that mode may ask for it. invalid is what to answer for a text that is no domain.
+// canonical returns the canonical form of a domain. The error is a problem if a key of that
+// mode cannot read the domain, or invalid with a message if raw is not a domain.
 func canonical(mode account.Mode, raw string, invalid problem) (string, error) {
 	domain, err := domainname.Clean(raw)
 	if err != nil {
@@ -46,7 +46,7 @@ func canonical(mode account.Mode, raw string, invalid problem) (string, error) {
 	return domain, nil
 }
 
-// explain makes a sentence of what is wrong with a domain.
+// explain returns the message for an invalid domain.
 func explain(err error) string {
 	return "The domain cannot be scored: " + strings.TrimPrefix(err.Error(), domainname.ErrInvalid.Error()+": ") + "."
 }

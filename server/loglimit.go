@@ -11,8 +11,8 @@ import (
 // During an outage every request fails, and one line for each could fill the disk.
 const requestLinesMax = 10
 
-// limitedHandler passes on at most requestLinesMax records a second of warnings and
-// errors, and then one that counts what was left out.
+// limitedHandler logs at most requestLinesMax warnings and errors per second, and then one
+// record with the number of omitted ones. It does not limit lower levels.
 type limitedHandler struct {
 	slog.Handler
 	*lineLimit
@@ -50,7 +50,7 @@ func (h *limitedHandler) WithGroup(name string) slog.Handler {
 	return &limitedHandler{h.Handler.WithGroup(name), h.lineLimit}
 }
 
-// admit reports whether a record may be passed on now.
+// admit reports whether a record is within the limit now.
 func (l *lineLimit) admit(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +67,7 @@ func (l *lineLimit) admit(now time.Time) bool {
 	return false
 }
 
-// flush logs how many records were left out, if any were.
+// flush logs the number of omitted records, if there are any.
 func (l *lineLimit) flush() {
 	l.mu.Lock()
 	n := l.leftOut

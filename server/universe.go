@@ -23,7 +23,7 @@ const (
 	cohortAge       = time.Minute
 	cohortSizeMax   = 256 << 10 // bytes of a cohort: 200 members with their names
 	distributionAge = time.Minute
-	// moversAge is for how long equal requests get equal lists of movers.
+	// moversAge is the lifetime of a cached list of movers.
 	moversAge = 5 * time.Minute
 )
 
@@ -35,7 +35,7 @@ var windows = func() []string {
 	return names
 }()
 
-// getCohort compares a company with its peers.
+// getCohort returns the comparison of a company with its cohort.
 func (s *Server) getCohort(c *fiber.Ctx) error {
 	who := callerOf(c)
 	domain, err := pathDomain(who.Mode, c.Params("*"))
@@ -61,8 +61,8 @@ func (s *Server) getCohort(c *fiber.Ctx) error {
 	})
 }
 
-// cohortBody compares the newest record of a company with its peers as they were
-// counted.
+// cohortBody returns the body that compares the newest record of a company with its cohort
+// in the tables.
 func (s *Server) cohortBody(ctx context.Context, domain string, tables *universe.Tables) ([]byte, error) {
 	newest, err := s.newest(ctx, domain)
 	if err != nil {
@@ -75,8 +75,8 @@ func (s *Server) cohortBody(ctx context.Context, domain string, tables *universe
 	return json.Marshal(api.NewCohort(newest.Record, tables.Compare(newest.Record, counted)))
 }
 
-// newest returns the newest record of a company. It is kept until the company is scored
-// again, so new tables do not send everyone to the store.
+// newest returns the newest record of a company. The record is cached as a page, so a new
+// snapshot does not cause a query per company.
 func (s *Server) newest(ctx context.Context, domain string) (universe.Stored, error) {
 	text, _, err := s.Cache.Page(ctx, domain, "newest", func(ctx context.Context) ([]byte, error) {
 		newest, err := s.Scores.Newest(ctx, domain)
@@ -98,14 +98,14 @@ func (s *Server) newest(ctx context.Context, domain string) (universe.Stored, er
 	return newest, nil
 }
 
-// counted returns the record of a company that tables count, nil if they count none. It
-// is the newest one, or an older one when the company was scored after the count.
+// counted returns the record of a company that the tables include, nil if they include none.
+// It is the newest record, or an older one if the company was scored after the count.
 func (s *Server) counted(ctx context.Context, newest universe.Stored, tables *universe.Tables) (*scoring.Record, error) {
 	if tables.Counted(newest) {
 		return &newest.Record, nil
 	}
 	if newest.PipelineVersion != tables.PipelineVersion() || !universe.KeyOf(newest.Record).Peers() {
-		return nil, nil // there is no cohort to be left out of
+		return nil, nil // the company belongs to no cohort of the tables
 	}
 	records, err := s.Scores.WrittenSince(ctx, newest.Domain, newest.PipelineVersion, tables.Settled())
 	if err != nil {
@@ -119,7 +119,7 @@ func (s *Server) counted(ctx context.Context, newest universe.Stored, tables *un
 	return nil, nil
 }
 
-// getDistribution describes all companies.
+// getDistribution returns the distribution of all companies.
 func (s *Server) getDistribution(c *fiber.Ctx) error {
 	who := callerOf(c)
 	if who.Mode == account.Test {
@@ -136,7 +136,7 @@ func (s *Server) getDistribution(c *fiber.Ctx) error {
 	return s.sendRendered(c, r, answer{tier: tierTable, maxAge: distributionAge})
 }
 
-// distributionCache keeps the body made of the newest tables.
+// distributionCache caches the body made from the newest tables.
 type distributionCache struct {
 	mu     sync.Mutex
 	tables *universe.Tables
@@ -156,7 +156,7 @@ func (d *distributionCache) of(tables *universe.Tables) (rendered, error) {
 	return d.body, nil
 }
 
-// getMovers lists whose score changed most.
+// getMovers returns the movers of a window.
 func (s *Server) getMovers(c *fiber.Ctx) error {
 	who := callerOf(c)
 	window := universe.Window(strings.Clone(c.Query("window")))
@@ -177,7 +177,7 @@ func (s *Server) getMovers(c *fiber.Ctx) error {
 	return s.sendRendered(c, r, answer{tier: tierTable, maxAge: left})
 }
 
-// moversCache gives equal requests equal bodies for moversAge.
+// moversCache caches the bodies of movers for moversAge. It is safe for concurrent use.
 type moversCache struct {
 	mu     sync.Mutex
 	bodies map[moversKey]moversBody
@@ -193,7 +193,7 @@ type moversBody struct {
 	until time.Time
 }
 
-// of returns the body for a window and how long it is kept. The error is errNotCounted
+// of returns the body for a window and the rest of its lifetime. The error is errNotCounted
 // before the first movers job.
 func (m *moversCache) of(movers universe.Movers, window universe.Window, now time.Time) (rendered, time.Duration, error) {
 	m.mu.Lock()
@@ -218,7 +218,7 @@ func (m *moversCache) of(movers universe.Movers, window universe.Window, now tim
 	return kept.rendered, kept.until.Sub(now), nil
 }
 
-// version is the pipeline version of the bodies.
+// version returns the pipeline version of the bodies, empty if there are none.
 func (m *moversCache) version() string {
 	for key := range m.bodies {
 		return key.version
@@ -226,7 +226,8 @@ func (m *moversCache) version() string {
 	return ""
 }
 
-// live returns the tables of live data, which a test key must never reach.
+// live returns the tables of live data. The error is errSandboxInvariant for a test key, and
+// errNotCounted before the first snapshot.
 func (s *Server) live(who directory.Caller) (*universe.Tables, error) {
 	if who.Mode != account.Live {
 		return nil, &errSandboxInvariant

@@ -1,9 +1,8 @@
-// Package api holds the shapes of what callers send and get: one struct for each
-// body of the HTTP interface, and the cursor of its pages. The live paths and the
-// sandbox fill the same structs, so that the two cannot grow apart.
+// Package api defines the answer bodies of the HTTP API, one struct each, and the cursor of
+// its pages. Live answers and the sandbox use the same structs.
 //
-// Mode is the first field of every body that has one. It is "sandbox" in answers
-// to test keys and left out of all others.
+// Mode is the first field of every body that has one. It is "sandbox" in answers to test keys
+// and omitted in all others.
 package api
 
 import (
@@ -16,7 +15,7 @@ import (
 // Sandbox is the Mode of every answer to a test key.
 const Sandbox = "sandbox"
 
-// Cached is the only CacheStatus there is.
+// Cached is the only value of CacheStatus.
 const Cached = "cached"
 
 // Time is written as ISO 8601 in UTC with milliseconds.
@@ -32,8 +31,8 @@ func (t Time) MarshalJSON() ([]byte, error) {
 // UnmarshalJSON implements json.Unmarshaler.
 func (t *Time) UnmarshalJSON(b []byte) error { return json.Unmarshal(b, (*time.Time)(t)) }
 
-// Score is a score: the answer to POST /v1/score when a fresh one is stored, and
-// to GET /v1/score/{domain}.
+// Score is the answer to GET /v1/score/{domain}, and to POST /v1/score if a fresh score is
+// stored.
 type Score struct {
 	Mode         string               `json:"mode,omitempty"`
 	Domain       string               `json:"domain"`
@@ -42,24 +41,24 @@ type Score struct {
 	Composite    float64              `json:"composite_score"` // 0 to 100, premium included
 	ScalePremium float64              `json:"scale_premium"`   // 0 to 12
 	Buckets      scoring.BucketScores `json:"buckets"`
-	Rank         *Rank                `json:"rank,omitempty"` // nil until the universe was counted once
+	Rank         *Rank                `json:"rank,omitempty"` // nil before the first count, or for another pipeline version
 	Caller       Caller               `json:"x_svc"`
 }
 
-// Rank is a company's place among all that were ever scored.
+// Rank is the place of a company among all companies of the current pipeline version.
 type Rank struct {
 	Percentile int   `json:"percentile"` // 0 to 100
 	CohortSize int64 `json:"cohort_size"`
 }
 
-// Caller is what a score body says about whoever asked.
+// Caller is the part of a score body that depends on the tier of the caller.
 type Caller struct {
 	Tier                 string  `json:"tier"`
 	CacheStatus          string  `json:"cache_status"`
 	FreshnessWindowHours float64 `json:"freshness_window_hours"`
 }
 
-// Accepted is the answer to a POST that started a run.
+// Accepted is the answer to a POST that opened or joined a run.
 type Accepted struct {
 	JobID   string `json:"job_id"`
 	Status  string `json:"status"`
@@ -79,7 +78,7 @@ type Job struct {
 	FailureReason string  `json:"failure_reason,omitempty"` // when failed
 }
 
-// Result names the record that a job led to.
+// Result identifies the record of a complete job.
 type Result struct {
 	Domain   string `json:"domain"`
 	ScoredAt Time   `json:"scored_at"`
@@ -93,7 +92,7 @@ type History struct {
 	NextCursor string          `json:"next_cursor,omitempty"` // empty on the last page
 }
 
-// HistoryRecord is a record without what explains it.
+// HistoryRecord is a summary in a page of history.
 type HistoryRecord struct {
 	ScoredAt        Time                 `json:"scored_at"`
 	Composite       float64              `json:"composite_score"`
@@ -104,7 +103,7 @@ type HistoryRecord struct {
 	CompletenessPct float64              `json:"data_completeness_pct"` // 0 to 100
 }
 
-// Cohort compares a company with the others of its sector, reach and profile.
+// Cohort is the comparison of a company with its cohort.
 type Cohort struct {
 	Mode        string                              `json:"mode,omitempty"`
 	Target      CohortTarget                        `json:"target"`
@@ -128,13 +127,13 @@ type CohortTarget struct {
 	Context CohortContext `json:"context"`
 }
 
-// CohortContext is what the members have in common besides the profile.
+// CohortContext holds the sector and the reach of a cohort.
 type CohortContext struct {
 	Sector   string `json:"sector"`
 	GeoScope string `json:"geo_scope"`
 }
 
-// CohortStats describes the composites of the cohort, the target left out. All
+// CohortStats has the statistics of the composites of a cohort without the target. All
 // numbers are 0 for an empty cohort.
 type CohortStats struct {
 	Count      int64   `json:"count"`
@@ -148,14 +147,14 @@ type CohortStats struct {
 	Percentile float64 `json:"percentile"` // share of the others below the target, 0 to 100
 }
 
-// BucketComparison sets a bucket of the target beside the mean of the cohort.
+// BucketComparison has a bucket of the target and the mean of the cohort.
 type BucketComparison struct {
 	Target float64 `json:"target"`
 	Cohort float64 `json:"cohort"`
 	Delta  float64 `json:"delta"` // target minus cohort
 }
 
-// Movers lists whose composite changed most within a window.
+// Movers has the companies with the largest deltas within a window.
 type Movers struct {
 	Mode        string  `json:"mode,omitempty"`
 	Window      string  `json:"window"` // 7d, 30d or 90d
@@ -165,7 +164,7 @@ type Movers struct {
 	Decliners   []Mover `json:"decliners"` // at most 20, largest change first
 }
 
-// Mover is a company whose composite changed.
+// Mover is a company with its delta.
 type Mover struct {
 	Domain        string         `json:"domain"`
 	CompanyName   string         `json:"company_name"`
@@ -176,7 +175,7 @@ type Mover struct {
 	RatingThen    scoring.Rating `json:"svc_rating_then"`
 }
 
-// Usage is what an account used in the running month, and what it may use.
+// Usage is the usage of an account in the current month, with its limits.
 type Usage struct {
 	Mode        string     `json:"mode,omitempty"`
 	UserID      string     `json:"user_id"`
@@ -190,22 +189,22 @@ type Usage struct {
 	TierLimits  TierLimits `json:"tier_limits"`
 }
 
-// TierLimits is what a tier includes. A null number means unmetered.
+// TierLimits are the limits of a tier. A null number means unmetered.
 type TierLimits struct {
 	CachedCallsIncluded  *int64  `json:"cached_calls_included"`
 	ColdCallsIncluded    *int64  `json:"cold_calls_included"`
 	FreshnessWindowHours float64 `json:"freshness_window_hours"`
 }
 
-// Distribution describes all companies scored under one pipeline version.
+// Distribution has the statistics of all companies of one pipeline version.
 type Distribution struct {
 	Mode            string   `json:"mode,omitempty"`
 	PipelineVersion string   `json:"pipeline_version"`
 	Universe        Universe `json:"universe"`
 }
 
-// Universe is the statistics of a distribution. All numbers are 0 when nothing
-// was scored.
+// Universe has the statistics of a distribution. All numbers are 0 if there are no
+// companies.
 type Universe struct {
 	Count         int64                     `json:"count"`
 	Mean          float64                   `json:"mean"`
@@ -220,15 +219,15 @@ type Universe struct {
 	Profiles      map[scoring.Profile]int64 `json:"profile_split"`      // every profile
 }
 
-// Bin counts the values from the first number of its range up to the second,
-// which belongs to the next bin except in the last.
+// Bin is the number of values in a range. The range excludes its upper bound, except in the
+// last bin.
 type Bin struct {
 	Range string `json:"range"`
 	Count int64  `json:"count"`
 }
 
-// Error is the body of every answer that is not a success. Callers branch on
-// Code, which never changes; Message helps a person and may change.
+// Error is the body of every answer that is not a success. Code is stable, for programs.
+// Message is for people and may change.
 type Error struct {
 	Code    string `json:"error"`
 	Message string `json:"message"`
@@ -236,14 +235,14 @@ type Error struct {
 	Tier    string `json:"tier,omitempty"`
 }
 
-// Batch is the answer to POST /v1/scores/batch, one item for each domain asked
-// for, in their order.
+// Batch is the answer to POST /v1/scores/batch. It has one item per domain, in the order of
+// the request.
 type Batch struct {
 	Mode    string      `json:"mode,omitempty"`
 	Results []BatchItem `json:"results"`
 }
 
-// BatchItem is a stored score, or why there is none.
+// BatchItem is a stored score or an error.
 type BatchItem struct {
 	Domain string          `json:"domain"` // canonical; as it was sent if it is no domain
 	Status int             `json:"status"` // what GET would answer: 200, 400 or 404

@@ -6,7 +6,7 @@ import (
 	"companyscore/scoring"
 )
 
-// Confidence says how far a score rests on data.
+// Confidence is the body that shows how much of a score rests on data.
 type Confidence struct {
 	Mode            string       `json:"mode,omitempty"`
 	Domain          string       `json:"domain"`
@@ -41,14 +41,14 @@ type MissingSignal struct {
 	Reason          scoring.Reason `json:"reason"`
 }
 
-// DataWarning is a source that failed while the score was made.
+// DataWarning is a source that failed during the run.
 type DataWarning struct {
 	Source string `json:"source"`
 	Reason string `json:"reason"`
 	At     Time   `json:"at"`
 }
 
-// NewConfidence returns the account of a record that has its signals and warnings.
+// NewConfidence returns the body for a record. The record must have its signals and warnings.
 func NewConfidence(rec scoring.Record) Confidence {
 	body := Confidence{
 		Domain: rec.Domain, CompanyName: rec.CompanyName, ScoredAt: Time(rec.ScoredAt), PipelineVersion: rec.PipelineVersion,

@@ -17,17 +17,17 @@ const (
 	HistoryMax     = 500
 )
 
-// ErrCursor says that a cursor is not one of ours, or belongs to another company.
+// ErrCursor means that a cursor is malformed or belongs to another company.
 var ErrCursor = errors.New("invalid cursor")
 
-// Page asks for records of one company that are older than Before, newest first.
+// Page selects records of one company that are older than Before, newest first.
 type Page struct {
 	Before time.Time // zero for the first page
 	Limit  int       // 1 to HistoryMax
 }
 
-// NewHistory returns the page made of records that were read with one more than
-// the limit, so that it knows whether another page follows.
+// NewHistory returns a page of records. records must be read with a limit of page.Limit+1:
+// an extra record means that another page follows.
 func NewHistory(domain string, page Page, records []scoring.Record) History {
 	body := History{Domain: domain, Records: []HistoryRecord{}}
 	more := len(records) > page.Limit
@@ -53,10 +53,10 @@ const (
 	cursorBytes   = 1 + 8 + 4
 )
 
-// cursorEncoding is strict, so that one position has one spelling.
+// cursorEncoding is strict, so that each position has exactly one cursor.
 var cursorEncoding = base64.RawURLEncoding.Strict()
 
-// EncodeCursor returns the opaque text that stands for the page after a record.
+// EncodeCursor returns the cursor of the page after the record of time last.
 func EncodeCursor(domain string, last time.Time) string {
 	b := make([]byte, 0, cursorBytes)
 	b = append(b, cursorVersion)
@@ -65,8 +65,7 @@ func EncodeCursor(domain string, last time.Time) string {
 	return cursorEncoding.EncodeToString(b)
 }
 
-// DecodeCursor returns the time that a cursor of the company stands for. Its
-// error wraps ErrCursor.
+// DecodeCursor returns the time in a cursor of the company. Its error wraps ErrCursor.
 func DecodeCursor(domain, cursor string) (time.Time, error) {
 	if len(cursor) > 2*cursorBytes {
 		return time.Time{}, fmt.Errorf("%w: too long", ErrCursor)

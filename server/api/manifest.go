@@ -2,11 +2,11 @@ package api
 
 import "companyscore/scoring"
 
-// Signals is the manifest: everything that can make up a score.
+// Signals is the body of the manifest of signals.
 type Signals struct {
 	PipelineVersion string           `json:"pipeline_version"`
 	Count           int              `json:"count"`
-	NeutralScore    float64          `json:"neutral_score"` // of a signal nobody could observe
+	NeutralScore    float64          `json:"neutral_score"` // score of a missing signal
 	Buckets         []ManifestBucket `json:"buckets"`
 	Signals         []ManifestSignal `json:"signals"`
 }
@@ -19,7 +19,7 @@ type ManifestBucket struct {
 	Signals int            `json:"signals"` // how many belong to it
 }
 
-// ManifestSignal says what one signal measures and how it becomes a score.
+// ManifestSignal describes one signal and its normalization.
 type ManifestSignal struct {
 	ID     string         `json:"id"`
 	Name   string         `json:"name"`
@@ -38,8 +38,8 @@ type Normalization struct {
 	Rule string  `json:"rule"`
 	Low  float64 `json:"low"`  // raw values between which the score moves
 	High float64 `json:"high"` // raw values between which the score moves
-	// Absent is the raw value that counts when all sources say there is none;
-	// null when the signal is missing then.
+	// Absent is the raw value that is used if the sources report that there is none. If it
+	// is null, the signal is then missing.
 	Absent *float64 `json:"absent"`
 }
 

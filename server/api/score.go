@@ -7,10 +7,10 @@ import (
 	"companyscore/scoring"
 )
 
-// A score is sent far more often than it changes, so its body is put together of
-// parts: a head that depends on the record alone, the rank that changes with the
-// universe, and a tail that depends on the caller's tier alone. What AppendScore
-// makes of them is what encoding/json makes of a [Score].
+// The body of a score consists of three parts, so that servers can cache them: a head that
+// depends on the record alone, the rank, which depends on the snapshot, and a tail that
+// depends on the tier of the caller alone. The output of AppendScore equals the JSON of a
+// [Score].
 
 // ScoreHead returns the part of a score's body that depends on the record alone.
 func ScoreHead(rec scoring.Record) []byte {
@@ -37,8 +37,8 @@ func ScoreTail(caller Caller) []byte {
 	return append(append([]byte(`,"x_svc":`), b...), '}')
 }
 
-// AppendScore appends the body of a score. mode is "" for live answers, rank nil
-// when it is not known.
+// AppendScore appends the body of a score to dst. mode is empty for live answers. rank is
+// nil if it is not known.
 func AppendScore(dst []byte, mode string, head []byte, rank *Rank, tail []byte) []byte {
 	dst = append(dst, '{')
 	if mode != "" {

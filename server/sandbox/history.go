@@ -8,9 +8,8 @@ import (
 	"companyscore/server/api"
 )
 
-// History returns the daily records of a canned company that a page asks for,
-// newest first, one more than the page holds if there are more. It returns false
-// for any other domain.
+// History returns the daily records of a canned company for a page, newest first. If more
+// records follow, it returns page.Limit+1 of them. It returns false for any other domain.
 func History(domain string, page api.Page, now time.Time) ([]scoring.Record, bool) {
 	newest, ok := Score(domain, now)
 	if !ok {
@@ -26,8 +25,8 @@ func History(domain string, page api.Page, now time.Time) ([]scoring.Record, boo
 	return records, true
 }
 
-// daysAgo returns the record as it was some days before. The buckets drift, with
-// a small swing of their own each day.
+// daysAgo returns the record of the given number of days before rec. The buckets follow the
+// drift of the company, with a small fixed variation per day.
 func (c company) daysAgo(rec scoring.Record, days int) scoring.Record {
 	if days == 0 {
 		return rec
@@ -48,7 +47,7 @@ func (c company) daysAgo(rec scoring.Record, days int) scoring.Record {
 	return rec
 }
 
-// base is the weighted sum of the buckets, in tenths.
+// base returns the weighted sum of the buckets, rounded to tenths.
 func base(buckets scoring.BucketScores) float64 {
 	var sum float64
 	for _, b := range scoring.Buckets() {

@@ -1,6 +1,5 @@
-// Package sandbox answers test keys with canned data. It knows four invented
-// companies, reaches no store and no source, and answers the same every time
-// but for the dates.
+// Package sandbox returns canned data for test keys. It has four made-up companies, uses no
+// store and no source, and is deterministic except for dates.
 package sandbox
 
 import (
@@ -10,21 +9,22 @@ import (
 	"companyscore/scoring"
 )
 
-// Domains are the canned companies, in alphabetical order.
+// Domains lists the domains of the canned companies, in alphabetical order.
 var Domains = []string{"acme.test", "cohort.test", "struggling.test", "unicorn.test"}
 
 // company is one canned company.
 type company struct {
 	record scoring.Record
-	// silent are the sources that knew nothing of it, failed those that did not answer.
+	// silent lists the sources without data about the company, failed those that timed out.
 	silent, failed []string
-	// days is how long its history is, drift by how much its buckets rose each day.
+	// days is the length of its history, drift the rise of its buckets per day in points.
 	days  int
 	drift float64
 }
 
-// Composite, base, premium, rating and band of a canned record agree by the formulas of
-// the scoring package. How much it rests on follows from which sources are silent or failed.
+// companies holds the canned companies by domain. Composite, base, premium and rating follow
+// the formulas of the scoring package. Completeness follows from the silent and failed
+// sources.
 var companies = map[string]company{
 	"acme.test": {
 		record: scoring.Record{
@@ -63,8 +63,8 @@ var companies = map[string]company{
 // Has reports whether a domain is one of the canned companies.
 func Has(domain string) bool { _, ok := companies[domain]; return ok }
 
-// Score returns the record of a canned company as scored on the day of now, at
-// midnight UTC, and false for any other domain.
+// Score returns the record of a canned company, scored at midnight UTC of the day of now. It
+// returns false for any other domain.
 func Score(domain string, now time.Time) (scoring.Record, bool) {
 	c, ok := companies[domain]
 	if !ok {
@@ -80,8 +80,8 @@ func Score(domain string, now time.Time) (scoring.Record, bool) {
 
 func midnight(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// explain fills in what the record rests on: which signals are known, by whom, and
-// why others are not. Canned signals have no scores of their own; nothing shows them.
+// explain sets the signals of the record: state, source, and the reason of missing ones. All
+// have the neutral score, since no endpoint returns scores of signals.
 func (c company) explain(rec *scoring.Record) {
 	known := make(map[scoring.Bucket]float64)
 	for _, signal := range scoring.Manifest() {
@@ -111,7 +111,7 @@ func (c company) explain(rec *scoring.Record) {
 	rec.Confidence = scoring.BandOf(rec.CompletenessPct, rec.Warnings)
 }
 
-// without returns what of a list is not in another.
+// without returns the elements of a list that are not in another.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }

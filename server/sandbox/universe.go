@@ -12,7 +12,7 @@ import (
 	"companyscore/universe"
 )
 
-// others are the companies that fill the sandbox's universe up to twelve.
+// others are the further companies of the sandbox. With the canned ones there are twelve.
 var others = []struct {
 	name               string
 	composite, premium float64
@@ -28,15 +28,15 @@ var others = []struct {
 	{"walnut", 70.4, 9.9, scoring.ProfileEstablished},
 }
 
-// changes are how far companies of the universe moved, in every window. The rest
-// stayed where they were.
+// changes are the deltas of companies by domain, the same in every window. Other companies
+// have no delta.
 var changes = map[string]float64{
 	"unicorn.test": 6.3, "walnut.test": 4.8, "acme.test": 3.9, "saddle.test": 2.2, "meadow.test": 1.1,
 	"struggling.test": -7.4, "harbor.test": -5.0, "cohort.test": -2.6, "lantern.test": -1.7, "quarry.test": -0.4,
 }
 
-// invent returns a record that obeys the formulas: its buckets lie close to its
-// base and average out to it.
+// invent returns a record that follows the formulas of the scoring package: the weighted sum
+// of its buckets is its base.
 func invent(domain, name string, composite, premium float64, profile scoring.Profile, at time.Time) scoring.Record {
 	base := tenths(composite - premium)
 	return scoring.Record{
@@ -49,7 +49,7 @@ func invent(domain, name string, composite, premium float64, profile scoring.Pro
 	}
 }
 
-// everyone returns the twelve companies there are.
+// everyone returns the records of the twelve companies.
 func everyone(now time.Time) []scoring.Record {
 	var records []scoring.Record
 	for _, domain := range Domains {
@@ -64,10 +64,10 @@ func everyone(now time.Time) []scoring.Record {
 
 func title(name string) string { return string(name[0]-'a'+'A') + name[1:] }
 
-// tables are those of the twelve companies. They hold no dates that are shown.
+// tables returns the tables of the twelve companies. No endpoint returns a date of them.
 var tables = sync.OnceValue(func() *universe.Tables { return tablesOf(everyone(time.Unix(0, 0))) })
 
-// tablesOf counts canned records, which always add up.
+// tablesOf returns tables that count the given canned records.
 func tablesOf(records []scoring.Record) *universe.Tables {
 	t, err := universe.New(universe.Snapshot{Counts: universe.Count(records, time.Unix(0, 0))})
 	if err != nil {
@@ -76,24 +76,24 @@ func tablesOf(records []scoring.Record) *universe.Tables {
 	return t
 }
 
-// Rank returns the place of a composite among the twelve companies.
+// Rank returns the rank of a composite among the twelve companies.
 func Rank(composite float64) api.Rank {
 	percentile, size := tables().Rank(composite)
 	return api.Rank{Percentile: percentile, CohortSize: size}
 }
 
-// Distribution describes the twelve companies.
+// Distribution returns the distribution of the twelve companies.
 func Distribution() api.Distribution {
 	body := api.NewDistribution(tables())
 	body.Mode = api.Sandbox
 	return body
 }
 
-// offsets are how far the peers of a canned company are from it.
+// offsets are the differences between the composites of the peers and of a canned company.
 var offsets = [12]float64{12.4, 9.1, 6.8, 4.5, 2.7, 0.9, -0.8, -2.3, -4.6, -6.2, -8.9, -11.5}
 
-// Cohort compares a canned company with twelve peers around it, and returns false
-// for any other domain.
+// Cohort returns the comparison of a canned company with twelve peers. It returns false for
+// any other domain.
 func Cohort(domain string, now time.Time) (api.Cohort, bool) {
 	rec, ok := Score(domain, now)
 	if !ok {
@@ -108,8 +108,7 @@ func Cohort(domain string, now time.Time) (api.Cohort, bool) {
 	return body, true
 }
 
-// Movers lists the five companies that rose most and the five that fell most,
-// the same in every window.
+// Movers returns five gainers and five decliners, the same in every window.
 func Movers(window universe.Window, now time.Time) api.Movers {
 	m := universe.MoverList{Start: midnight(now).Add(-window.Length()), End: midnight(now)}
 	for _, rec := range everyone(now) {

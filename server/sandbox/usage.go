@@ -6,14 +6,14 @@ import (
 	"companyscore/server/api"
 )
 
-// What an unmetered account has used in the sandbox, and the shares of what is
-// included that a metered one has.
+// The canned usage of an unmetered account, and that of a metered one in percent of its
+// budgets.
 const (
 	unmeteredCached, unmeteredCold = 48_210, 1_935
 	cachedSharePct, coldSharePct   = 42, 38
 )
 
-// Usage returns canned counts for a tier, at a healthy place in the middle of the month.
+// Usage returns canned counts for a tier, below its budgets.
 func Usage(accountID, tier string, limits api.TierLimits, now time.Time) api.Usage {
 	year, month, _ := now.UTC().Date()
 	start := time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
