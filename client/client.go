@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// firstPoll is the time before a job is read the first time: a run can end that soon.
+	// firstPoll is the time before the first poll of a job.
 	firstPoll = time.Second
 	// pollInterval is the time between later polls.
 	pollInterval = 5 * time.Second
@@ -21,17 +21,18 @@ const (
 	pollTimeout = 180 * time.Second
 	// requestTimeout bounds one request with its answer.
 	requestTimeout = 30 * time.Second
-	// answerMaxBytes bounds what is read of an answer.
+	// answerMaxBytes bounds the bytes read of an answer.
 	answerMaxBytes = 1 << 20
 )
 
-// Client calls one service with one API key. It is safe for concurrent use.
+// Client calls one service with one API key. It is safe for concurrent use if Progress is.
 type Client struct {
 	// URL is the base of the service, without a trailing slash.
 	URL string
 	// Key is the API key.
 	Key string
-	// Progress is called before each wait for a run, with the time since its start. It may be nil.
+	// Progress is called before each wait for a run, with the time since the first wait began.
+	// It may be nil.
 	Progress func(domain string, waited time.Duration)
 }
 
@@ -48,7 +49,7 @@ type Score struct {
 		Momentum float64 `json:"momentum_tailwinds"`
 		Finance  float64 `json:"financial_health"`
 	} `json:"buckets"`
-	// Body is the whole answer, as the service sent it.
+	// Body is the raw body of the answer.
 	Body []byte `json:"-"`
 }
 
@@ -56,17 +57,17 @@ type Score struct {
 type Error struct {
 	// Status is the HTTP status.
 	Status int
-	// Code is the `error` of the body, empty if the body is not the service's.
+	// Code is the `error` of the body, empty if the body is not an error of the service.
 	Code string
 	// Reason is the code of the limit that was exceeded, empty for other errors.
 	Reason string
 	// Message explains the error.
 	Message string
-	// RetryAfter is when the call can be repeated, zero if the service did not say.
+	// RetryAfter is the time to wait before a retry, zero if the answer has no Retry-After.
 	RetryAfter time.Duration
 }
 
-// Error returns code, reason, message and when to retry.
+// Error returns code, reason, message and RetryAfter, or the status if there is no code.
 func (e *Error) Error() string {
 	if e.Code == "" {
 		return fmt.Sprintf("the service answered %d %s", e.Status, http.StatusText(e.Status))
@@ -90,9 +91,10 @@ type RunError struct{ Reason string }
 // Error returns the reason.
 func (e *RunError) Error() string { return "the run failed: " + e.Reason }
 
-// Score returns the score of a company. If the service starts a run, Score polls its job for up to
-// three minutes. forceFresh starts a run although there is a fresh score; only the enterprise tier
-// may. The error is an *Error, a *RunError, or that of the network or of ctx.
+// Score returns the score of a company. If the service answers with a job, Score polls it for up
+// to three minutes. forceFresh starts a run even if there is a fresh score; the service ignores it
+// unless the tier is enterprise. The error is an *Error, a *RunError, or an error of the network, of
+// an unreadable answer, of the timeout or of ctx.
 func (c *Client) Score(ctx context.Context, domain string, forceFresh bool) (Score, error) {
 	request, err := json.Marshal(map[string]any{"domain": domain, "force_fresh": forceFresh})
 	if err != nil {

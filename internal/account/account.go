@@ -1,8 +1,7 @@
-// Package account has the types of customers: accounts, their tiers, their API keys
-// and what they used.
+// Package account defines accounts, their tiers, API keys and usage.
 //
-// Keys are stored as SHA-256 only. A key carries a checksum, so a mistyped key is
-// refused without a lookup. Its prefix tells a live key from a test key.
+// Only the SHA-256 of a key is stored. A key has a checksum, so a mistyped key is rejected
+// without a lookup. Its prefix shows whether it is a live or a test key.
 package account
 
 import (
@@ -14,15 +13,15 @@ import (
 )
 
 var (
-	// ErrNotFound says that there is no such account or key.
+	// ErrNotFound means that the account or key does not exist.
 	ErrNotFound = errors.New("no such account or key")
-	// ErrRevoked says that the key existed and was revoked.
+	// ErrRevoked means that the key was revoked.
 	ErrRevoked = errors.New("key revoked")
-	// ErrMalformed says that a text cannot be a key: wrong prefix, length or checksum.
+	// ErrMalformed means that a text is not a key: wrong prefix, length or checksum.
 	ErrMalformed = errors.New("malformed key")
 )
 
-// Tier is the plan of an account. It decides freshness windows and budgets.
+// Tier is the contract of an account. It sets the freshness window and the budgets.
 type Tier string
 
 // The tiers, smallest first.
@@ -37,7 +36,7 @@ const (
 // Tiers lists all tiers, smallest first.
 var Tiers = []Tier{Free, Starter, Growth, Scale, Enterprise}
 
-// ParseTier returns the tier of that name, or an error that lists all names.
+// ParseTier returns the tier with a name, or an error that lists all names.
 func ParseTier(name string) (Tier, error) {
 	if t := Tier(name); slices.Contains(Tiers, t) {
 		return t, nil
@@ -57,7 +56,7 @@ type Account struct {
 	CreatedAt time.Time
 }
 
-// Mode says whether a key reaches live data or the sandbox.
+// Mode is the kind of a key: live data or sandbox.
 type Mode string
 
 // The modes of a key.
@@ -66,16 +65,16 @@ const (
 	Test Mode = "test"
 )
 
-// Key is an API key as it is stored: everything but the key itself.
+// Key is a stored API key, without its text.
 type Key struct {
 	ID        string // UUID
 	AccountID string
 	Name      string
-	// Prefix is the public beginning of the key, enough to recognise it in a list.
+	// Prefix is the start of the key. It identifies the key in a list and is not a secret.
 	Prefix     string
 	Mode       Mode
 	Hash       [32]byte // SHA-256 of the whole key
 	CreatedAt  time.Time
-	RevokedAt  time.Time // zero while the key is good
-	LastUsedAt time.Time // zero when never used; may lag by a minute
+	RevokedAt  time.Time // zero unless revoked
+	LastUsedAt time.Time // zero if never used; up to a minute late
 }

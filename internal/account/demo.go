@@ -17,8 +17,8 @@ import (
 	"companyscore/internal/config"
 )
 
-// Demo is an account to try things with. Its keys are kept in a data directory, so
-// that every start prints the same.
+// Demo is the demo account with the text of its keys. It is stored in demo.json of a data
+// directory, so every start prints the same keys.
 type Demo struct {
 	AccountID string `json:"account_id"`
 	Name      string `json:"name"`
@@ -27,7 +27,7 @@ type Demo struct {
 	TestKey   string `json:"test_key"`
 }
 
-// DemoStore is where the demo account is opened.
+// DemoStore reads and writes the demo account.
 type DemoStore interface {
 	// Account returns an account, or an error that wraps ErrNotFound.
 	Account(ctx context.Context, id string) (Account, error)
@@ -37,8 +37,8 @@ type DemoStore interface {
 
 func demoPath(data string) string { return filepath.Join(data, "demo.json") }
 
-// ReadDemo returns the demo account of a data directory as its file has it. The error
-// is os.ErrNotExist when there is none.
+// ReadDemo returns the demo account in the file of a data directory. The error wraps
+// os.ErrNotExist if there is no file.
 func ReadDemo(data string) (Demo, error) {
 	text, err := os.ReadFile(demoPath(data))
 	if err != nil {
@@ -51,8 +51,8 @@ func ReadDemo(data string) (Demo, error) {
 	return d, nil
 }
 
-// OpenDemo returns the demo account of a data directory, and opens one if there is
-// none: no file, an empty one, or one whose account the store does not know.
+// OpenDemo returns the demo account of a data directory. It creates an account if the file
+// is missing or empty, or if the store does not have its account.
 func OpenDemo(ctx context.Context, store DemoStore, data string) (*Demo, error) {
 	path := demoPath(data)
 	if err := os.MkdirAll(data, 0o700); err != nil {
@@ -97,7 +97,7 @@ func OpenDemo(ctx context.Context, store DemoStore, data string) (*Demo, error) 
 	return &d, nil
 }
 
-// Print writes the account, its keys and what to try with them.
+// Print writes the account, its keys and example commands to out. base is the URL of the API.
 func (d *Demo) Print(out io.Writer, base string) {
 	fmt.Fprintf(out, `
   demo account %[2]s (%[3]s)
@@ -114,7 +114,7 @@ Try it:
 `, base, d.AccountID, d.Tier, d.LiveKey, d.TestKey)
 }
 
-// DemoFlag adds the flag that asks for a demo account.
+// DemoFlag adds the flag --demo with its default value.
 func DemoFlag(flags *pflag.FlagSet, demo *bool, value bool) {
 	flags.BoolVar(demo, "demo", value, "open a demo account, keep its keys in demo.json of the data directory, and print them")
 }

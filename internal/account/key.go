@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// The shape of a key: a prefix that says the mode, 24 random characters that
-// carry 142 bits, and 6 characters of checksum over all before them.
+// A key is a prefix for its mode, 24 random characters (142 bits), and a checksum of 6
+// characters over all of them.
 const (
 	livePrefix  = "svc_live_"
 	testPrefix  = "svc_test_"
@@ -21,11 +21,11 @@ const (
 	KeyLen        = len(livePrefix) + randomLen + checksumLen
 	shownLen      = len(livePrefix) + 4
 	alphabet      = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-	randomByteMax = 256 - 256%len(alphabet) // bytes from here on would favour some characters
+	randomByteMax = 256 - 256%len(alphabet) // bytes from here on are skipped, they would bias the result
 )
 
-// NewKey makes a key for an account and returns it beside the only readable
-// copy of its text. Storing the key is the caller's part.
+// NewKey returns a new key of an account and its text. The text is not stored anywhere. The
+// caller must store the key.
 func NewKey(accountID, name string, mode Mode, now time.Time) (Key, string) {
 	prefix := livePrefix
 	if mode == Test {
@@ -44,8 +44,8 @@ func NewKey(accountID, name string, mode Mode, now time.Time) (Key, string) {
 	}, raw
 }
 
-// ParseKey returns the mode and the hash of a key, or ErrMalformed when the
-// text cannot be one. It does not say whether the key exists.
+// ParseKey returns the mode and the SHA-256 of a key, or ErrMalformed if the text is not a
+// key. It does not check that the key exists.
 func ParseKey(raw string) (Mode, [32]byte, error) {
 	mode := Live
 	switch {

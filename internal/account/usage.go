@@ -2,9 +2,8 @@ package account
 
 import "time"
 
-// MonthUsage is what one account used in one calendar month. It is a total, not
-// an increment: of two rows for the same account and period the one with the
-// later UpdatedAt is right.
+// MonthUsage is the usage of one account in one calendar month. It is a total, not an
+// increment: the row with the latest UpdatedAt replaces others of its account and period.
 type MonthUsage struct {
 	AccountID string
 	Period    string // YYYY-MM, UTC
@@ -15,12 +14,12 @@ type MonthUsage struct {
 	UpdatedAt   time.Time
 }
 
-// ColdCall is one charged cold call. JobID identifies it: a row with the same
-// JobID replaces an earlier one, and one that says Refunded always wins.
+// ColdCall is one charged cold call. A row replaces an earlier one with the same JobID,
+// unless the earlier one is refunded.
 type ColdCall struct {
 	JobID, RunID, AccountID, KeyID, Domain string
 	// At is when the call was admitted, in UTC and whole milliseconds.
 	At time.Time
-	// Refunded says that the call was not answered and that its charge was undone.
+	// Refunded means that the charge was taken back, as the call got no answer.
 	Refunded bool
 }

@@ -1,6 +1,5 @@
-// Package admin is what every long-running role has for its operators: an HTTP listener with
-// health, readiness, metrics and profiles, and a comparison of the clocks of the process and of
-// the stores.
+// Package admin implements the HTTP listener for operators of a long-running role, with health,
+// readiness, metrics and profiles. It also compares the clocks of the process and of the stores.
 package admin
 
 import (
@@ -39,7 +38,7 @@ type Config struct {
 	Logger     *slog.Logger
 }
 
-// Flags adds the flag of an address for operators.
+// Flags adds the flag --admin-listen.
 func Flags(flags *pflag.FlagSet, listen *string) {
 	flags.StringVar(listen, "admin-listen", "", "address for /healthz, /readyz, /metrics and /debug/pprof/; empty for none")
 }
@@ -59,9 +58,9 @@ func NewRegistry() *prometheus.Registry {
 	return registry
 }
 
-// Admin watches the clocks and answers operators.
+// Admin compares the clocks and serves the listener for operators.
 type Admin struct {
-	// URL is where operators are answered, empty without a listener.
+	// URL is the base URL of the listener, empty without one.
 	URL string
 	// Failed receives the error of a listener that ended before Close.
 	Failed <-chan error
@@ -71,7 +70,7 @@ type Admin struct {
 	watch     sync.WaitGroup
 }
 
-// Start begins to watch and to answer, until Close.
+// Start starts the comparison of clocks and the listener. The caller must call Close.
 func Start(cfg Config) (*Admin, error) {
 	clock := NewClock(func(ctx context.Context) (time.Time, error) { return cfg.Redis.Time(ctx).Result() }, cfg.ClickHouse.LastScoredAt, cfg.Registry, cfg.Logger)
 	failed := make(chan error, 1)
@@ -98,7 +97,8 @@ func Start(cfg Config) (*Admin, error) {
 	return a, nil
 }
 
-// Close ends answering, waits for requests in flight until ctx ends, and ends watching.
+// Close stops the comparison of clocks and the listener. It waits for requests in flight until
+// ctx ends.
 func (a *Admin) Close(ctx context.Context) error {
 	a.stopWatch()
 	a.watch.Wait()

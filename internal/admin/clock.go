@@ -13,20 +13,20 @@ import (
 )
 
 const (
-	// skewMax is how far clocks may differ before it is reported.
+	// skewMax is the largest difference of clocks that is not reported.
 	skewMax = 2 * time.Second
-	// clockInterval is the time between two comparisons, and clockRetry the same after
-	// one that failed. A difference is logged once a clockInterval at most.
+	// clockInterval is the time between two comparisons, and clockRetry the time after a
+	// failed one. A difference is logged at most once per clockInterval.
 	clockInterval = time.Minute
 	clockRetry    = 5 * time.Second
 	// clockTimeout bounds one comparison.
 	clockTimeout = 5 * time.Second
 )
 
-// Clock compares the clock of this process with that of Redis and with the newest
-// stored record. Leases and expiries follow the first, times of records the second:
-// after a clock went back, new scores stay hidden behind those that seem newer. It may
-// be used concurrently.
+// Clock compares the clock of this process with that of Redis and with the newest stored
+// record. Leases and expiries use the clock of Redis. Records use clocks of processes: after
+// such a clock was set back, new records seem older than stored ones and stay hidden. Check
+// and the metrics are safe for concurrent use with Watch.
 type Clock struct {
 	redis, record func(context.Context) (time.Time, error)
 	now           func() time.Time
@@ -37,15 +37,15 @@ type Clock struct {
 
 // comparison is the outcome of comparing clocks.
 type comparison struct {
-	redis     time.Duration // how far Redis is ahead; negative when it is behind
-	record    time.Duration // how far the newest record lies ahead of now, 0 when it does not
-	redisErr  error         // redis is not known
-	recordErr error         // record is not known
+	redis     time.Duration // how far the clock of Redis is ahead; negative if it is behind
+	record    time.Duration // how far the newest record is ahead of now, else 0
+	redisErr  error         // set if redis is not known
+	recordErr error         // set if record is not known
 }
 
-// NewClock returns a clock that has compared nothing yet; Watch does. The functions
-// return the time of Redis and the scored_at of the newest record. The differences are
-// in the metrics, in seconds, NaN while they are not known.
+// NewClock returns a clock. Call Watch to start comparisons. redis returns the time of Redis,
+// record the scored_at of the newest record. NewClock registers the differences as metrics in
+// seconds, NaN while they are not known.
 func NewClock(redis, record func(context.Context) (time.Time, error), metrics prometheus.Registerer, logger *slog.Logger) *Clock {
 	c := &Clock{redis: redis, record: record, now: time.Now, logger: logger}
 	for of, value := range map[string]func(*comparison) (time.Duration, error){
@@ -71,7 +71,8 @@ func NewClock(redis, record func(context.Context) (time.Time, error), metrics pr
 	return c
 }
 
-// Watch compares now and then every minute, until ctx ends.
+// Watch compares clocks at once and then every minute, or five seconds after a failure, until
+// ctx ends.
 func (c *Clock) Watch(ctx context.Context) {
 	for {
 		wait := clockInterval
@@ -86,12 +87,13 @@ func (c *Clock) Watch(ctx context.Context) {
 	}
 }
 
-// compare compares once, for Check and the metrics, and logs a difference.
+// compare compares the clocks, stores the result for Check and the metrics, and logs large
+// differences.
 func (c *Clock) compare(ctx context.Context) *comparison {
 	ctx, cancel := context.WithTimeout(ctx, clockTimeout)
 	defer cancel()
 	d := &comparison{}
-	// The answer may take long. Redis read its clock at some time in between.
+	// Redis reads its clock at an unknown instant between before and after.
 	before := c.now()
 	at, err := c.redis(ctx)
 	after := c.now()
@@ -113,7 +115,7 @@ func (c *Clock) compare(ctx context.Context) *comparison {
 	return d
 }
 
-// wrong describes the differences that are too large.
+// wrong returns a description of each difference above skewMax.
 func (d *comparison) wrong() []string {
 	var wrong []string
 	if d.redis.Abs() > skewMax {
@@ -129,8 +131,8 @@ func (d *comparison) wrong() []string {
 	return wrong
 }
 
-// Check is a [Check] of what the last comparison found. All it returns is [Degraded],
-// since requests are answered with any clock.
+// Check is a [Check] of the last comparison. Its errors are always [Degraded], since
+// differences of clocks do not stop answers.
 func (c *Clock) Check(context.Context) error {
 	d := c.last.Load()
 	if d == nil {

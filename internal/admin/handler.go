@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// Check returns nil if what it checks works. A [Degraded] error is reported and does not
-// make the process unready.
+// Check returns nil if a dependency works. A [Degraded] error is reported and does not make
+// the process unready.
 type Check func(ctx context.Context) error
 
 // Degraded is the error of a check that failed while all requests are still answered.
@@ -25,14 +25,14 @@ func (e *Degraded) Error() string { return e.Reason }
 // checksTimeout bounds all checks of one request to /readyz.
 const checksTimeout = 2 * time.Second
 
-// Handler answers operators and their tools:
+// Handler returns the handler of the endpoints for operators:
 //
-//	/healthz  200 while the process lives
+//	/healthz  200 while the process runs
 //	/readyz   200 if no check fails or those that fail return a [Degraded] error, else 503; the body has each result
 //	/metrics  counts and times in the format of Prometheus
 //	/debug/pprof/  profiles of the process for `go tool pprof`
 //
-// It has no authentication: its address must be internal.
+// It has no authentication, so its address must be internal.
 func Handler(checks map[string]Check, metrics prometheus.Gatherer) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {

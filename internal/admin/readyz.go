@@ -22,8 +22,8 @@ func checks(clickhouse ClickHouse, rdb goredis.UniversalClient, clock *Clock) ma
 	}
 }
 
-// checkBatch returns a Degraded error that names the batch jobs whose last run failed. Until
-// they succeed, servers answer from the last snapshot.
+// checkBatch returns a Degraded error that names the cron jobs whose last execution failed.
+// Meanwhile servers answer from the last snapshot.
 func checkBatch(ctx context.Context, rdb goredis.UniversalClient) error {
 	all, err := batchjob.ReadStatus(ctx, rdb)
 	if err != nil {

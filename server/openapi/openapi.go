@@ -1,6 +1,6 @@
-// Package openapi holds the description of the HTTP interface and the page that
-// shows it. The description is written by hand; the contract tests hold every
-// answer of the server against it.
+// Package openapi embeds the OpenAPI description of the HTTP API and the page that shows it.
+// The description is written by hand. The contract tests compare every answer of the server
+// with it.
 package openapi
 
 import (
@@ -18,14 +18,14 @@ var source []byte
 //go:embed docs.html docs.js assets
 var files embed.FS
 
-// Document is the description as JSON, in the order in which it is written.
+// Document is the description as JSON, in the order of openapi.yaml.
 var Document = mustJSON(source)
 
-// ContentSecurityPolicy lets the page load what this server sends, and nothing else.
+// ContentSecurityPolicy allows the page to load resources of this server only.
 const ContentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// File is a part of the page.
+// File is a file of the page.
 type File struct {
 	Type string // content type
 	Body []byte
@@ -42,12 +42,12 @@ var Page = map[string]File{
 func read(name string) []byte {
 	b, err := files.ReadFile(name)
 	if err != nil {
-		panic("openapi: " + err.Error()) // it is embedded
+		panic("openapi: " + err.Error()) // cannot happen, the file is embedded
 	}
 	return b
 }
 
-// mustJSON turns the description into JSON and stops the program when it cannot.
+// mustJSON returns the description as JSON. It panics on an error.
 func mustJSON(text []byte) []byte {
 	var document yaml.Node
 	if err := yaml.Unmarshal(text, &document); err != nil {
@@ -60,7 +60,7 @@ func mustJSON(text []byte) []byte {
 	return out.Bytes()
 }
 
-// writeJSON writes a node with its keys in their order.
+// writeJSON writes a node as JSON and keeps the order of keys.
 func writeJSON(out *bytes.Buffer, node *yaml.Node) error {
 	switch node.Kind {
 	case yaml.AliasNode:
@@ -102,7 +102,7 @@ func writeJSON(out *bytes.Buffer, node *yaml.Node) error {
 	return fmt.Errorf("line %d: a node of kind %d", node.Line, node.Kind)
 }
 
-// separator is what stands before the i-th child of a mapping or sequence.
+// separator returns the byte before the i-th child of a mapping or sequence.
 func separator(kind yaml.Kind, i int) byte {
 	if kind == yaml.MappingNode && i%2 == 1 {
 		return ':'
