@@ -20,6 +20,6 @@ type ColdCall struct {
 	JobID, RunID, AccountID, KeyID, Domain string
 	// At is when the call was admitted, in UTC and whole milliseconds.
 	At time.Time
-	// Refunded means that the charge was taken back, as the call got no answer.
+	// Refunded means that the charge was refunded, as its outcome was unknown.
 	Refunded bool
 }

@@ -1,8 +1,7 @@
--- admit decides on a cold call: the monthly budget first, then the breaker of the
--- key, then that of the account. If all allow it, it counts the call, opens or
--- joins the run of the domain and writes the job, all at once. Admitting a job id
--- twice is admitting it once, since a client may repeat a call whose answer it lost.
--- Admitting one that was refunded does nothing.
+-- admit checks a cold call against the monthly budget, then the breaker of the key, then
+-- that of the account. If all allow it, it atomically charges the call, opens or joins
+-- the run of the domain and writes the job. It is idempotent per job id, since the server
+-- may retry a call whose answer it lost. It does nothing for a refunded job.
 -- KEYS: see run.lua and charge.lua
 -- ARGV[1] now in ms
 -- ARGV[2] monthly budget, -1 for unmetered     ARGV[3] ms to keep the month's count
@@ -11,7 +10,7 @@
 -- ARGV[8] job id    ARGV[9] id for a new run   ARGV[10] ttl of both in ms
 -- ARGV[11] account  ARGV[12] key               ARGV[13] domain
 -- ARGV[14] hash of the body, '' without an Idempotency-Key   ARGV[15] ms for which it is remembered
--- returns {'unknown'}                   the count is not there and must be filled in first
+-- returns {'unknown'}                   there is no count, it must be restored first
 --         {'refunded'}                  the job was refunded before this call arrived
 --         {'reused'}                    the Idempotency-Key was used with another body
 --         {'monthly_cap', 0, used}
@@ -36,9 +35,9 @@ end
 local budget = tonumber(ARGV[2])
 if budget >= 0 and used >= budget then return {'monthly_cap', 0, used} end
 
--- wait_for_room returns the ms until a window has room, 0 when it has. A call
--- leaves a window exactly one span after it was made. One that was made more than a
--- span from now was made before the servers' clocks went back, and leaves at once.
+-- wait_for_room returns the ms until a window has room, 0 if it has room. A call leaves a
+-- window exactly one span after its time. A call with a time more than one span in the
+-- future was made before the clocks of servers were set back. It leaves at once.
 local function wait_for_room(window, limit, span)
   redis.call('ZREMRANGEBYSCORE', window, '-inf', now - span)
   redis.call('ZREMRANGEBYSCORE', window, string.format('(%.0f', now + span), '+inf')

@@ -1,4 +1,4 @@
--- copied strikes calls off the list for the ledger, unless they changed since.
+-- copied removes copied calls from the list for the ledger, unless they changed since.
 -- KEYS[1] cold calls to copy, HASH of JSON by job id
 -- ARGV[..] for each call: job id, the JSON that was copied
 for i = 1, #ARGV, 2 do

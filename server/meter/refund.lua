@@ -1,12 +1,12 @@
--- refund undoes a cold call whose outcome the server does not know: the charge, the
--- job, and the run unless somebody else waits for it or it is being worked on. A job
--- that a replay has answered with stays, and so does its charge.
+-- refund removes the charge and the job of a cold call with an unknown outcome. It also
+-- removes the run if it is queued and no other job waits for it. An acknowledged job stays,
+-- with its charge.
 --
--- The scripts may arrive in any order and more than once. A refunded job id is
--- remembered, so that its admission charges nothing when it arrives later.
+-- The scripts may arrive in any order and more than once. A refunded job id is kept, so a
+-- later admission of it charges nothing.
 -- KEYS: see run.lua and charge.lua
--- ARGV[1] job id   ARGV[2] ms for which a refund is remembered
--- returns 1 if a charge was undone, else 0
+-- ARGV[1] job id   ARGV[2] ms to keep the id of a refunded job
+-- returns 1 if it removed a charge, else 0
 local job = JOBS .. ARGV[1]
 local account, key, domain, run, created, acknowledged =
   unpack(redis.call('HMGET', job, 'account', 'key', 'domain', 'run', 'created', 'acknowledged'))
