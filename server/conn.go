@@ -25,7 +25,7 @@ const (
 	bodyMaxBytes = batchBodyMax // the largest of all routes
 	// keptBytes bounds the buffer that a connection keeps between requests.
 	keptBytes = 16 << 10
-	// buffersKept is how long a connection without a request keeps its buffers.
+	// buffersKept is the time after which an idle connection releases its buffers.
 	buffersKept = time.Second
 
 	// After a stop, stopReadMax bounds the wait for the rest of a request or for the next

@@ -33,7 +33,7 @@ var (
 	_ Universe = (*snapshot.Follower)(nil)
 )
 
-// Config is what Run needs. All fields but AdminListen and Ready are required.
+// Config configures Run. All fields but AdminListen and Ready are required.
 type Config struct {
 	// Listen is the address of the HTTP API, AdminListen that for operators, empty for none.
 	Listen, AdminListen string

@@ -145,7 +145,7 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 }
 
 // engineProblem returns the problem for an admission that failed with err. Its message
-// says "not charged" only if that is certain.
+// contains "not charged" only if that is certain.
 func engineProblem(err error, req meter.AdmitRequest) *problem {
 	switch {
 	case !errors.Is(err, meter.ErrOutcomeUnknown):

@@ -18,7 +18,7 @@ type MonthUsage struct {
 // unless the earlier one is refunded.
 type ColdCall struct {
 	JobID, RunID, AccountID, KeyID, Domain string
-	// At is when the call was admitted, in UTC and whole milliseconds.
+	// At is the time of the admission, in UTC and whole milliseconds.
 	At time.Time
 	// Refunded means that the charge was refunded, as its outcome was unknown.
 	Refunded bool

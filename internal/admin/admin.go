@@ -28,7 +28,7 @@ type ClickHouse interface {
 	LastScoredAt(ctx context.Context) (time.Time, error)
 }
 
-// Config is what an Admin needs. All fields but Listen are required.
+// Config configures an Admin. All fields but Listen are required.
 type Config struct {
 	// Listen is the address of the listener, host:port. Empty means that there is none.
 	Listen     string

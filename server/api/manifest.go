@@ -33,7 +33,7 @@ type ManifestSignal struct {
 	Normalization   Normalization     `json:"normalization"`
 }
 
-// Normalization is how a raw value becomes a score of 0 to 100.
+// Normalization is the rule that maps a raw value to a score from 0 to 100.
 type Normalization struct {
 	Rule string  `json:"rule"`
 	Low  float64 `json:"low"`  // raw values between which the score moves

@@ -41,7 +41,7 @@ const (
 	lookupMax = 5 * time.Second
 	// pageMax bounds one call that makes a page.
 	pageMax = 10 * time.Second
-	// gatherFor is how long misses are coalesced. Each query costs the store some
+	// gatherFor is the time for which misses are coalesced. Each query costs the store some
 	// milliseconds of CPU, almost independent of the number of companies.
 	gatherFor = 8 * time.Millisecond
 	// pagesShare is the divisor of the memory: one part in eight is for pages.

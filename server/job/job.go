@@ -59,7 +59,7 @@ const (
 	RunNoRecord FailureReason = "scoring_completed_no_record"
 )
 
-// Job is what a caller of a cold call polls. Times are in UTC and whole milliseconds.
+// Job is the state of a cold call. Callers poll it. Times are in UTC and whole milliseconds.
 type Job struct {
 	ID, AccountID, KeyID, Domain, RunID string
 	Status                              Status

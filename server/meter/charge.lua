@@ -27,7 +27,8 @@ end
 -- replay returns {'replayed', 0, used, job id, run id, created} for the job that was
 -- returned for the Idempotency-Key in the last span ms. It marks the job as acknowledged,
 -- if the job still exists. It ignores an answer with a time span ms or more in the future,
--- from before clocks of servers were set back. It returns {'reused'} if the body differs, nil if there is no answer.
+-- from before clocks of servers were set back. It returns {'reused'} if the body differs,
+-- nil if there is no answer.
 local function replay(body, now, span, used)
   local earlier, id, run, at = unpack(redis.call('HMGET', IDEMPOTENCY, 'body', 'job', 'run', 'at'))
   if not earlier or math.abs(now - at) >= span then return nil end
