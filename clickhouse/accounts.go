@@ -23,11 +23,11 @@ var (
 	keyUseInsert  = sql.Query("key_use_insert")
 )
 
-// Accounts keeps accounts and keys. It is safe for concurrent use. Its errors
-// wrap account.ErrNotFound for what is not there.
+// Accounts stores accounts and keys. It is safe for concurrent use. Reads of a missing
+// account or key return an error that wraps account.ErrNotFound.
 type Accounts struct{ db *DB }
 
-// NewAccounts returns the accounts of a database.
+// NewAccounts returns the store of accounts in db.
 func NewAccounts(db *DB) *Accounts { return &Accounts{db} }
 
 type accountRow struct {
@@ -41,7 +41,7 @@ func (r accountRow) account() account.Account {
 	return account.Account{ID: r.ID, Name: r.Name, Tier: account.Tier(r.Tier), CreatedAt: r.CreatedAt.UTC()}
 }
 
-// Put writes accounts, new or changed, all of them or none.
+// Put writes new and changed accounts with one insert: all of them or none.
 func (a *Accounts) Put(ctx context.Context, accounts ...account.Account) error {
 	type row struct {
 		accountRow
@@ -105,7 +105,8 @@ func (r keyRow) key() (account.Key, error) {
 	return key, nil
 }
 
-// PutKey writes keys, new or revoked, all of them or none. A revoked key stays revoked.
+// PutKey writes new and revoked keys with one insert: all of them or none. A revoked key
+// stays revoked.
 func (a *Accounts) PutKey(ctx context.Context, keys ...account.Key) error {
 	rows := make([]*keyRow, len(keys))
 	for i, key := range keys {
@@ -120,12 +121,12 @@ func (a *Accounts) PutKey(ctx context.Context, keys ...account.Key) error {
 	return nil
 }
 
-// KeyByHash returns the key whose SHA-256 is given.
+// KeyByHash returns the key with a SHA-256 hash.
 func (a *Accounts) KeyByHash(ctx context.Context, hash [32]byte) (account.Key, error) {
 	return a.key(ctx, keyByHash, ch.Named("hash", hex.EncodeToString(hash[:])))
 }
 
-// Key returns the key of an id.
+// Key returns the key with an id.
 func (a *Accounts) Key(ctx context.Context, id string) (account.Key, error) {
 	return a.key(ctx, keyByID, ch.Named("id", id))
 }
@@ -142,8 +143,8 @@ func (a *Accounts) key(ctx context.Context, query string, arg any) (account.Key,
 	return row.key()
 }
 
-// Keys returns the keys of an account, or of all accounts when the id is empty,
-// oldest first and with their last use.
+// Keys returns the keys of an account with the time of their last use, oldest first. An
+// empty id selects the keys of all accounts.
 func (a *Accounts) Keys(ctx context.Context, accountID string) ([]account.Key, error) {
 	var rows []struct {
 		keyRow
@@ -164,7 +165,7 @@ func (a *Accounts) Keys(ctx context.Context, accountID string) ([]account.Key, e
 	return keys, nil
 }
 
-// TouchKeys notes when keys, by id, were last used.
+// TouchKeys writes the time of the last use per key id.
 func (a *Accounts) TouchKeys(ctx context.Context, used map[string]time.Time) error {
 	type useRow struct {
 		KeyID      string    `ch:"key_id"`

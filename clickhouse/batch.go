@@ -14,11 +14,11 @@ var (
 	batchRunInsert = sql.Query("batch_run_insert")
 )
 
-// Compact is that of the database.
+// Compact calls [DB.Compact].
 func (u *Universe) Compact(ctx context.Context) error { return u.db.Compact(ctx) }
 
-// Load returns what the engine has read since its start, for anybody, and the
-// memory it has in use.
+// Load returns the rows and bytes that the engine has read since its start, for all
+// clients, and the memory in use.
 func (u *Universe) Load(ctx context.Context) (batchjob.Load, error) {
 	var row struct {
 		ReadRows    uint64 `ch:"read_rows"`
@@ -50,7 +50,7 @@ type batchRunRow struct {
 	Error           string    `ch:"error"`
 }
 
-// WriteRuns stores what became of runs of batch jobs.
+// WriteRuns stores the results of runs of batch jobs.
 func (u *Universe) WriteRuns(ctx context.Context, runs []batchjob.Run) error {
 	rows := make([]*batchRunRow, len(runs))
 	for i, r := range runs {

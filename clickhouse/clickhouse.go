@@ -1,9 +1,8 @@
-// Package clickhouse is the way to ClickHouse: one connection pool, the schema,
-// and one function for each query. Nothing else in the project speaks to it.
+// Package clickhouse reads and writes ClickHouse. It has the connection pool, the
+// migrations, and one function per query. No other package connects to ClickHouse.
 //
-// Errors of the driver become the sentinels of the packages whose meaning they
-// carry (scoring.ErrNotFound, account.ErrNotFound); all others come from the
-// store and may go away by themselves.
+// A missing row is reported as scoring.ErrNotFound or account.ErrNotFound. All other
+// errors come from ClickHouse or the connection and may be transient.
 package clickhouse
 
 import (
@@ -19,13 +18,13 @@ import (
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 )
 
-// Config says which ClickHouse to use.
+// Config configures the connection to ClickHouse.
 type Config struct {
 	// URL is clickhouse:// or http(s)://user:password@host:port/database.
 	URL string
 	// QueryTimeout bounds a query whose context has no deadline; zero means 30 s.
 	QueryTimeout time.Duration
-	// MaxConns bounds the connections; zero means 16.
+	// MaxConns is the maximum number of connections; zero means 16.
 	MaxConns int
 }
 
@@ -37,12 +36,12 @@ type DB struct {
 	timeout  time.Duration
 }
 
-// readMax bounds the wait for the first byte of an answer. Contexts end it sooner: that
-// of a job which merges or counts many million rows has a deadline of up to an hour.
+// readMax is the read timeout of a connection. Contexts end reads earlier: those of batch
+// jobs have deadlines of up to one hour.
 const readMax = 2 * time.Hour
 
-// Open connects to a ClickHouse and checks that it answers. The database of the
-// URL need not exist yet: Migrate makes it. The caller closes the DB.
+// Open connects to ClickHouse and pings it. The database of the URL may be missing:
+// Migrate creates it. The caller closes the DB.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.QueryTimeout == 0 {
 		cfg.QueryTimeout = 30 * time.Second
@@ -71,7 +70,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 func parseURL(raw string) (*ch.Options, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
-		// The text may hold a password, so it is not repeated.
+		// The URL may contain a password, so the error omits it.
 		return nil, errors.New("the ClickHouse URL cannot be read: write http://user:password@host:8123/database")
 	}
 	switch u.Scheme {
@@ -99,7 +98,7 @@ func (db *DB) Ping(ctx context.Context) error {
 // Close closes the connections.
 func (db *DB) Close() error { return db.conn.Close() }
 
-// bound gives a context the deadline of a query if it has none.
+// bound sets the query timeout on a context that has no deadline.
 func (db *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	if _, ok := ctx.Deadline(); ok {
 		return context.WithCancel(ctx)
@@ -107,18 +106,18 @@ func (db *DB) bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, db.timeout)
 }
 
-// held asks for an answer in one piece, sent when the query is over. It is for
-// answers of a few megabytes at most, and spares the embedded engine the pipe
-// through which it sends others: some 1 ms of CPU, a third of a point read.
+// held makes the server buffer the result until the query ends (wait_end_of_query). Use it
+// for results of a few megabytes at most. The embedded engine then needs no pipe, which
+// saves about 1 ms of CPU, a third of a point read.
 func (db *DB) held(ctx context.Context) context.Context {
 	if db.options.Protocol != ch.HTTP {
-		return ctx // a parameter of HTTP, which the native protocol does not know
+		return ctx // the native protocol does not have this parameter
 	}
 	return ch.Context(ctx, ch.WithSettings(ch.Settings{"wait_end_of_query": 1}))
 }
 
-// first scans the only row of a query into dest, a pointer to a row struct. It
-// reports whether there was one.
+// first scans the first row of a query into dest, a pointer to a row struct. It
+// reports whether the query returned a row.
 func (db *DB) first(ctx context.Context, dest any, query string, args ...any) (bool, error) {
 	ctx, cancel := db.bound(ctx)
 	defer cancel()
@@ -143,12 +142,12 @@ func (db *DB) list(ctx context.Context, dest any, query string, args ...any) err
 	return redactURL(db.conn.Select(ctx, dest, query, args...))
 }
 
-// few is list for a result of some thousand rows at most.
+// few is list for results of a few thousand rows at most: the server buffers them.
 func (db *DB) few(ctx context.Context, dest any, query string, args ...any) error {
 	return db.list(db.held(ctx), dest, query, args...)
 }
 
-// each calls row for every row of a query, with the function that scans it.
+// each calls row for every row of a query. scan reads the current row.
 func (db *DB) each(ctx context.Context, query string, args []any, row func(scan func(...any) error) error) error {
 	ctx, cancel := db.bound(ctx)
 	defer cancel()
@@ -165,7 +164,7 @@ func (db *DB) each(ctx context.Context, query string, args []any, row func(scan 
 	return redactURL(rows.Err())
 }
 
-// insert writes rows, pointers to row structs, with one insert.
+// insert writes rows with one INSERT. Row is a row struct. No rows are no insert.
 func insert[Row any](ctx context.Context, db *DB, query string, rows []*Row) error {
 	if len(rows) == 0 {
 		return nil
@@ -185,8 +184,8 @@ func insert[Row any](ctx context.Context, db *DB, query string, rows []*Row) err
 	return redactURL(batch.Send())
 }
 
-// redactURL leaves the address out of an error of HTTP. It holds all parameters of the
-// query, which may be thousands.
+// redactURL replaces the URL in an HTTP error by its host. The URL contains all
+// parameters of the query, possibly thousands.
 func redactURL(err error) error {
 	var at *url.Error
 	if !errors.As(err, &at) {
@@ -203,19 +202,19 @@ func hostOf(address string) string {
 	return u.Host
 }
 
-// badRowError says that a row could not even be sent.
+// badRowError is the error of a row that the driver cannot encode.
 type badRowError struct{ err error }
 
 func (e *badRowError) Error() string { return e.err.Error() }
 func (e *badRowError) Unwrap() error { return e.err }
 
-// Codes of ClickHouse's exceptions that we act on.
+// Codes of ClickHouse exceptions that this package handles.
 const (
 	codeUnknownDatabase = 81
 )
 
-// passing are the codes of troubles of the store that pass: timeouts, network,
-// memory, disk, too many parts or queries, a store that stops or only reads.
+// passing lists the exception codes worth retrying: timeouts, network, memory, disk, too
+// many parts or queries, shutdown, and read-only tables.
 var passing = []int32{159, 202, 209, 210, 236, 241, 242, 243, 252, 394, 439, 745, codeUnknownDatabase}
 
 func isCode(err error, codes ...int32) bool {
@@ -223,8 +222,8 @@ func isCode(err error, codes ...int32) bool {
 	return errors.As(err, &e) && slices.Contains(codes, e.Code)
 }
 
-// isBadData reports whether an insert failed because of what was inserted, so
-// that trying the same again is of no use.
+// isBadData reports whether an insert failed because of its data. A retry would fail
+// again.
 func isBadData(err error) bool {
 	var row *badRowError
 	if errors.As(err, &row) {
@@ -234,10 +233,10 @@ func isBadData(err error) bool {
 	return errors.As(err, &e) && !isCode(err, passing...)
 }
 
-// millis is a time as a query parameter.
+// millis returns t as a query parameter, in Unix milliseconds.
 func millis(t time.Time) int64 { return t.UnixMilli() }
 
-// never is how ClickHouse's DateTime64 columns hold a time that is not set.
+// never returns t for a DateTime64 column. The zero time becomes the Unix epoch.
 func never(t time.Time) time.Time {
 	if t.IsZero() {
 		return time.UnixMilli(0).UTC()
@@ -245,7 +244,7 @@ func never(t time.Time) time.Time {
 	return t
 }
 
-// since undoes never.
+// since is the inverse of never: it returns the zero time for the Unix epoch.
 func since(t time.Time) time.Time {
 	if t.UnixMilli() == 0 {
 		return time.Time{}

@@ -12,8 +12,8 @@ var compactions = []string{
 	sql.Query("compact_account"), sql.Query("compact_api_key"), sql.Query("compact_api_key_use"),
 }
 
-// Compact merges the rows of the tables that keep the newest row per key, so that
-// reads find fewer of them. Reads are right without it.
+// Compact merges the tables that keep the newest row per key, so that reads scan fewer
+// rows. Results of reads do not depend on it.
 func (db *DB) Compact(ctx context.Context) error {
 	for _, query := range compactions {
 		if err := db.exec(ctx, query); err != nil {

@@ -18,24 +18,24 @@ var (
 	factsGet    = sql.Query("facts_get")
 )
 
-// Facts stores imported facts and reads them. It is safe for concurrent use.
+// Facts stores and reads imported facts. It is safe for concurrent use.
 type Facts struct {
 	db      *DB
 	lookups *coalesce.Coalescer[string, scoring.CompanyFacts]
 }
 
-// NewFacts returns the facts in a database.
+// NewFacts returns the store of facts in db.
 func NewFacts(db *DB) *Facts {
 	f := &Facts{db: db}
 	f.lookups = coalesce.New(coalesce.Config[string, scoring.CompanyFacts]{Ask: f.GetMany, Most: runPage, Pause: runPause, Timeout: runTimeout})
 	return f
 }
 
-// Lookups for runs are coalesced: a run takes seconds and can spare a tenth of
-// one, while each query costs the engine some milliseconds whatever it asks for.
+// Limits of coalesced lookups for runs. A run takes seconds, so a delay of 100 ms is
+// acceptable; each query costs the engine some milliseconds for any number of companies.
 const (
 	runPause   = 100 * time.Millisecond
-	runPage    = 200 // companies of a query; their text must fit into the URL of an HTTP request
+	runPage    = 200 // companies per query; they must fit into the URL of an HTTP request
 	runTimeout = 15 * time.Second
 )
 
@@ -94,7 +94,7 @@ func (r *factsRow) facts() scoring.CompanyFacts {
 	return f
 }
 
-// factsRowOf returns the row of a company's facts; what is not known is NULL.
+// factsRowOf returns the row of a company's facts. Unknown values are NULL.
 func factsRowOf(c scoring.CompanyFacts, importedAt time.Time) *factsRow {
 	row := &factsRow{
 		Domain: c.Domain, CompanyName: c.CompanyName, Country: c.Country, Region: c.Region, City: c.City,
@@ -111,7 +111,7 @@ func factsRowOf(c scoring.CompanyFacts, importedAt time.Time) *factsRow {
 	return row
 }
 
-// known returns a number as a column that may be NULL holds it: nil for 0.
+// known returns n for a nullable column: nil for 0.
 func known(n int) *uint16 {
 	if n == 0 {
 		return nil
@@ -120,11 +120,11 @@ func known(n int) *uint16 {
 	return &v
 }
 
-// Insert stores facts of companies, each domain once, and returns when they are durable.
-// It replaces what was stored of these companies before.
+// Insert stores facts of companies and returns when they are durable. Each domain may occur
+// once. The facts replace earlier ones of the same companies.
 func (f *Facts) Insert(ctx context.Context, companies []scoring.CompanyFacts) error {
-	// A record made before this instant did not see these facts, so a refresh makes a new
-	// one. A record made between this instant and the end of the insert may have.
+	// A record made before this instant did not use these facts, so the refresh job starts
+	// a run. A record made between this instant and the end of the insert may have used them.
 	rows, now := make([]*factsRow, len(companies)), time.Now()
 	for i, c := range companies {
 		rows[i] = factsRowOf(c, now)
@@ -132,8 +132,8 @@ func (f *Facts) Insert(ctx context.Context, companies []scoring.CompanyFacts) er
 	return insert(ctx, f.db, factsInsert, rows)
 }
 
-// Get returns the facts of a company, or scoring.ErrNotFound. They may be shared
-// with other callers, and must not be changed.
+// Get returns the facts of a company, or scoring.ErrNotFound. Callers may share the
+// result and must not change it.
 func (f *Facts) Get(ctx context.Context, domain string) (scoring.CompanyFacts, error) {
 	facts, found, err := f.lookups.Get(ctx, domain)
 	if err == nil && !found {
@@ -145,8 +145,8 @@ func (f *Facts) Get(ctx context.Context, domain string) (scoring.CompanyFacts, e
 	return facts, nil
 }
 
-// GetMany returns the facts of companies by domain, in one query. Those nobody imported
-// are left out. The text of all domains must fit into a request: a thousand do.
+// GetMany returns the facts of companies by domain, with one query. Companies without
+// facts are not in the map. All domains must fit into one request; 1000 do.
 func (f *Facts) GetMany(ctx context.Context, domains []string) (map[string]scoring.CompanyFacts, error) {
 	var rows []factsRow
 	if err := f.db.few(ctx, &rows, factsGet, ch.Named("domains", domains)); err != nil {

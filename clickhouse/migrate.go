@@ -18,13 +18,13 @@ var (
 	migrationInsert = sql.Query("migration_insert")
 )
 
-// Migrate makes the database, applies the migrations that were not applied yet
-// and replaces the public views. It returns the names of those it applied.
+// Migrate creates the database, applies the pending migrations and replaces the public
+// views. It returns the names of the migrations that it applied.
 //
-// It may run again and in several processes at once, and a migration that was
-// interrupted is applied again from its beginning: each statement is harmless when it
-// is repeated. A database whose migrations have other texts is refused before anything
-// is changed. One that a newer program has migrated keeps its views.
+// Several processes may call it concurrently, and it may be repeated: all statements are
+// idempotent. An interrupted migration is applied again from its first statement. Migrate
+// changes nothing and returns an error if an applied migration has another text. It does
+// not replace the views if a newer program has migrated the database.
 func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
 	if err := db.createDatabase(ctx); err != nil {
 		return nil, fmt.Errorf("make database %s: %w", db.database, err)
@@ -62,7 +62,7 @@ func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []s
 		applied = append(applied, m.Name)
 	}
 	if len(done) > 0 {
-		return applied, nil // the schema is newer than this program, and so are its views
+		return applied, nil // the schema and its views are newer than this program
 	}
 	for _, statement := range views {
 		if err := db.exec(ctx, statement); err != nil {
@@ -72,7 +72,7 @@ func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []s
 	return applied, nil
 }
 
-// appliedMigrations returns the checksums of the migrations in force, by number.
+// appliedMigrations returns the checksums of the applied migrations, by number.
 func (db *DB) appliedMigrations(ctx context.Context) (map[uint32]string, error) {
 	if err := db.exec(ctx, migrationTable); err != nil {
 		return nil, fmt.Errorf("make migration table: %w", err)
@@ -92,7 +92,7 @@ func (db *DB) appliedMigrations(ctx context.Context) (map[uint32]string, error) 
 	return done, nil
 }
 
-// createDatabase connects without a database, as ours may not exist.
+// createDatabase creates the database. It connects without one, as it may not exist.
 func (db *DB) createDatabase(ctx context.Context) error {
 	opt := *db.options
 	opt.Auth.Database = "default"

@@ -26,8 +26,8 @@ type demandRow struct {
 	StartedAt time.Time `ch:"started_at"`
 }
 
-// NoteAsked notes that companies were asked for on the day of an instant in UTC.
-// Noting it again is harmless.
+// NoteAsked writes demand for companies on the UTC day of at. Repeated calls have no
+// further effect.
 func (db *DB) NoteAsked(ctx context.Context, domains []string, at time.Time) error {
 	rows := make([]*demandRow, len(domains))
 	for i, domain := range domains {
@@ -39,7 +39,7 @@ func (db *DB) NoteAsked(ctx context.Context, domains []string, at time.Time) err
 	return nil
 }
 
-// NoteRefreshed notes that the refresh job has started runs for companies at an instant.
+// NoteRefreshed writes that the refresh job started runs for companies at an instant.
 func (u *Universe) NoteRefreshed(ctx context.Context, domains []string, at time.Time) error {
 	rows := make([]*demandRow, len(domains))
 	for i, domain := range domains {
@@ -51,7 +51,7 @@ func (u *Universe) NoteRefreshed(ctx context.Context, domains []string, at time.
 	return nil
 }
 
-// refreshArgs are the parameters that both queries of the refresh job have.
+// refreshArgs returns the parameters common to both queries of the refresh job.
 func refreshArgs(at time.Time, t batchjob.Targets) []any {
 	return []any{
 		ch.Named("now_ms", millis(at)), ch.Named("asked_since_ms", millis(at.Add(-batchjob.AskedWithin))),
@@ -60,8 +60,8 @@ func refreshArgs(at time.Time, t batchjob.Targets) []any {
 	}
 }
 
-// RefreshDue returns up to limit companies that are due for a refresh at an instant, the
-// oldest in relation to its target age first.
+// RefreshDue returns up to limit companies that are due for a refresh at an instant, by
+// falling ratio of age to target age.
 func (u *Universe) RefreshDue(ctx context.Context, at time.Time, t batchjob.Targets, limit int) ([]string, error) {
 	var rows []struct {
 		Domain string `ch:"domain"`
@@ -76,8 +76,8 @@ func (u *Universe) RefreshDue(ctx context.Context, at time.Time, t batchjob.Targ
 	return domains, nil
 }
 
-// RefreshCoverage returns how far companies are younger than their target ages at an
-// instant.
+// RefreshCoverage counts the companies that are younger than their target age and those
+// due for a refresh at an instant.
 func (u *Universe) RefreshCoverage(ctx context.Context, at time.Time, t batchjob.Targets) (batchjob.Coverage, error) {
 	var row struct {
 		Companies uint64    `ch:"companies"`
@@ -91,9 +91,10 @@ func (u *Universe) RefreshCoverage(ctx context.Context, at time.Time, t batchjob
 	return batchjob.Coverage{Companies: row.Companies, Young: row.Young, Due: row.Due, Oldest: since(row.OldestAt)}, nil
 }
 
-// Unchanged returns those of some companies of which imported facts alone can say nothing
-// new: their newest record is of the current pipeline version and not older than their
-// facts. The text of all domains must fit into a request: a thousand do.
+// Unchanged returns the companies whose newest record is of the current pipeline version
+// and not older than their facts. A run with imported facts alone would give the same
+// score. Companies without a record are left out. All domains must fit into one request;
+// 1000 do.
 func (s *Scores) Unchanged(ctx context.Context, domains []string) (map[string]bool, error) {
 	var rows []struct {
 		Domain string `ch:"domain"`

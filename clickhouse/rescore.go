@@ -19,8 +19,9 @@ var (
 
 var _ rescore.Store = (*DB)(nil)
 
-// RescoreAmount counts the records of a version that have no record of another of
-// the same company and time; an empty from means any version.
+// RescoreAmount counts the records of version from for which no record of version to, of
+// the same company and time, exists: with signals (Pending) and without (Bare). An empty
+// from means any version.
 func (db *DB) RescoreAmount(ctx context.Context, from, to string) (rescore.Amount, error) {
 	var row struct {
 		Pending uint64 `ch:"pending"`
@@ -32,8 +33,9 @@ func (db *DB) RescoreAmount(ctx context.Context, from, to string) (rescore.Amoun
 	return rescore.Amount{Pending: row.Pending, Bare: row.Bare}, nil
 }
 
-// RescorePage returns the records of the next companies after one, so many that
-// limit of them are to be rescored if there are as many.
+// RescorePage returns the records of the companies that follow domain after. The page ends
+// with the company of the limit-th pending record, and contains all records of that
+// company.
 func (db *DB) RescorePage(ctx context.Context, after, from, to string, limit int) ([]scoring.Record, error) {
 	var end struct {
 		Domain string `ch:"domain"`

@@ -24,8 +24,8 @@ var (
 	scoreHistory   = sql.Query("score_history")
 )
 
-// headsPause bounds what lookups of newest records cost: making up the plan of a query
-// takes ClickHouse some 6 ms of CPU, whether it is about one company or two hundred.
+// headsPause is the minimum time between two coalesced lookups of newest records. Planning
+// one query takes ClickHouse about 6 ms of CPU, for one company or for 200.
 const headsPause = 25 * time.Millisecond
 
 // Scores reads and writes records. It is safe for concurrent use.
@@ -36,8 +36,8 @@ type Scores struct {
 	heads      *coalesce.Coalescer[string, headRow]
 }
 
-// NewScores returns the records of a database. Close it before the database, to
-// have what is in flight written.
+// NewScores returns the store of records in db. The caller closes it before db; Close
+// writes the records in flight.
 func NewScores(db *DB, cfg WriterConfig) *Scores {
 	s := &Scores{db: db, writer: newWriter(db, cfg, scoreInsert, func(r *recordRow) string { return "record of " + r.Domain })}
 	s.references = coalesce.New(coalesce.Config[referenceKey, scoring.Reference]{Ask: s.manyReferences, Most: runPage, Pause: runPause, Timeout: runTimeout})
@@ -45,16 +45,16 @@ func NewScores(db *DB, cfg WriterConfig) *Scores {
 	return s
 }
 
-// Write stores a record and returns when it is durable. Writing a record again
-// replaces it. While ClickHouse does not answer it tries again until ctx ends; an
-// error then says nothing about whether the record arrived.
+// Write stores a record and returns when it is durable. A second write of the same record
+// replaces the first. Write retries transient errors until ctx ends; the record may then
+// be stored although Write returns an error.
 func (s *Scores) Write(ctx context.Context, rec scoring.Record) error {
 	return s.writer.write(ctx, newRecordRow(rec))
 }
 
-// WriteGroup stores records with one insert and returns an error for each: nil once it is
-// durable. A record that the store refuses does not keep the others out. Otherwise it is
-// as Write.
+// WriteGroup stores records with one insert. It returns one error per record, nil if the
+// record is durable. A record that ClickHouse rejects does not affect the others. It
+// retries like Write.
 func (s *Scores) WriteGroup(ctx context.Context, records []scoring.Record) []error {
 	rows := make([]*recordRow, len(records))
 	for i, rec := range records {
@@ -63,11 +63,11 @@ func (s *Scores) WriteGroup(ctx context.Context, records []scoring.Record) []err
 	return s.writer.writeGroup(ctx, rows)
 }
 
-// Close refuses further records, waits until those in flight are written or ctx
-// ends, and ends the writer.
+// Close rejects further records, waits until those in flight are written or ctx ends, and
+// stops the writer.
 func (s *Scores) Close(ctx context.Context) error { return s.writer.close(ctx) }
 
-// headRow is what both tables hold of a record.
+// headRow has the columns that score_latest and score_history have in common.
 type headRow struct {
 	Domain            string    `ch:"domain"`
 	ScoredAt          time.Time `ch:"scored_at"`
@@ -89,7 +89,7 @@ type headRow struct {
 	MomentumIndex     float64   `ch:"momentum_index"`
 	CompletenessPct   float64   `ch:"completeness_pct"`
 	Confidence        string    `ch:"confidence"`
-	WrittenAt         time.Time `ch:"written_at"` // of heads only, as is ID
+	WrittenAt         time.Time `ch:"written_at"` // read for summaries only, as is ID
 	ID                uint64    `ch:"record_id"`
 }
 
@@ -175,9 +175,9 @@ func (r *recordRow) record() scoring.Record {
 	return rec
 }
 
-// LatestHeads returns the newest records of companies by domain, without their
-// signals, warnings and completeness per bucket, in one query. Those never scored
-// are left out. The text of all domains must fit into a request: a thousand do.
+// LatestHeads returns the newest records by domain, without signals, warnings and
+// completeness per bucket. It uses one query. Domains without a record are not in the
+// map. All domains must fit into one request; 1000 do.
 func (s *Scores) LatestHeads(ctx context.Context, domains []string) (map[string]scoring.Record, error) {
 	rows, err := s.latestHeads(ctx, domains)
 	if err != nil {
@@ -202,7 +202,7 @@ func (s *Scores) latestHeads(ctx context.Context, domains []string) (map[string]
 	return heads, nil
 }
 
-// Newest returns the newest record of a company, as LatestHeads does, or
+// Newest returns the newest record of a company with the fields of LatestHeads, or
 // scoring.ErrNotFound. Concurrent calls share queries.
 func (s *Scores) Newest(ctx context.Context, domain string) (universe.Stored, error) {
 	head, found, err := s.heads.Get(ctx, domain)
@@ -215,7 +215,7 @@ func (s *Scores) Newest(ctx context.Context, domain string) (universe.Stored, er
 	return head.stored(), nil
 }
 
-// Latest returns the newest record of a company, whole, or scoring.ErrNotFound.
+// Latest returns the newest record of a company with its signals, or scoring.ErrNotFound.
 func (s *Scores) Latest(ctx context.Context, domain string) (scoring.Record, error) {
 	var row recordRow
 	found, err := s.db.first(ctx, &row, scoreRecord, ch.Named("domain", domain))
@@ -228,12 +228,12 @@ func (s *Scores) Latest(ctx context.Context, domain string) (scoring.Record, err
 	return row.record(), nil
 }
 
-// lastInstant is the end of what a DateTime64 can hold.
+// lastInstant is the last day that a DateTime64 can represent.
 var lastInstant = time.Date(2299, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// History returns records of a company that are older than an instant (all of
-// them when it is zero), newest first, at most limit, as LatestHeads returns them.
-// The next page is asked for with the ScoredAt of the last record.
+// History returns up to limit records of a company from before an instant, newest first,
+// with the fields of LatestHeads. A zero before means the newest records. For the next
+// page, before is the ScoredAt of the last record.
 func (s *Scores) History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error) {
 	if before.IsZero() {
 		before = lastInstant
@@ -251,14 +251,15 @@ func (s *Scores) History(ctx context.Context, domain string, before time.Time, l
 	return records, nil
 }
 
-// referenceKey is a company and the unix milliseconds of its own now.
+// referenceKey is a domain and the time of its new record in Unix milliseconds.
 type referenceKey struct {
 	domain string
 	now    int64
 }
 
-// Reference returns the record the momentum index of a record made now compares
-// with, or nil when there is none of the current pipeline version and a fitting age.
+// Reference returns the earlier record with which the momentum index of a record made at
+// now is computed. It returns nil if no record of the current pipeline version has an age
+// between scoring.ReferenceMinAge and scoring.ReferenceMaxAge.
 func (s *Scores) Reference(ctx context.Context, domain string, now time.Time) (*scoring.Reference, error) {
 	reference, found, err := s.references.Get(ctx, referenceKey{domain, millis(now)})
 	if err != nil {
@@ -270,9 +271,8 @@ func (s *Scores) Reference(ctx context.Context, domain string, now time.Time) (*
 	return &reference, nil
 }
 
-// References returns, for each run, the record the momentum index of its record compares
-// with, as Reference does, in one query. The text of all domains must fit into a request:
-// a thousand do.
+// References returns the result of Reference for each run, at its StartedAt. It uses one
+// query unless a domain occurs twice. All domains must fit into one request; 1000 do.
 func (s *Scores) References(ctx context.Context, runs []scoring.Run) ([]*scoring.Reference, error) {
 	keys := make([]referenceKey, len(runs))
 	for i, run := range runs {
@@ -291,8 +291,8 @@ func (s *Scores) References(ctx context.Context, runs []scoring.Run) ([]*scoring
 	return references, nil
 }
 
-// manyReferences looks references up. Companies that are asked for twice, with
-// different nows, take more than one query.
+// manyReferences returns the references that exist, by key. A domain that occurs with
+// several times needs further queries.
 func (s *Scores) manyReferences(ctx context.Context, keys []referenceKey) (map[referenceKey]scoring.Reference, error) {
 	found := make(map[referenceKey]scoring.Reference)
 	days := func(d time.Duration) uint16 { return uint16(d / (24 * time.Hour)) }
@@ -327,8 +327,8 @@ func (s *Scores) manyReferences(ctx context.Context, keys []referenceKey) (map[r
 	return found, nil
 }
 
-// NewestAt returns when the newest scores of companies were made, under whichever
-// pipeline version. Those never scored are left out.
+// NewestAt returns the time of the newest record per domain, of any pipeline version.
+// Domains without a record are not in the map.
 func (s *Scores) NewestAt(ctx context.Context, domains []string) (map[string]time.Time, error) {
 	var rows []struct {
 		Domain   string    `ch:"domain"`
@@ -346,8 +346,8 @@ func (s *Scores) NewestAt(ctx context.Context, domains []string) (map[string]tim
 	return newest, nil
 }
 
-// LastScoredAt returns when the newest of all records was scored, the zero time when
-// there is none. It reads no rows.
+// LastScoredAt returns the time of the newest of all records, or the zero time if there
+// is no record. The query reads no rows.
 func (db *DB) LastScoredAt(ctx context.Context) (time.Time, error) {
 	var row struct {
 		ScoredAt time.Time `ch:"scored_at"`
@@ -358,12 +358,12 @@ func (db *DB) LastScoredAt(ctx context.Context) (time.Time, error) {
 	return since(row.ScoredAt), nil
 }
 
-// freshPage is how many domains are asked about at once: their text must fit
-// into the URL of an HTTP request.
+// freshPage is the number of domains per query: they must fit into the URL of an HTTP
+// request.
 const freshPage = 200
 
-// FreshSince returns those of the domains whose newest record of the current
-// pipeline version is not older than an instant, with the time of that record.
+// FreshSince returns the domains whose newest record of the current pipeline version was
+// scored at or after at, with the time of that record.
 func (s *Scores) FreshSince(ctx context.Context, domains []string, at time.Time) (map[string]time.Time, error) {
 	fresh := make(map[string]time.Time)
 	for len(domains) > 0 {

@@ -35,8 +35,8 @@ type seedRunRow struct {
 	Next    uint32    `ch:"next"`
 }
 
-// Seeded returns how far a universe has come that was generated here, false when
-// there is none.
+// Seeded returns the progress of the universe generated in this database. found is false
+// if there is none.
 func (db *DB) Seeded(ctx context.Context) (s seed.State, found bool, err error) {
 	if err := db.exec(ctx, seedRunTable); err != nil {
 		return s, false, fmt.Errorf("make table of generated universes: %w", err)
@@ -50,7 +50,7 @@ func (db *DB) Seeded(ctx context.Context) (s seed.State, found bool, err error) 
 	return s, true, nil
 }
 
-// NoteSeeded remembers how far the generation of a universe has come.
+// NoteSeeded writes the progress of the generation of a universe.
 func (db *DB) NoteSeeded(ctx context.Context, s seed.State) error {
 	row := seedRunRow{s.Seed, uint32(s.Records), string(s.Signals), s.Until, uint64(s.Domains), uint64(s.Target), s.Next}
 	if err := insert(ctx, db, seedRunInsert, []*seedRunRow{&row}); err != nil {
@@ -59,8 +59,8 @@ func (db *DB) NoteSeeded(ctx context.Context, s seed.State) error {
 	return nil
 }
 
-// CountRecords returns how many records are stored. Those that were written twice
-// and have not been merged are counted twice.
+// CountRecords returns the number of stored records. It counts copies that are not merged
+// yet.
 func (db *DB) CountRecords(ctx context.Context) (uint64, error) {
 	var row struct {
 		Records uint64 `ch:"records"`
@@ -79,7 +79,7 @@ type phaseRow struct {
 	After  float64 `ch:"momentum_after"`
 }
 
-// PutPhases stores scored companies for SeedRecords to play with.
+// PutPhases stores the scored companies from which SeedRecords generates records.
 func (db *DB) PutPhases(ctx context.Context, phases []seed.Phase) error {
 	if err := db.exec(ctx, seedPhaseTable); err != nil {
 		return fmt.Errorf("make table of phases: %w", err)
@@ -94,7 +94,7 @@ func (db *DB) PutPhases(ctx context.Context, phases []seed.Phase) error {
 	return nil
 }
 
-// DropPhases removes what PutPhases stored.
+// DropPhases drops the table that PutPhases filled.
 func (db *DB) DropPhases(ctx context.Context) error {
 	if err := db.exec(ctx, seedPhaseDrop); err != nil {
 		return fmt.Errorf("remove phases: %w", err)
@@ -102,7 +102,7 @@ func (db *DB) DropPhases(ctx context.Context) error {
 	return nil
 }
 
-// SeedRecords writes the records of a part of a universe.
+// SeedRecords generates the records of one part of a universe with one INSERT.
 func (db *DB) SeedRecords(ctx context.Context, p seed.Part) error {
 	err := db.exec(ctx, seedRecords,
 		ch.Named("first", p.First), ch.Named("last", p.Last), ch.Named("x_from", p.XFrom), ch.Named("x_last", p.XLast),

@@ -19,35 +19,35 @@ var (
 	traceValues = sql.Query("trace_values")
 )
 
-// pastMax bounds how many earlier runs one run looks at: a run a day for as long
-// as anybody looks back.
+// pastMax is the maximum number of earlier runs that Past returns: one per day for
+// scoring.PastMaxAge.
 const pastMax = uint32(scoring.PastMaxAge / (24 * time.Hour))
 
-// Traces keeps what runs learnt on their way. It is safe for concurrent use.
+// Traces stores the traces of runs. It is safe for concurrent use.
 type Traces struct {
 	db     *DB
 	writer *writer[traceRow]
 }
 
-// NewTraces returns the traces in a database. Close it before the database, to
-// have what is in flight written.
+// NewTraces returns the store of traces in db. The caller closes it before db; Close
+// writes the traces in flight.
 func NewTraces(db *DB, cfg WriterConfig) *Traces {
 	return &Traces{db: db, writer: newWriter(db, cfg, traceInsert, func(r *traceRow) string { return "trace of " + r.Domain })}
 }
 
-// WriteTrace stores a trace and returns when it is durable. Writing it again
-// replaces it. While ClickHouse does not answer it tries again until ctx ends; an
-// error then says nothing about whether the trace arrived.
+// WriteTrace stores a trace and returns when it is durable. A second write of the same
+// trace replaces the first. WriteTrace retries transient errors until ctx ends; the trace
+// may then be stored although WriteTrace returns an error.
 func (t *Traces) WriteTrace(ctx context.Context, trace scoring.Trace) error {
 	return t.writer.write(ctx, newTraceRow(trace))
 }
 
-// Close refuses further traces, waits until those in flight are written or ctx
-// ends, and ends the writer.
+// Close rejects further traces, waits until those in flight are written or ctx ends, and
+// stops the writer.
 func (t *Traces) Close(ctx context.Context) error { return t.writer.close(ctx) }
 
-// Trace returns the trace of a record, or scoring.ErrNotFound when it was made of
-// imported facts alone or is too old.
+// Trace returns the trace of a record. It returns scoring.ErrNotFound if the run used
+// imported facts alone or the trace has expired.
 func (t *Traces) Trace(ctx context.Context, domain string, scoredAt time.Time) (scoring.Trace, error) {
 	var row traceRow
 	found, err := t.db.first(ctx, &row, traceGet, ch.Named("domain", domain), ch.Named("at_ms", millis(scoredAt)))
@@ -60,8 +60,8 @@ func (t *Traces) Trace(ctx context.Context, domain string, scoredAt time.Time) (
 	return row.trace(), nil
 }
 
-// Past returns the values of the runs of a domain before now, newest first, none
-// older than scoring.PastMaxAge.
+// Past returns the values of the runs of a domain before now, newest first: at most
+// pastMax, none older than scoring.PastMaxAge.
 func (t *Traces) Past(ctx context.Context, domain string, now time.Time) ([]scoring.Past, error) {
 	var rows []struct {
 		ScoredAt    time.Time `ch:"scored_at"`
@@ -150,7 +150,7 @@ func (r *traceRow) trace() scoring.Trace {
 	return t
 }
 
-// values pairs names and numbers.
+// values returns the numbers by name.
 func values(names []string, numbers []float64) map[string]float64 {
 	m := make(map[string]float64, len(names))
 	for i, name := range names {

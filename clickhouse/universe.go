@@ -22,20 +22,22 @@ var (
 )
 
 const (
-	// insertMax is longer than an insert lasts: a record that was written earlier than
-	// that before a count is read by it.
+	// insertMax is longer than any insert takes. A count reads every record whose
+	// written_at is at least insertMax before the count.
 	insertMax = time.Minute
-	// recentMax bounds how many records of the last insertMax a count names.
+	// recentMax is the maximum number of ids of records from the last insertMax that a
+	// count returns.
 	recentMax = 1_000_000
 )
 
-// Universe counts companies. It is safe for concurrent use and keeps nothing.
+// Universe runs the queries of the batch jobs. It is safe for concurrent use and has no
+// state.
 type Universe struct {
 	db        *DB
 	recentMax int
 }
 
-// NewUniverse returns the statistics of a database.
+// NewUniverse returns the store of the batch jobs in db.
 func NewUniverse(db *DB) *Universe { return &Universe{db, recentMax} }
 
 // Count counts the newest record of each company under the current pipeline version.
@@ -56,7 +58,7 @@ func (u *Universe) Count(ctx context.Context, at time.Time) (universe.Counts, er
 		if err := scan(&sector, &geoScope, &profile, &bins, &sums, &leaderSteps, &domains, &names, &recent); err != nil {
 			return err
 		}
-		if profile == "" { // the row that is no cohort
+		if profile == "" { // the row with the ids of recent records
 			counts.Recent = recent
 			return nil
 		}
@@ -83,15 +85,15 @@ func (u *Universe) Count(ctx context.Context, at time.Time) (universe.Counts, er
 }
 
 const (
-	// premiumsPerTenth is how many bins each tenth of a point of the composite has.
+	// premiumsPerTenth is the number of bins per tenth of a point of the composite.
 	premiumsPerTenth = universe.PremiumBins
 	// firstBin is the bin of composite 0 and premium 0.
 	firstBin = 256
 )
 
-// countBins counts the companies of a cohort by composite and adds them to a histogram of
-// premiums. A bin is two bytes, lowest first: firstBin, plus premiumsPerTenth times the
-// composite in tenths, plus the premium.
+// countBins returns the number of companies per composite and adds their premiums to
+// premiums. Each company is two bytes, little-endian: firstBin + premiumsPerTenth *
+// composite in tenths + premium.
 func countBins(bins string, premiums *[universe.PremiumBins]int64) []universe.StepCount {
 	var tenths [1001]int64
 	for i := 0; i+1 < len(bins); i += 2 {
@@ -110,8 +112,8 @@ func countBins(bins string, premiums *[universe.PremiumBins]int64) []universe.St
 
 func points(hundredths uint16) float64 { return float64(hundredths) / 100 }
 
-// Movers finds the companies with the largest deltas within windows that end at an
-// instant, under the current pipeline version.
+// Movers returns the companies with the largest deltas within each window that ends at
+// at. It reads records of the current pipeline version.
 func (u *Universe) Movers(ctx context.Context, at time.Time) (universe.Movers, error) {
 	at = at.UTC().Truncate(time.Millisecond)
 	movers := universe.Movers{PipelineVersion: scoring.PipelineVersion, Lists: make(map[universe.Window]universe.MoverList, len(universe.Windows))}
@@ -147,7 +149,8 @@ func (u *Universe) Movers(ctx context.Context, at time.Time) (universe.Movers, e
 	return movers, nil
 }
 
-// largest returns the first of one side of a list of movers.
+// largest returns the universe.MoversShown largest deltas, largest first and then by
+// domain.
 func largest(side []universe.Mover) []universe.Mover {
 	slices.SortFunc(side, func(a, b universe.Mover) int {
 		return cmp.Or(cmp.Compare(math.Abs(b.Delta()), math.Abs(a.Delta())), cmp.Compare(a.Domain, b.Domain))
@@ -155,8 +158,8 @@ func largest(side []universe.Mover) []universe.Mover {
 	return side[:min(len(side), universe.MoversShown)]
 }
 
-// WrittenSince returns the records of a company under a pipeline version, newest first:
-// all that were written since an instant, and the newest of those before.
+// WrittenSince returns records of a company and a pipeline version, newest first: all that
+// were written since an instant, and the newest of the earlier ones.
 func (s *Scores) WrittenSince(ctx context.Context, domain, version string, since time.Time) ([]universe.Stored, error) {
 	var rows []headRow
 	if err := s.db.few(ctx, &rows, scoreWrittenSince, ch.Named("domain", domain), ch.Named("version", version), ch.Named("since_ms", millis(since))); err != nil {

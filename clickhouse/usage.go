@@ -21,10 +21,10 @@ var (
 	runList     = sql.Query("run_list")
 )
 
-// Usage keeps what accounts consumed. It is safe for concurrent use.
+// Usage stores the usage and the ledger of accounts. It is safe for concurrent use.
 type Usage struct{ db *DB }
 
-// NewUsage returns the usage in a database.
+// NewUsage returns the store of usage in db.
 func NewUsage(db *DB) *Usage { return &Usage{db} }
 
 type usageRow struct {
@@ -36,7 +36,7 @@ type usageRow struct {
 	UpdatedAt   time.Time `ch:"updated_at"`
 }
 
-// WriteUsage keeps running totals; the newest row of a month is its total.
+// WriteUsage appends running totals. The newest row of an account and month is valid.
 func (u *Usage) WriteUsage(ctx context.Context, usage []account.MonthUsage) error {
 	rows := make([]*usageRow, len(usage))
 	for i, r := range usage {
@@ -52,7 +52,8 @@ func (u *Usage) WriteUsage(ctx context.Context, usage []account.MonthUsage) erro
 	return nil
 }
 
-// Usage returns the newest totals of a month, the zero row if there are none.
+// Usage returns the newest totals of a month (YYYY-MM), or the zero value if there are
+// none.
 func (u *Usage) Usage(ctx context.Context, accountID, period string) (account.MonthUsage, error) {
 	month, err := parsePeriod(period)
 	if err != nil {
@@ -95,7 +96,8 @@ type coldRow struct {
 	Refunded  bool      `ch:"refunded"`
 }
 
-// WriteColdCalls keeps calls; one that says refunded beats one that does not.
+// WriteColdCalls writes calls to the ledger. A refunded row replaces the row of the same
+// call that is not refunded.
 func (u *Usage) WriteColdCalls(ctx context.Context, calls []account.ColdCall) error {
 	rows := make([]*coldRow, len(calls))
 	for i, c := range calls {
@@ -107,8 +109,8 @@ func (u *Usage) WriteColdCalls(ctx context.Context, calls []account.ColdCall) er
 	return nil
 }
 
-// ColdCallsSince returns the calls of an account after an instant that were not
-// refunded, oldest first.
+// ColdCallsSince returns the calls of an account after an instant, oldest first, without
+// refunded ones.
 func (u *Usage) ColdCallsSince(ctx context.Context, accountID string, at time.Time) ([]account.ColdCall, error) {
 	var rows []struct {
 		At     time.Time `ch:"at"`
@@ -140,8 +142,8 @@ type runRow struct {
 	Error      string    `ch:"error"`
 }
 
-// WriteRuns keeps what became of runs. Of several rows of one run the one that
-// got furthest counts: a final state, then the later attempt.
+// WriteRuns writes runs to the run log. Of several rows of one run, a final state wins,
+// then the highest number of attempts.
 func (db *DB) WriteRuns(ctx context.Context, runs []scoring.Run) error {
 	type row struct {
 		runRow
@@ -163,7 +165,7 @@ func (db *DB) WriteRuns(ctx context.Context, runs []scoring.Run) error {
 	return nil
 }
 
-// Runs returns the newest runs of the log, at most limit.
+// Runs returns the newest runs of the run log, up to limit.
 func (db *DB) Runs(ctx context.Context, limit int) ([]scoring.Run, error) {
 	var rows []runRow
 	if err := db.list(ctx, &rows, runList, ch.Named("limit", uint32(limit))); err != nil {

@@ -11,26 +11,24 @@ import (
 	"companyscore/internal/retry"
 )
 
-// ErrClosed says that a record came after Close.
+// ErrClosed is the error of a write after Close.
 var ErrClosed = errors.New("writer is closed")
 
-// WriterConfig says how records are collected. The zero value will do.
+// WriterConfig configures how writes share inserts. The zero value is valid.
 type WriterConfig struct {
-	// BatchMax is how many records one insert holds at most; zero means 1000.
+	// BatchMax is the maximum number of records per insert; zero means 1000.
 	BatchMax int
-	// Pause is the least time between the beginnings of two inserts. A lone record
-	// that comes after it does not wait; of a stream of records all that come within
-	// it share an insert. An insert makes two parts of some thirty files' worth and
-	// has them merged later, which costs the engine some 40 ms of CPU for one record
-	// and hardly more for fifty. Zero collects only while an insert is in flight.
+	// Pause is the minimum time between the starts of two inserts. Records that arrive
+	// within it share an insert; a record that arrives later does not wait. An insert
+	// with its later merges costs the engine about 40 ms of CPU, for 1 record or for 50.
+	// Zero collects only while an insert is in flight.
 	Pause time.Duration
-	// QueueMax is how many records may wait; further writers wait for room. Zero means 10000.
+	// QueueMax is the maximum number of queued records; further writes block. Zero means 10000.
 	QueueMax int
 }
 
-// writer collects the rows of concurrent callers: while one insert is in flight
-// the next batch collects, so a lone row waits for nobody and a crowd shares its
-// inserts.
+// writer inserts the rows of concurrent callers together. Rows that arrive during an
+// insert share the next one. It is safe for concurrent use.
 type writer[Row any] struct {
 	db    *DB
 	query string
@@ -40,23 +38,23 @@ type writer[Row any] struct {
 	queue chan *pendingRow[Row]
 	done  chan struct{}
 
-	mu      sync.RWMutex  // held for reading while a row is put into the queue
+	mu      sync.RWMutex  // read lock for a send to queue, write lock to close it
 	closing chan struct{} // closed by the first close
 	once    sync.Once
-	ctx     context.Context // ends when close stops waiting
+	ctx     context.Context // of the inserts; canceled when close returns
 	cancel  context.CancelFunc
 }
 
-// pendingRow is a row whose caller waits.
+// pendingRow is a row that is not written yet.
 type pendingRow[Row any] struct {
 	ctx     context.Context
 	row     *Row
-	what    string                // for errors
-	ack     chan error            // holds one answer
-	trouble atomic.Pointer[error] // what the store said last, nil if nothing
+	what    string                // name of the row in errors
+	ack     chan error            // receives the result; buffer of 1
+	trouble atomic.Pointer[error] // last transient error, nil if none
 }
 
-// fail is the error for the caller of a row.
+// fail returns the error for the caller of a row: err, and the last transient error.
 func (p *pendingRow[Row]) fail(err error) error {
 	if trouble := p.trouble.Load(); trouble != nil && *trouble != err {
 		return fmt.Errorf("write %s: %w; the store said: %w", p.what, err, *trouble)
@@ -94,8 +92,8 @@ func (w *writer[Row]) write(ctx context.Context, row *Row) error {
 	}
 }
 
-// writeGroup writes rows with an insert of their own, past the queue, and returns an
-// error for each.
+// writeGroup writes rows with a separate insert that bypasses the queue. It returns one
+// error per row.
 func (w *writer[Row]) writeGroup(ctx context.Context, rows []*Row) []error {
 	batch := make([]*pendingRow[Row], len(rows))
 	for i, row := range rows {
@@ -106,7 +104,7 @@ func (w *writer[Row]) writeGroup(ctx context.Context, rows []*Row) []error {
 	for i, p := range batch {
 		select {
 		case errs[i] = <-p.ack:
-		default: // dropped, as ctx has ended
+		default: // flush skipped the row, as ctx has ended
 			errs[i] = p.fail(context.Cause(ctx))
 		}
 	}
@@ -117,7 +115,7 @@ func (w *writer[Row]) enqueue(p *pendingRow[Row]) error {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
 	select {
-	case <-w.closing: // first, as the queue may have room and be closed
+	case <-w.closing: // checked first: a send to a closed queue panics
 		return ErrClosed
 	default:
 	}
@@ -134,7 +132,7 @@ func (w *writer[Row]) enqueue(p *pendingRow[Row]) error {
 func (w *writer[Row]) close(ctx context.Context) error {
 	w.once.Do(func() {
 		close(w.closing)
-		w.mu.Lock() // nobody is putting a row into the queue now
+		w.mu.Lock() // waits for sends in progress
 		close(w.queue)
 		w.mu.Unlock()
 	})
@@ -151,7 +149,7 @@ func (w *writer[Row]) close(ctx context.Context) error {
 
 func (w *writer[Row]) loop() {
 	defer close(w.done)
-	var next time.Time // when an insert may begin
+	var next time.Time // earliest start of the next insert
 	for p := range w.queue {
 		batch := w.collect([]*pendingRow[Row]{p}, time.Until(next))
 		next = time.Now().Add(w.pause)
@@ -159,7 +157,7 @@ func (w *writer[Row]) loop() {
 	}
 }
 
-// collect adds the rows that come until the wait is over, and those that are there then.
+// collect adds the rows that arrive within wait, then those already queued, up to w.max.
 func (w *writer[Row]) collect(batch []*pendingRow[Row], wait time.Duration) []*pendingRow[Row] {
 	if wait > 0 {
 		over := time.NewTimer(wait)
@@ -195,9 +193,9 @@ func (w *writer[Row]) tryNext() (*pendingRow[Row], bool) {
 	}
 }
 
-// flush inserts a batch and answers each caller. It repeats an insert that the
-// store did not take, for as long as somebody waits for it and ctx lasts. When a row
-// itself is at fault the batch is halved until that row fails alone.
+// flush inserts a batch and returns the result to each caller. It retries transient errors
+// while ctx and the context of at least one caller are not done. If the data are invalid,
+// it splits the batch in halves until the invalid row fails alone.
 func (w *writer[Row]) flush(ctx context.Context, batch []*pendingRow[Row]) {
 	pauses := retry.Backoff(50*time.Millisecond, time.Second)
 	for {
@@ -234,7 +232,7 @@ func (w *writer[Row]) insert(ctx context.Context, batch []*pendingRow[Row]) erro
 	return insert(ctx, w.db, w.query, rows)
 }
 
-// waiting drops the rows whose callers have gone.
+// waiting returns the rows whose callers' contexts have not ended.
 func waiting[Row any](batch []*pendingRow[Row]) []*pendingRow[Row] {
 	kept := batch[:0:0]
 	for _, p := range batch {

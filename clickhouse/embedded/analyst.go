@@ -10,13 +10,12 @@ import (
 // analyst is the name of the read-only user.
 const analyst = "analyst"
 
-// A connection of the analyst is made read-only by the engine (readonly = 1), which refuses every change of data, schema and settings
-// and every table function that reaches outside. The library being a client as well as a server, that leaves holes: a scalar function
-// that reads files, schema inference of files and addresses by DESCRIBE, INTO OUTFILE, KILL and SETTINGS name = DEFAULT. analystGuard
-// closes these. It does not read the analyst's text, where two parsers could disagree on what is a string and what is not, but the
-// engine's own rendering of it, and that rendering is what runs.
+// Connections of the analyst have readonly = 1. The engine then rejects every change of data, schema and settings, and table functions
+// that access files or hosts. The library is a client too, so some ways remain: a scalar function that reads files, DESCRIBE of files
+// and addresses, INTO OUTFILE, KILL, and SETTINGS name = DEFAULT. analystGuard rejects these. It checks the engine's formatted version
+// of the statement, not the analyst's text, because two parsers could disagree on where a string ends. The formatted version is executed.
 
-// analystAdvice says which limit of the analyst an exception is about, and what to do, by the exception's name.
+// analystAdvice explains the analyst's limit and what to do, by name of the exception.
 var analystAdvice = map[string]string{
 	"MEMORY_LIMIT_EXCEEDED": "This is the analyst's limit of 2 GiB of memory for a statement, or what max_memory_usage asked for: select fewer columns, " +
 		"narrow it by domain or time, or join the smaller side last",
@@ -26,7 +25,7 @@ var analystAdvice = map[string]string{
 	"TOO_MANY_SIMULTANEOUS_QUERIES": "This is the analyst's limit of statements at a time: wait for those under way, and run one after the other",
 }
 
-// advised adds to an exception that is about a limit of the analyst what to do about it.
+// advised returns e with advice added if it is about a limit of the analyst.
 func advised(e *exception) *exception {
 	if advice, ok := analystAdvice[e.name]; ok {
 		return &exception{e.code, e.name, e.message + ". " + advice}
@@ -34,16 +33,16 @@ func advised(e *exception) *exception {
 	return e
 }
 
-// outsideFunctions reach files, other hosts or other programs and are not held back by readonly = 1.
+// outsideFunctions lists functions that access files, hosts or programs and that readonly = 1 does not reject.
 var outsideFunctions = []string{"file", "hasColumnInTable", "catboostEvaluate", "showCertificate", "aiClassify", "aiExtract", "aiGenerate", "aiTranslate"}
 
 // analystGuard decides which statements of the analyst may run.
 type analystGuard struct {
-	functions      map[string]bool // names refused wherever they stand, lower case
-	tableFunctions map[string]bool // names refused as a call, lower case
+	functions      map[string]bool // names rejected at any position, lower case
+	tableFunctions map[string]bool // names rejected before a parenthesis, lower case
 }
 
-// newAnalystGuard asks the engine for its table functions. All are refused but those ClickHouse allows to read-only users.
+// newAnalystGuard reads the engine's table functions. The guard rejects all that ClickHouse does not allow for read-only users.
 func newAnalystGuard(c *conn) (*analystGuard, error) {
 	g := &analystGuard{functions: map[string]bool{}, tableFunctions: map[string]bool{}}
 	for _, name := range outsideFunctions {
@@ -62,7 +61,7 @@ func newAnalystGuard(c *conn) (*analystGuard, error) {
 	return g, nil
 }
 
-// admit returns the statement to run in place of text, or the exception that refuses it.
+// admit returns the statement to run in place of text, or the exception that rejects it.
 func (g *analystGuard) admit(ctx context.Context, c *conn, text string) (statement, error) {
 	rendered, _, err := c.queryContext(ctx, "SELECT formatQuerySingleLine({text:String})", "RawBLOB", []param{{"text", escapeParam(text)}})
 	if err != nil {
@@ -77,10 +76,10 @@ func (g *analystGuard) admit(ctx context.Context, c *conn, text string) (stateme
 
 var analystVerbs = []string{"SELECT", "WITH", "FROM", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN"}
 
-// beforeTable are the words and marks after which a name may be that of a table, which the engine takes for a file if it has a slash.
+// beforeTable lists the tokens that may precede a table name. The engine reads a table name with a slash as a file.
 var beforeTable = []string{"FROM", "JOIN", "TABLE", "EXISTS", "DESCRIBE", "IN", ",", ".", "("}
 
-// check refuses what the analyst may not do in st, whose text the engine has rendered.
+// check returns an exception if the analyst may not run st. The engine has formatted the text of st.
 func (g *analystGuard) check(st statement) error {
 	if !slices.Contains(analystVerbs, st.verb) {
 		return newException(codeReadonly, "%s: Cannot execute query in readonly mode", analyst)

@@ -11,13 +11,13 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-// The library's own structures. Go carries their addresses and never looks inside; their memory is C's.
+// Opaque structures of the library in C memory. Go only passes pointers to them.
 type (
 	cConn   struct{ _ byte }
 	cResult struct{ _ byte }
 )
 
-// library is the part of libchdb's C interface that we use. Field comments give the names of chdb.h.
+// library has the functions of libchdb's C interface that this package calls. Field comments are the names in chdb.h.
 type library struct {
 	connect func(argc int32, argv **byte) **cConn // chdb_connect
 	close   func(conn **cConn)                    // chdb_close_conn
@@ -39,16 +39,16 @@ type library struct {
 	writtenBytes func(*cResult) uint64  // chdb_result_bytes_written
 }
 
-// libraries holds what was loaded, by path: a library cannot be unloaded, and is bound once.
+// libraries has the loaded libraries by path. A library is loaded once and never unloaded.
 var libraries sync.Map
 
-// loadLibrary loads libchdb and keeps it from taking over the process's signals.
+// loadLibrary loads libchdb and disables its signal handlers. It ignores SIGPIPE in the whole process.
 func loadLibrary(path string) (lib *library, err error) {
 	if lib, ok := libraries.Load(path); ok {
 		return lib.(*library), nil
 	}
 	defer func() {
-		if r := recover(); r != nil { // purego's answer to a missing function
+		if r := recover(); r != nil { // purego panics if a function is missing
 			lib, err = nil, fmt.Errorf("load %s: %v", path, r)
 		}
 	}()
@@ -78,14 +78,14 @@ func loadLibrary(path string) (lib *library, err error) {
 		purego.RegisterLibFunc(fn, handle, name)
 	}
 	signals(0)
-	// Threads of the library write to pipes. Go ends the process when a thread that is not its own gets SIGPIPE; ignored, the write
-	// fails with EPIPE instead. It holds for the whole process.
+	// Threads of the library write to pipes. Go ends the process when a foreign thread gets SIGPIPE. With the signal ignored, the write
+	// fails with EPIPE instead.
 	signal.Ignore(syscall.SIGPIPE)
 	libraries.Store(path, lib)
 	return lib, nil
 }
 
-// open connects with command line arguments, or returns nil.
+// open opens a connection with command line arguments. It returns nil on failure.
 func (l *library) open(args ...string) **cConn {
 	var pin runtime.Pinner
 	defer pin.Unpin()
@@ -96,7 +96,7 @@ func (l *library) open(args ...string) **cConn {
 	return l.connect(int32(len(args)), &argv[0])
 }
 
-// param is a server-side query parameter: value replaces {name:Type} in the engine, never in the text.
+// param is a query parameter. The engine substitutes value for {name:Type} after parsing.
 type param struct{ name, value string }
 
 // run executes a statement. The caller destroys the result, which may be nil.
@@ -114,7 +114,7 @@ func (l *library) run(conn *cConn, query, format string, params []param) *cResul
 		&names[0], &nameLens[0], &values[0], &valueLens[0], uintptr(n))
 }
 
-// cString is a NUL-terminated copy of s that stays where it is until pin lets go.
+// cString returns a NUL-terminated copy of s, pinned until pin.Unpin.
 func cString(pin *runtime.Pinner, s string) *byte {
 	b := make([]byte, len(s)+1)
 	copy(b, s)

@@ -8,11 +8,11 @@ import (
 	"io"
 )
 
-// detachedMax bounds the lines that logDetached writes.
+// detachedMax is the maximum number of lines that logDetached logs.
 const detachedMax = 100
 
-// logDetached logs the parts that the engine could not read and set aside, at this start or an earlier one, newest first. Their rows are
-// missing from their tables, unless the parts they were merged from are still there. Parts detached by a statement are left out.
+// logDetached logs the damaged parts that the engine detached at this start or an earlier one, newest first. Their rows are missing from
+// the tables unless the source parts of a merge still exist. It does not log parts that a statement detached.
 func (s *Server) logDetached() error {
 	query := fmt.Sprintf("SELECT concat(database, '.', table) AS table, name, reason, path, toString(modification_time) AS at FROM system.detached_parts "+
 		"WHERE reason != '' ORDER BY modification_time DESC, name LIMIT %d", detachedMax)

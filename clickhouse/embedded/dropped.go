@@ -9,13 +9,13 @@ import (
 	"regexp"
 )
 
-// droppedTable is the name of the file in which ClickHouse notes that a table was
-// dropped and its files are to be removed: database, table and the table's UUID.
+// droppedTable matches the name of the file that ClickHouse writes for a dropped table:
+// database, table and UUID of the table.
 var droppedTable = regexp.MustCompile(`\.([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.sql$`)
 
-// removeDropped removes the files of dropped tables, which a server does in the
-// background and the library never. The directory must be locked and not open:
-// a table is noted as dropped only after it can no longer be used.
+// removeDropped removes the files of dropped tables. A ClickHouse server does this in the
+// background, the library never does. The caller holds the lock of the directory, and the
+// engine must not be open.
 func removeDropped(path string) error {
 	notes := filepath.Join(path, "metadata_dropped")
 	entries, err := os.ReadDir(notes)
@@ -32,7 +32,7 @@ func removeDropped(path string) error {
 			continue
 		}
 		err := os.RemoveAll(filepath.Join(path, "store", m[1][:3], m[1]))
-		if err == nil { // the note last, so that a crash in between loses nothing
+		if err == nil { // the note last, so that the next start continues after a crash
 			err = os.Remove(filepath.Join(notes, entry.Name()))
 		}
 		faults = append(faults, err)

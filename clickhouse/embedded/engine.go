@@ -24,16 +24,16 @@ type engine struct {
 	lock    *os.File
 	version string
 	zone    string
-	opened  atomic.Int64 // connections so far, which gives each its number
+	opened  atomic.Int64 // number of connections opened so far
 
-	mu      sync.Mutex // guards control, as a connection runs one statement at a time
-	control *conn      // apart from the pools, so that a statement can be killed when all of theirs are busy
+	mu      sync.Mutex // guards control: a connection runs one statement at a time
+	control *conn      // outside the pools, so that kill works when all their connections are busy
 }
 
-// lockPath is the file of a data directory on which the process that has it open holds a lock. It contains the id of that process.
+// lockPath returns the lock file of a data directory. The process that has the directory open holds a lock on it and writes its id to it.
 func lockPath(path string) string { return filepath.Join(path, "server.lock") }
 
-// lockDirectory takes the lock of a data directory. It ends with the returned file.
+// lockDirectory locks a data directory. Closing the returned file releases the lock.
 func lockDirectory(path string) (lock *os.File, err error) {
 	lock, err = os.OpenFile(lockPath(path), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -54,8 +54,8 @@ func lockDirectory(path string) (lock *os.File, err error) {
 	return lock, nil
 }
 
-// InUse reports whether a process has a data directory open, and its id, 0 if it is not known. A directory that does not exist is
-// not in use. A process that opens the directory during the call may fail with ErrInUse.
+// InUse reports whether a process has a data directory open, and the id of that process, 0 if unknown. A missing directory is not in
+// use. A process that opens the directory during the call may fail with ErrInUse.
 func InUse(path string) (inUse bool, pid int, err error) {
 	f, err := os.OpenFile(lockPath(path), os.O_RDWR, 0)
 	if errors.Is(err, os.ErrNotExist) {
@@ -78,7 +78,8 @@ func InUse(path string) (inUse bool, pid int, err error) {
 	return true, pid, nil
 }
 
-// openEngine locks the data directory, which libchdb itself would only do badly, and opens it.
+// openEngine locks the data directory, removes the files of dropped tables and opens the engine. The lock of libchdb itself is not
+// reliable.
 func openEngine(library, path string) (*engine, error) {
 	lib, err := loadLibrary(library)
 	if err != nil {
@@ -102,7 +103,7 @@ func openEngine(library, path string) (*engine, error) {
 	return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), e.close())
 }
 
-// close ends the engine. All pools must be closed before.
+// close closes the engine. The caller closes all pools first.
 func (e *engine) close() error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -113,7 +114,7 @@ func (e *engine) close() error {
 	return e.lock.Close()
 }
 
-// kill asks the engine to stop what connection c runs now. It does not wait for the end, and running nothing is no error.
+// kill cancels the statement that c runs. It does not wait for its end. It returns nil if c runs nothing.
 func (e *engine) kill(c *conn) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -124,22 +125,22 @@ func (e *engine) kill(c *conn) error {
 	return err
 }
 
-// session is the state a connection is opened with. It stays the same for the connection's life, so that connections can be shared
-// between requests that want the same state and nothing of one request can show in another.
+// session is the initial state of a connection. It never changes, so requests with equal sessions can share a connection and cannot
+// affect each other.
 type session struct {
 	database string
-	settings string // assignments as SET takes them, in a fixed order
+	settings string // argument of SET, sorted by name
 }
 
 // conn is one connection of the library. It runs one statement at a time.
 type conn struct {
 	engine  *engine
 	handle  **cConn
-	tag     string // the log_comment of its statements, by which kill finds them
+	tag     string // log_comment of its statements; kill selects by it
 	session session
 }
 
-// open connects and brings the connection into the state of s. Of a setting made twice the last one counts, which is in final.
+// open opens a connection with the database and the settings of s. The order is initial, s, final; the last value of a setting applies.
 func (e *engine) open(s session, initial, final string) (*conn, error) {
 	c := &conn{engine: e, tag: "connection " + strconv.FormatInt(e.opened.Add(1), 10), session: s}
 	c.handle = e.lib.open("clickhouse", "--path="+e.path)
@@ -166,7 +167,7 @@ func (e *engine) open(s session, initial, final string) (*conn, error) {
 
 func (c *conn) close() { c.engine.lib.close(c.handle) }
 
-// summary counts what a statement did.
+// summary has the counters of one statement.
 type summary struct {
 	readRows, readBytes, writtenRows, writtenBytes, resultRows, resultBytes uint64
 	elapsed                                                                 time.Duration
@@ -191,10 +192,10 @@ func (c *conn) query(text, format string, params []param) ([]byte, summary, erro
 	}, nil
 }
 
-// killInterval is the time between two attempts to stop a statement: one that has only begun may not be known to the engine yet.
+// killInterval is the time between two attempts to kill a statement. The engine may not know a statement that just began.
 const killInterval = 50 * time.Millisecond
 
-// queryContext is query that kills the statement when ctx ends. It returns when the engine is done with it in any case.
+// queryContext is query that kills the statement when ctx ends. It returns only after the engine has ended the statement.
 func (c *conn) queryContext(ctx context.Context, text, format string, params []param) ([]byte, summary, error) {
 	type outcome struct {
 		out []byte
@@ -205,7 +206,7 @@ func (c *conn) queryContext(ctx context.Context, text, format string, params []p
 	go func() {
 		var o outcome
 		defer func() {
-			if r := recover(); r != nil { // here it would end the process, not only the request
+			if r := recover(); r != nil { // a panic in this goroutine would end the process
 				o = outcome{err: newException(codeUnknownException, "panic in libchdb's binding: %v", r)}
 			}
 			done <- o
@@ -220,7 +221,7 @@ func (c *conn) queryContext(ctx context.Context, text, format string, params []p
 	retry := time.NewTicker(killInterval)
 	defer retry.Stop()
 	for {
-		_ = c.engine.kill(c) // tried again until it worked or the statement ended
+		_ = c.engine.kill(c) // retried until the statement ends
 		select {
 		case <-done:
 			return nil, summary{}, context.Cause(ctx)
@@ -238,5 +239,5 @@ var (
 func quoteName(name string) string { return "`" + nameQuoter.Replace(name) + "`" }
 func quoteString(s string) string  { return "'" + stringQuoter.Replace(s) + "'" }
 
-// escapeParam turns a string into the value of a String parameter, which the engine reads as one field of TabSeparated.
+// escapeParam escapes s for a String parameter. The engine parses parameters as fields of TabSeparated.
 func escapeParam(s string) string { return paramEscaper.Replace(s) }

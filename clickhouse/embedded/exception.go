@@ -7,22 +7,22 @@ import (
 	"strconv"
 )
 
-// exception is an error as ClickHouse tells it to clients.
+// exception is an error in the form that ClickHouse returns to clients.
 type exception struct {
 	code    int
 	name    string // SYNTAX_ERROR
 	message string
 }
 
-// Error is the message without the trimmings that render adds.
+// Error returns the message without code, name and version.
 func (e *exception) Error() string { return e.message }
 
-// render is the text clients get and parse.
+// render returns the text that clients receive and parse.
 func (e *exception) render(version string) string {
 	return fmt.Sprintf("Code: %d. DB::Exception: %s. (%s) (version %s)\n", e.code, e.message, e.name, version)
 }
 
-// The codes of errors that do not come from the engine, with ClickHouse's numbers.
+// Codes of the errors that this package creates, as in ClickHouse.
 const (
 	codeBadArguments      = 36
 	codeNotImplemented    = 48
@@ -70,7 +70,7 @@ var (
 	exceptionTail = regexp.MustCompile(`(?:\.? \(([A-Z0-9_]+)\)(?: \(version [^()]*\))?)+\s*$`)
 )
 
-// parseException reads an error text of the library, which wraps the same error in itself up to three times.
+// parseException parses an error text of the library. The library repeats code and name up to three times.
 func parseException(text string) *exception {
 	e := newException(codeUnknownException, "")
 	if m := exceptionHead.FindStringSubmatch(text); m != nil {
@@ -107,7 +107,7 @@ func (e *exception) status() int {
 		return http.StatusRequestEntityTooLarge
 	case "NOT_IMPLEMENTED":
 		return http.StatusNotImplemented
-	case "TOO_MANY_SIMULTANEOUS_QUERIES": // 500 in ClickHouse; 503 tells clients and proxies to come again
+	case "TOO_MANY_SIMULTANEOUS_QUERIES": // 500 in ClickHouse; clients and proxies retry a 503
 		return http.StatusServiceUnavailable
 	}
 	return http.StatusInternalServerError

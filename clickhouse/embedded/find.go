@@ -7,8 +7,8 @@ import (
 	"runtime"
 )
 
-// Find returns the path of the engine's library: $COMPANYSCORE_LIBCHDB if set, else the newest .deps/libchdb-<version>/ beside the
-// executable, in the working directory or in one of its parents. scripts/libchdb.sh puts it there and alone knows the version.
+// Find returns the path of libchdb: $COMPANYSCORE_LIBCHDB if set, else that in the last .deps/libchdb-<version>/ by name, beside the
+// executable, in the working directory or in one of its parents. scripts/libchdb.sh downloads it and defines the version.
 func Find() (string, error) {
 	if path := os.Getenv("COMPANYSCORE_LIBCHDB"); path != "" {
 		if _, err := os.Stat(path); err != nil {

@@ -2,7 +2,7 @@ package embedded
 
 import "strings"
 
-// token is one lexical element of a statement. Text is the source, quotes included.
+// token is one lexical element of a statement. text is the source text with quotes.
 type token struct {
 	kind tokenKind
 	text string
@@ -23,20 +23,20 @@ func (t token) is(word string) bool { return t.kind == tokenWord && strings.Equa
 
 func (t token) isMark(c byte) bool { return t.kind == tokenMark && t.text[0] == c }
 
-// lexer splits SQL as ClickHouse does, as far as it takes to find where strings, comments and brackets end.
+// lexer splits SQL into tokens like ClickHouse, as far as needed to find the ends of strings, comments and brackets.
 type lexer struct {
 	src      string
 	pos      int
-	comments bool // whether there have been any
+	comments bool // whether a comment was skipped
 }
 
-// peek returns the next token without moving on.
+// peek returns the next token without consuming it.
 func (l *lexer) peek() token {
 	ahead := *l
 	return ahead.next()
 }
 
-// next returns the next token; blanks and comments are passed over.
+// next consumes and returns the next token. It skips blanks and comments.
 func (l *lexer) next() token {
 	l.skip()
 	start := l.pos
@@ -71,7 +71,7 @@ func (l *lexer) next() token {
 	}
 }
 
-// curly reads a string or identifier in typographic quotes, which know no escapes.
+// curly reads a string or identifier in typographic quotes. These have no escapes.
 func (l *lexer) curly(rest, end string) token {
 	start := l.pos
 	if i := strings.Index(rest, end); i >= 0 {
@@ -82,7 +82,7 @@ func (l *lexer) curly(rest, end string) token {
 	return token{tokenQuoted, l.src[start:l.pos], start}
 }
 
-// skip passes over blanks and comments.
+// skip skips blanks and comments.
 func (l *lexer) skip() {
 	for l.pos < len(l.src) {
 		rest := l.src[l.pos:]
@@ -110,7 +110,7 @@ func (l *lexer) skipTo(end string) {
 	}
 }
 
-// quotedLen is the length of the quoted text s begins with: a backslash escapes, a doubled quote stands for itself.
+// quotedLen returns the length of the quoted text at the start of s. A backslash or a doubled quote is an escape.
 func quotedLen(s string) int {
 	for i := 1; i < len(s); i++ {
 		switch s[i] {
@@ -127,7 +127,7 @@ func quotedLen(s string) int {
 	return len(s)
 }
 
-// heredocLen is the length of the $tag$...$tag$ s begins with, or 0.
+// heredocLen returns the length of the $tag$...$tag$ at the start of s, 0 if there is none.
 func heredocLen(s string) int {
 	n := 1
 	for n < len(s) && isWordByte(s[n]) {
@@ -147,7 +147,7 @@ func isWordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
 }
 
-// identifier returns the name a token stands for, if it can be one.
+// identifier returns the unquoted name. ok is false if the token cannot be an identifier.
 func (t token) identifier() (name string, ok bool) {
 	switch {
 	case t.kind == tokenWord:

@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	// headSize is how much of an answer is held back: a statement that fails before has a status code of its own.
+	// headSize is the number of bytes buffered before the status is sent. A statement that fails earlier gets an error status.
 	headSize = 64 << 10
-	// holdSize is the same with wait_end_of_query.
+	// holdSize is the maximum size of a response with wait_end_of_query, in bytes.
 	holdSize = 64 << 20
-	// frameSize is the most that goes into one compressed block.
+	// frameSize is the maximum size of a compressed block before compression, in bytes.
 	frameSize = 1 << 20
 )
 
-// output writes the answer to one request.
+// output writes the response to one request.
 type output struct {
 	w       http.ResponseWriter
 	control *http.ResponseController
 	idle    time.Duration // limit for one write to the client
 	req     *request
-	tag     string // marks an exception within the answer
+	tag     string // marks an exception in the body
 
-	head  bytes.Buffer // what was written before begin
+	head  bytes.Buffer // bytes written before begin
 	begun bool
 	body  io.Writer // set by begin
 	end   []io.Closer
@@ -44,7 +44,7 @@ func newOutput(w http.ResponseWriter, req *request, idle time.Duration) *output 
 	return &output{w: w, control: http.NewResponseController(w), idle: idle, req: req, tag: strings.ToLower(rand.Text()[:16])}
 }
 
-// Write takes a piece of the answer. The first ones are kept; from then on each goes to the client at once.
+// Write writes a part of the result. It buffers up to headSize or holdSize bytes; after that it sends each part at once.
 func (o *output) Write(p []byte) (int, error) {
 	if o.begun {
 		n, err := o.body.Write(p)
@@ -69,7 +69,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return o.Write(p)
 }
 
-// begin sends the headers and what was kept.
+// begin sends the headers and the buffered bytes. sum is nil if the result is not complete.
 func (o *output) begin(sum *summary) error {
 	o.begun = true
 	h := o.w.Header()
@@ -114,7 +114,7 @@ func (o *output) encode(w io.WriteCloser) {
 	o.body, o.end = w, append(o.end, w)
 }
 
-// flush sends what the compressor and the server hold.
+// flush flushes the encoder and the HTTP server.
 func (o *output) flush() error {
 	for _, c := range o.end {
 		if f, ok := c.(interface{ Flush() error }); ok {
@@ -126,7 +126,7 @@ func (o *output) flush() error {
 	return o.control.Flush()
 }
 
-// finish ends a successful answer.
+// finish ends a successful response.
 func (o *output) finish(sum summary) error {
 	if !o.begun {
 		if err := o.begin(&sum); err != nil {
@@ -141,8 +141,8 @@ func (o *output) finish(sum summary) error {
 	return nil
 }
 
-// fail ends an answer with an exception: by its status if nothing was sent yet. Else a marked block goes into the body, as from
-// ClickHouse, and the connection is broken off, so that no client can take what it has for the whole.
+// fail ends a response with an exception. If nothing was sent, it sends the status and text of the exception. Otherwise it writes a
+// marked block into the body, like ClickHouse, and panics with http.ErrAbortHandler: the closed connection marks the result as incomplete.
 func (o *output) fail(e *exception, version string) {
 	text := e.render(version)
 	if o.begun {
@@ -161,13 +161,13 @@ func (o *output) fail(e *exception, version string) {
 	_, _ = io.WriteString(o.w, text)
 }
 
-// json is the value of X-ClickHouse-Summary: numbers as strings, as ClickHouse writes them.
+// json returns the value of X-ClickHouse-Summary. Numbers are strings, as in ClickHouse.
 func (s summary) json() string {
 	return fmt.Sprintf(`{"read_rows":"%d","read_bytes":"%d","written_rows":"%d","written_bytes":"%d","total_rows_to_read":"0","result_rows":"%d","result_bytes":"%d","elapsed_ns":"%d"}`,
 		s.readRows, s.readBytes, s.writtenRows, s.writtenBytes, s.resultRows, s.resultBytes, s.elapsed.Nanoseconds())
 }
 
-// deadlineWriter gives every write a deadline of its own: a client may be slow, but not stop.
+// deadlineWriter sets a deadline for each write. A client may be slow but must not stall.
 type deadlineWriter struct {
 	io.Writer
 	control *http.ResponseController
@@ -199,7 +199,7 @@ func (f *frameWriter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// contentType is what ClickHouse announces for a format.
+// contentType returns ClickHouse's Content-Type of a format.
 func contentType(format string) string {
 	has := func(prefix string) bool { return strings.HasPrefix(format, prefix) }
 	switch {

@@ -9,15 +9,15 @@ import (
 	"time"
 )
 
-// maxWaiting bounds the requests that wait for a connection of one pool. More are turned away at once.
+// maxWaiting is the maximum number of requests that wait for a connection of one pool. Further requests are rejected.
 const maxWaiting = 1024
 
-// pool lends connections of one user. Idle ones are kept for requests that want the same session.
+// pool is a pool of connections of one user. It reuses idle connections for requests with the same session. It is safe for concurrent use.
 type pool struct {
 	engine         *engine
-	initial, final string        // settings of each connection, before and after those of the session
-	slots          chan struct{} // one element for each connection lent
-	wait           time.Duration // limit for get
+	initial, final string        // settings of each connection, set before and after those of the session
+	slots          chan struct{} // one element per connection in use
+	wait           time.Duration // maximum wait of get
 	waiting        atomic.Int64
 
 	mu     sync.Mutex
@@ -31,7 +31,7 @@ func newPool(e *engine, size int, wait time.Duration, initial, final string) *po
 
 var errPoolClosed = errors.New("server is shutting down")
 
-// get lends a connection, waiting for one if need be. The caller gives it back with put.
+// get returns a connection with session s. It waits up to p.wait for a slot. The caller returns the connection with put.
 func (p *pool) get(ctx context.Context, s session) (*conn, error) {
 	if err := p.acquire(ctx); err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func (p *pool) get(ctx context.Context, s session) (*conn, error) {
 	return c, nil
 }
 
-// acquire takes a slot.
+// acquire takes a slot or returns an exception if none is free in time.
 func (p *pool) acquire(ctx context.Context) error {
 	select {
 	case p.slots <- struct{}{}:
@@ -74,7 +74,8 @@ func (p *pool) acquire(ctx context.Context) error {
 	}
 }
 
-// pick takes an idle connection with session s, or one to close because a new one is needed and there may be no more.
+// pick removes an idle connection with session s from the pool. Without one, it returns a surplus connection that the caller closes
+// if a new connection would exceed the size of the pool.
 func (p *pool) pick(s session) (match, surplus *conn, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +95,7 @@ func (p *pool) pick(s session) (match, surplus *conn, err error) {
 	return nil, surplus, nil
 }
 
-// put takes a connection back. One whose session may have changed is closed instead of kept.
+// put returns a connection to the pool. It closes the connection if clean is false: its session may have changed.
 func (p *pool) put(c *conn, clean bool) {
 	p.mu.Lock()
 	keep := clean && !p.closed
@@ -108,7 +109,7 @@ func (p *pool) put(c *conn, clean bool) {
 	<-p.slots
 }
 
-// close waits until all connections are back, or ctx ends, and closes them. From then on get fails.
+// close makes get fail, closes the idle connections and waits until all others are returned or ctx ends. put closes those.
 func (p *pool) close(ctx context.Context) error {
 	p.mu.Lock()
 	p.closed = true

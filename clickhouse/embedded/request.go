@@ -20,39 +20,39 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// request is what an HTTP request says besides its statement.
+// request has the parameters of an HTTP request and its body.
 type request struct {
 	user     *user
 	queryID  string
-	format   string // of the answer, unless the statement has a FORMAT clause
+	format   string // of the result, unless the statement has a FORMAT clause
 	session  session
-	settings map[string]string // the session's, by name
+	settings map[string]string // settings of the session, by name
 	params   []param
-	hold     bool          // answer only when the statement has succeeded
-	limit    time.Duration // how long the statement may run, 0 for as long as it likes
+	hold     bool          // wait_end_of_query: respond after the statement has ended
+	limit    time.Duration // time limit of the statement, 0 for none
 	encoding string
-	method   compress.Method // of native blocks, compress.None for a plain answer
-	revision int             // protocol revision the client asks for
+	method   compress.Method // of native blocks, compress.None for an uncompressed result
+	revision int             // protocol revision of the client
 	body     io.Reader       // query text and data, decompressed
 }
 
-// user is one who may connect.
+// user is a user of the server.
 type user struct {
 	name     string
 	password [sha256.Size]byte
 	pool     *pool
-	guard    *analystGuard // nil for the user who may do everything
+	guard    *analystGuard // nil for the service's user, who has all rights
 }
 
-// transport names the parameters of ClickHouse's HTTP interface that are no settings of the engine.
+// transport lists the parameters of ClickHouse's HTTP interface that are not settings of the engine.
 var transport = []string{"query", "user", "password", "quota_key", "database", "default_format", "query_id", "compress", "decompress",
 	"buffer_size", "wait_end_of_query", "session_timeout", "session_check", "stacktrace", "client_protocol_version", "enable_http_compression",
 	"network_compression_method", "network_zstd_compression_level", "http_zlib_compression_level", "add_http_cors_header",
-	"log_comment"} // the last one is ours: by it a statement is found when it must be killed
+	"log_comment"} // log_comment is reserved: kill selects statements by it
 
 var formatName = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
 
-// parseRequest reads the headers and the URL. The body is left to the caller.
+// parseRequest parses the headers and the URL. It does not read the body.
 func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error) {
 	query := r.URL.Query()
 	get := func(header, name, otherwise string) string {
@@ -106,7 +106,7 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 		}
 	}
 	if get := r.Method == http.MethodGet || r.Method == http.MethodHead; get && (req.settings["readonly"] == "" || req.settings["readonly"] == "0") {
-		req.settings["readonly"] = "2" // as in ClickHouse: a link must not change anything
+		req.settings["readonly"] = "2" // as in ClickHouse: GET must not change data
 	}
 	req.session.settings = assignments(req.settings)
 
@@ -127,7 +127,7 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 	return req, err
 }
 
-// executionTime reads max_execution_time: seconds, 0 for no limit.
+// executionTime parses max_execution_time: seconds, 0 for no limit.
 func executionTime(text string) (time.Duration, error) {
 	seconds, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(seconds >= 0) {
@@ -136,10 +136,10 @@ func executionTime(text string) (time.Duration, error) {
 	return time.Duration(min(seconds, executionMaxSeconds) * float64(time.Second)), nil
 }
 
-// executionMaxSeconds is what more is cut to: a week.
+// executionMaxSeconds is the maximum execution time, one week. Larger values are reduced to it.
 const executionMaxSeconds = 7 * 24 * 3600
 
-// authenticate finds the user by Authorization header, X-ClickHouse headers or URL, in this order.
+// authenticate returns the user of a request. It reads the Authorization header, the X-ClickHouse headers or the URL, in this order.
 func (s *Server) authenticate(r *http.Request) (*user, error) {
 	name, password, given := r.BasicAuth()
 	if !given {
@@ -151,7 +151,7 @@ func (s *Server) authenticate(r *http.Request) (*user, error) {
 	if name == "" {
 		return nil, newException(codeRequiredPassword, "Authentication failed: send user and password, as with curl --user")
 	}
-	hash := sha256.Sum256([]byte(password)) // of one length, so that the comparison takes the same time whatever was sent
+	hash := sha256.Sum256([]byte(password)) // equal lengths make the comparison constant-time
 	var found *user
 	for _, u := range s.users {
 		if subtle.ConstantTimeCompare([]byte(u.name), []byte(name))&subtle.ConstantTimeCompare(u.password[:], hash[:]) == 1 {
@@ -164,7 +164,7 @@ func (s *Server) authenticate(r *http.Request) (*user, error) {
 	return found, nil
 }
 
-// acceptedEncoding is the first encoding of ClickHouse's preference that the client accepts, "" for none.
+// acceptedEncoding returns the encoding that ClickHouse prefers among those in an Accept-Encoding header, "" for none.
 func acceptedEncoding(header string) string {
 	accepted := strings.FieldsFunc(header, func(r rune) bool { return r == ',' || r == ' ' || r == ';' })
 	for _, name := range []string{"br", "gzip", "zstd", "deflate"} {
@@ -187,7 +187,7 @@ func blockMethod(name string) (compress.Method, error) {
 	return compress.None, newException(codeNotImplemented, "network_compression_method %s is not supported, use LZ4, ZSTD or NONE", name)
 }
 
-// decoded undoes Content-Encoding, then ClickHouse's native block compression.
+// decoded returns a reader that decodes Content-Encoding and then, if blocks is set, ClickHouse's native block compression.
 func decoded(body io.Reader, encoding string, blocks bool) (io.Reader, error) {
 	var err error
 	switch encoding {
@@ -215,7 +215,7 @@ func decoded(body io.Reader, encoding string, blocks bool) (io.Reader, error) {
 	return body, nil
 }
 
-// bodyReader gives every read of a request body a deadline of its own, so that a large upload may take its time but not stall.
+// bodyReader sets a deadline for each read of a request body. A large upload may be slow but must not stall.
 type bodyReader struct {
 	io.Reader
 	control *http.ResponseController
@@ -231,8 +231,8 @@ func (b bodyReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// hello answers the first query of clickhouse-go. The driver reads it at its own protocol revision while libchdb writes revision 0, so
-// it is written here; the revision 0 it reports makes the driver read everything after as libchdb writes it.
+// hello returns the result of clickhouse-go's first query. The driver reads that result at its own protocol revision, but libchdb
+// writes revision 0. The result reports revision 0, so the driver reads all later results at revision 0.
 func hello(e *engine, clientRevision int) ([]byte, error) {
 	var name, version, zone proto.ColStr
 	var revision proto.ColUInt32

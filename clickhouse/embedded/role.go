@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// statementsTimeout bounds how long statements of the service may go on after the context of Run
-// has ended.
+// statementsTimeout is how long statements of the service may run after the context of Run has
+// ended.
 const statementsTimeout = 2 * time.Second
 
-// Run opens the engine and answers on cfg.Listener until ctx ends or serving fails. Acknowledged
-// data are safe however it ends.
+// Run opens the engine and serves cfg.Listener until ctx ends or serving fails. Acknowledged data
+// are durable in any case.
 func Run(ctx context.Context, cfg Config) error {
 	if cfg.Listener == nil {
 		return errors.New("run ClickHouse: Listener is not set")

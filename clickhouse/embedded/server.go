@@ -1,9 +1,8 @@
-// Package embedded is ClickHouse without a ClickHouse server: the engine in libchdb behind ClickHouse's own HTTP protocol, for
-// clickhouse-go, curl and other HTTP clients.
+// Package embedded serves ClickHouse's HTTP protocol with the engine in libchdb. Clients are clickhouse-go, curl and other HTTP clients.
 //
-// A request goes through the files in this order: request.go reads its headers and URL, statement.go outlines its SQL with the help of
-// lexer.go, settings.go and analyst.go refuse what the read-only user may not do, pool.go lends a connection, spool.go moves the data in and out,
-// output.go answers. engine.go and chdb.go are the engine; docs/adr/0002-embedded-clickhouse.md tells why it is done so.
+// A request passes through the files in this order: request.go parses headers and URL, statement.go and lexer.go parse the SQL,
+// settings.go and analyst.go reject what the read-only user may not do, pool.go provides a connection, spool.go transfers data,
+// output.go writes the response. engine.go and chdb.go call the library. docs/adr/0002-embedded-clickhouse.md has the reasons.
 package embedded
 
 import (
@@ -23,23 +22,23 @@ import (
 	"time"
 )
 
-// Config says where the engine keeps its data, who may use it and how much.
+// Config configures the engine, its users and its limits.
 type Config struct {
 	Library         string        // path of libchdb; "" means Find()
-	Path            string        // data directory, made if missing; one process at a time may have it open
-	User            string        // the service's own user; "" means "companyscore"
+	Path            string        // data directory, created if missing; one process at a time may have it open
+	User            string        // name of the service's user; "" means "companyscore"
 	Password        string        // password of User, required
-	AnalystPassword string        // password of the read-only user "analyst"; "" means that there is no such user
-	Connections     int           // statements of User that run at a time, and half as many of the analyst; 0 means 2 per CPU, at least 4
-	QueueWait       time.Duration // how long a statement may wait for its turn; 0 means 10 s
-	MaxInsert       int64         // bytes of data of one INSERT; 0 means 4 GiB
-	Idle            time.Duration // how long a client may neither send nor take a byte while it should; 0 means 1 min
+	AnalystPassword string        // password of the read-only user "analyst"; "" disables that user
+	Connections     int           // maximum concurrent statements of User; the analyst has half of it; 0 means 2 per CPU, at least 4
+	QueueWait       time.Duration // maximum wait of a statement for a connection; 0 means 10 s
+	MaxInsert       int64         // maximum bytes of data of one INSERT; 0 means 4 GiB
+	Idle            time.Duration // timeout of one read from or write to a client; 0 means 1 min
 	Logger          *slog.Logger  // nil means slog.Default()
-	Listener        net.Listener  // where Run answers; Run closes it
-	Ready           func()        // called by Run once it answers; may be nil
+	Listener        net.Listener  // listener that Run serves and closes
+	Ready           func()        // called by Run after it began to serve; may be nil
 }
 
-// Validate reports all that is wrong with c.
+// Validate returns an error that names every invalid field of c.
 func (c Config) Validate() error {
 	var faults []error
 	fault := func(wrong bool, text string) {
@@ -92,14 +91,14 @@ type Server struct {
 	users  []*user
 	spool  *spool
 	http   *http.Server
-	stop   context.CancelCauseFunc // ends the context of every request
+	stop   context.CancelCauseFunc // cancels the context of every request
 	close  func(context.Context) error
 
-	analysts     context.Context // ends when Shutdown begins, and with it every statement of the analyst
+	analysts     context.Context // of the analyst's statements; Shutdown cancels it first
 	stopAnalysts context.CancelFunc
 }
 
-// New opens the engine on cfg.Path. The caller ends it with Shutdown. It returns ErrInUse when the directory is open already.
+// New opens the engine on cfg.Path. The caller calls Shutdown. New returns ErrInUse if the directory is open already.
 func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -131,7 +130,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// prepare makes what lives as long as the engine.
+// prepare creates the spool and the users, and sets s.close.
 func (s *Server) prepare() (err error) {
 	if s.spool, err = newSpool(filepath.Join(s.cfg.Path, "spool"), s.cfg.MaxInsert); err != nil {
 		return err
@@ -156,7 +155,7 @@ func (s *Server) prepare() (err error) {
 			for _, u := range s.users {
 				failed = errors.Join(failed, u.pool.close(ctx))
 			}
-			if failed == nil { // else the engine is still at work, and only the end of the process can stop it
+			if failed == nil { // otherwise statements still run, and only the end of the process stops them
 				failed = s.engine.close()
 			}
 		})
@@ -165,12 +164,12 @@ func (s *Server) prepare() (err error) {
 	return nil
 }
 
-// Serve answers requests on ln until Shutdown. It then returns http.ErrServerClosed.
+// Serve serves requests on ln until Shutdown. It then returns http.ErrServerClosed.
 func (s *Server) Serve(ln net.Listener) error { return s.http.Serve(ln) }
 
-// Shutdown stops accepting, cancels the analyst's statements, waits for those of the service until ctx ends, cancels what remains and
-// closes the engine. It takes at most closeMax longer than ctx allows. An error means that a statement did not end or that the engine was
-// not closed in that time: only the end of the process ends them. Acknowledged data are safe all the same.
+// Shutdown stops accepting requests and cancels the analyst's statements. It waits for those of the service until ctx ends, cancels the
+// rest and closes the engine. It returns at most closeMax after ctx ends. It returns an error if a statement did not end or the engine
+// was not closed in time; only the end of the process then stops them. Acknowledged data are durable in any case.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stopAnalysts()
 	drained := s.http.Shutdown(ctx)
@@ -181,7 +180,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 		drained = errors.Join(s.http.Shutdown(last), s.http.Close())
 	}
 	closed := make(chan error, 1)
-	go func() { closed <- s.close(last) }() // a call of the library has no deadline
+	go func() { closed <- s.close(last) }() // calls of the library have no deadline
 	select {
 	case err := <-closed:
 		return errors.Join(drained, err)
@@ -190,10 +189,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	}
 }
 
-// closeMax bounds the part of Shutdown after the service's statements have ended.
+// closeMax is the time limit of Shutdown after the service's statements have ended.
 const closeMax = time.Second
 
-// Handler returns the protocol as an HTTP handler: / for statements, /ping to see whether the server is there.
+// Handler returns the HTTP handler: / runs statements, /ping returns "Ok.".
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "Ok.\n") })
@@ -230,7 +229,7 @@ func (s *Server) serveStatement(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// asException gives an error of ours the form of ClickHouse's.
+// asException converts err to an exception. It logs errors that are neither exceptions nor cancellations.
 func (s *Server) asException(err error) *exception {
 	var e *exception
 	switch {
@@ -286,7 +285,7 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 		if text, err = req.setFromStatement(text); err != nil {
 			return summary{}, err
 		}
-		// Shutdown does not wait for analysts.
+		// Shutdown cancels the analyst's statements at once.
 		var cancel context.CancelCauseFunc
 		ctx, cancel = context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -314,8 +313,8 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 		req.format = st.format
 	}
 	var sum summary
-	// A result that is held back anyway needs no pipe, whose file costs more than a point read. The analyst's may be
-	// of any size, and go through the pipe in pieces.
+	// A buffered result (hold) needs no pipe; creating one costs more than a point read. Results of the analyst have any
+	// size and always stream through the pipe.
 	if st.selects() && !(req.hold && req.user.guard == nil) {
 		sum, err = s.spool.stream(ctx, c, st, format, req.params, out)
 	} else {

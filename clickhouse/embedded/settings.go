@@ -9,29 +9,29 @@ import (
 	"strings"
 )
 
-// rule says what the analyst may do with one setting.
+// rule is what the analyst may set one setting to.
 type rule struct {
 	kind    ruleKind
-	ceiling uint64 // of a limit: its value in every session, and the highest one that may be asked for
+	ceiling uint64 // of a limit: its default in every session and its maximum
 }
 
 type ruleKind uint8
 
 const (
-	free    ruleKind = iota // passed on with any value: it shapes the answer and can name nothing outside the database
-	limit                   // passed on if it is above 0, which would switch the limit off, and up to the ceiling
-	zone                    // passed on if it has the form of a time zone's name: the engine would open a path as a file
-	dropped                 // accepted and not passed on: it has no meaning here
+	free    ruleKind = iota // any value: the setting affects only the result and cannot name anything outside the database
+	limit                   // above 0 and up to the ceiling; 0 would disable the limit
+	zone                    // must look like a time zone name: the engine would open a path as a file
+	dropped                 // accepted and ignored
 )
 
-// unlimited is the ceiling of a limit that is off unless the analyst sets it.
+// unlimited is the ceiling of a limit without a default.
 const unlimited = math.MaxUint64
 
 // zoneName matches names such as UTC, Etc/GMT+1 and America/Argentina/Buenos_Aires, and the empty default.
 var zoneName = regexp.MustCompile(`^([A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*)?$`)
 
-// analystSettings are all settings the analyst may send, in the URL or in SQL. A setting that names a file, a path, a schema, an
-// address, a script or a dictionary must not be here, nor one whose value the engine looks up outside the database.
+// analystSettings lists all settings that the analyst may send, in the URL or in SQL. It must not contain a setting that names a file,
+// a path, a schema, an address, a script or a dictionary, or whose value the engine looks up outside the database.
 var analystSettings = map[string]rule{
 	"max_block_size":     {limit, 65409}, // rows, the engine's default
 	"max_bytes_to_read":  {limit, unlimited},
@@ -43,7 +43,7 @@ var analystSettings = map[string]rule{
 	"max_threads":        {limit, uint64(runtime.NumCPU())},
 	"readonly":           {limit, 1},
 
-	// These concern ClickHouse's own HTTP interface.
+	// Settings of ClickHouse's HTTP interface.
 	"http_headers_progress_interval_ms":     {kind: dropped},
 	"http_write_exception_in_output_format": {kind: dropped},
 
@@ -131,8 +131,8 @@ var analystSettings = map[string]rule{
 	"output_format_values_escape_quote_with_quote":                      {},
 }
 
-// analystLimits returns the settings every session of the analyst starts with: the limits, and memory above which aggregations and
-// sorts go to disk.
+// analystLimits returns the initial settings of the analyst's sessions: the limits, and the bytes of memory above which aggregations
+// and sorts use the disk.
 func analystLimits() string {
 	settings := map[string]string{
 		"max_bytes_before_external_group_by": "536870912",
@@ -147,7 +147,7 @@ func analystLimits() string {
 	return assignments(settings)
 }
 
-// check returns an exception if the analyst may not give the setting this value.
+// check returns an exception if the analyst may not set the setting to value.
 func (r rule) check(name, value string) error {
 	switch {
 	case r.kind == zone && !zoneName.MatchString(value):
@@ -156,7 +156,7 @@ func (r rule) check(name, value string) error {
 		return nil
 	}
 	n, err := strconv.ParseFloat(value, 64)
-	if name != "max_execution_time" { // the only one in fractions: drivers derive it from a deadline
+	if name != "max_execution_time" { // drivers derive it from a deadline, so it may have a fraction
 		var whole uint64
 		whole, err = strconv.ParseUint(value, 10, 64)
 		n = float64(whole)
@@ -171,7 +171,7 @@ func (r rule) check(name, value string) error {
 	return newException(codeSettingConstraint, "Setting %s is %s: this user may lower it, not raise it or switch it off: send %s", name, value, values)
 }
 
-// set takes one setting of the URL or, of the analyst, of the statement.
+// set applies one setting from the URL or, for the analyst, from the statement.
 func (r *request) set(name, value string) (err error) {
 	if r.user.guard != nil {
 		known, ok := analystSettings[name]
@@ -183,8 +183,8 @@ func (r *request) set(name, value string) (err error) {
 		}
 	}
 	if name == "max_execution_time" {
-		// Not a setting of the session: clickhouse-go derives it from the deadline of each call, so that hardly two
-		// calls would share a connection.
+		// Not part of the session: clickhouse-go derives it from the deadline of each call, and calls with different
+		// sessions cannot share a connection.
 		r.limit, err = executionTime(value)
 		return err
 	}
@@ -192,8 +192,8 @@ func (r *request) set(name, value string) (err error) {
 	return nil
 }
 
-// setFromStatement takes the settings at the end of a statement of the analyst and returns the statement without them. The guard refuses
-// those that remain elsewhere in it.
+// setFromStatement applies the settings at the end of a statement of the analyst and returns the statement without them. The guard
+// rejects settings elsewhere in the statement.
 func (r *request) setFromStatement(text string) (string, error) {
 	var rest strings.Builder
 	end := 0
@@ -211,7 +211,7 @@ func (r *request) setFromStatement(text string) (string, error) {
 	return rest.String(), nil
 }
 
-// assignments renders settings as SET takes them, in the order of their names.
+// assignments returns settings as the argument of SET, sorted by name.
 func assignments(settings map[string]string) string {
 	parts := make([]string, 0, len(settings))
 	for name, value := range settings {
@@ -223,13 +223,13 @@ func assignments(settings map[string]string) string {
 
 // settingsClause is a SETTINGS clause at the end of a statement, or before its FORMAT clause.
 type settingsClause struct {
-	from, to int // byte offsets: the word SETTINGS, and what follows the clause
+	from, to int // byte offsets of the word SETTINGS and of the end of the clause
 	settings []setting
 }
 
 type setting struct{ name, value string }
 
-// settingsClauses finds the clauses that give names plain values: numbers, strings, true or false.
+// settingsClauses returns the SETTINGS clauses whose values are numbers, strings, true or false.
 func settingsClauses(text string) (clauses []settingsClause) {
 	depth := 0
 	lex := &lexer{src: text}
@@ -251,7 +251,7 @@ func settingsClauses(text string) (clauses []settingsClause) {
 	return clauses
 }
 
-// settings reads name = value, name = value and so on. It reports whether that is what stands there.
+// settings parses name = value, name = value and so on. ok is false if the text has another form.
 func (l *lexer) settings() (settings []setting, ok bool) {
 	for {
 		name, isName := l.next().identifier()
@@ -270,7 +270,7 @@ func (l *lexer) settings() (settings []setting, ok bool) {
 	}
 }
 
-// settingAfter returns the name of the setting that tok, the last token read, begins a SETTINGS clause with.
+// settingAfter returns the first setting name of the SETTINGS clause that begins with tok, the last token read.
 func (l *lexer) settingAfter(tok token) (name string, ok bool) {
 	if !tok.is("SETTINGS") {
 		return "", false
@@ -285,7 +285,7 @@ func (l *lexer) settingAfter(tok token) (name string, ok bool) {
 	return name, ok && next.isMark('=')
 }
 
-// plainValue reads a number, a string, true or false.
+// plainValue parses a number, a string, true or false.
 func (l *lexer) plainValue() (value string, ok bool) {
 	tok := l.next()
 	switch {

@@ -12,16 +12,16 @@ import (
 	"syscall"
 )
 
-// spool is the directory through which data pass between HTTP and the engine, which reads and writes files only: INSERT data wait in a
-// file until all of them are here, as inline data are cut off at 256 KiB and a broken upload must insert nothing; results come through a
-// named pipe, as libchdb's own streaming calls begin every chunk with a header again and so suit only formats that have none.
+// spool is the directory of the files between HTTP and the engine. Data of an INSERT are written to a file first: the engine truncates
+// inline data at 256 KiB, and an incomplete upload must insert nothing. Results are read from a named pipe: the streaming calls of libchdb
+// repeat the header in every chunk, which breaks formats with a header.
 type spool struct {
 	dir   string
 	limit int64 // bytes of one INSERT
 	count atomic.Int64
 }
 
-// newSpool makes the directory, without what a crash left in it.
+// newSpool creates an empty directory. It removes the files of an earlier process.
 func newSpool(dir string, limit int64) (*spool, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("clear spool: %w", err)
@@ -56,20 +56,21 @@ func (s *spool) save(r io.Reader) (path string, err error) {
 	return f.Name(), nil
 }
 
-// stream runs a SELECT and copies its result to w as it comes. It returns when the engine is done; when w fails, the engine is stopped.
+// stream runs a SELECT and copies its result to w while the engine writes it. It returns when the engine has ended the statement. If a
+// write to w fails, it kills the statement.
 func (s *spool) stream(ctx context.Context, c *conn, st statement, format string, params []param, w io.Writer) (summary, error) {
 	path := filepath.Join(s.dir, fmt.Sprintf("result-%d", s.count.Add(1)))
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		return summary{}, fmt.Errorf("make pipe: %w", err)
 	}
 	defer os.Remove(path)
-	// Opened without blocking, the pipe is read by Go's poller and not by a thread of its own.
+	// With O_NONBLOCK, Go's poller reads the pipe without a thread.
 	from, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return summary{}, fmt.Errorf("open pipe: %w", err)
 	}
 	defer from.Close()
-	// A second writer keeps the pipe from ending before the engine has begun.
+	// A second writer prevents EOF before the engine opens the pipe.
 	open, err := os.OpenFile(path, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return summary{}, fmt.Errorf("open pipe: %w", err)
@@ -83,7 +84,7 @@ func (s *spool) stream(ctx context.Context, c *conn, st statement, format string
 		defer close(copied)
 		if _, err := io.Copy(onlyWriter{w}, from); err != nil {
 			cancel(err)
-			_, _ = io.Copy(io.Discard, from) // the engine writes until it has stopped, and must not meet a closed pipe
+			_, _ = io.Copy(io.Discard, from) // drain the pipe until the engine stops
 		}
 	}()
 	_, sum, err := c.queryContext(ctx, st.withOutput(path, format), format, params)
@@ -95,15 +96,15 @@ func (s *spool) stream(ctx context.Context, c *conn, st statement, format string
 	return sum, err
 }
 
-// onlyWriter hides ReadFrom, by which io.Copy would let the destination choose the size of the pieces.
+// onlyWriter hides ReadFrom of the destination, so that io.Copy determines the chunk size.
 type onlyWriter struct{ io.Writer }
 
-// withInput is an INSERT that reads its data from a file.
+// withInput returns the INSERT with a clause that reads the data from a file.
 func (st statement) withInput(path string) string {
 	return st.text[:st.clause] + " FROM INFILE " + quoteString(path) + " COMPRESSION 'none' " + st.text[st.clause:]
 }
 
-// withOutput is a SELECT that writes its result to a file that exists. The line end closes a comment.
+// withOutput returns the SELECT with a clause that appends the result to an existing file. The line feed ends a trailing comment.
 func (st statement) withOutput(path, format string) string {
 	into := "\nINTO OUTFILE " + quoteString(path) + " APPEND COMPRESSION 'none' "
 	if st.format == "" {

@@ -2,27 +2,27 @@ package embedded
 
 import "strings"
 
-// maxQuery bounds the text of a statement in bytes, without the data of an INSERT. ClickHouse's own default is 256 KiB.
+// maxQuery is the maximum size of a statement in bytes, without the data of an INSERT. ClickHouse's default is 256 KiB.
 const maxQuery = 1 << 20
 
-// statement is what has to be known of SQL text before the engine gets it. Everything else is the engine's business.
+// statement is the outline of an SQL statement. The engine parses the rest.
 type statement struct {
-	text   string // as written, up to the data of an INSERT or the closing semicolon
-	verb   string // first keyword in upper case; INSERT also where WITH comes before it
+	text   string // source text up to the data of an INSERT or the closing semicolon
+	verb   string // first keyword in upper case; INSERT also after a WITH clause
 	target string // second keyword in upper case, such as TABLE in DROP TABLE
 	format string // name in the FORMAT clause of the statement, "" if it has none
-	clause int    // offset in text where a clause about input or output file goes
+	clause int    // offset in text for an INFILE or OUTFILE clause
 
-	hasData bool // an INSERT whose data follow
+	hasData bool // the source has data of an INSERT after the statement
 	data    int  // offset of the data in the source
 }
 
-// selects reports whether the statement yields a result that may be large.
+// selects reports whether the statement is a query, whose result may be large.
 func (st statement) selects() bool {
 	return st.verb == "SELECT" || st.verb == "WITH" || st.verb == "FROM"
 }
 
-// keepsSession reports whether the statement surely leaves the state of its connection as it was.
+// keepsSession reports whether the statement cannot change the state of its connection.
 func (st statement) keepsSession() bool {
 	switch st.verb {
 	case "SELECT", "WITH", "FROM", "INSERT", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN":
@@ -31,7 +31,7 @@ func (st statement) keepsSession() bool {
 	return false
 }
 
-// parseStatement outlines the one statement in src, which may end anywhere in the data of an INSERT. Errors are for the client.
+// parseStatement parses the only statement in src. src may end within the data of an INSERT. The error is an *exception.
 func parseStatement(src string) (statement, error) {
 	lex := &lexer{src: src}
 	tok := lex.next()
@@ -64,7 +64,7 @@ func parseStatement(src string) (statement, error) {
 		case st.verb == "WITH" && depth == 0 && tok.is("INSERT") && next.is("INTO"):
 			st.verb = "INSERT"
 		case depth == 0 && tok.is("FORMAT"):
-			// A column may be called so as well, and then more than SETTINGS follows. A format may be quoted, as Null is by formatQuery.
+			// FORMAT may also be a column name; then other tokens follow. formatQuery quotes some format names, such as Null.
 			name, ok := next.identifier()
 			if after := lex.peek(); ok && (after.kind == tokenEnd || after.isMark(';') || after.is("SETTINGS")) {
 				st.format, st.clause = name, tok.pos
@@ -79,13 +79,13 @@ func parseStatement(src string) (statement, error) {
 	return st, nil
 }
 
-// parseInsert outlines INSERT INTO [TABLE] [FUNCTION] name ... (FORMAT name data | VALUES data | SELECT ...); INSERT has been read.
+// parseInsert parses INSERT INTO [TABLE] [FUNCTION] name ... (FORMAT name data | VALUES data | SELECT ...). lex is behind INSERT.
 func parseInsert(src string, st statement, lex *lexer) (statement, error) {
 	tok := lex.next()
 	for tok.is("INTO") || tok.is("TABLE") || tok.is("FUNCTION") {
 		tok = lex.next()
 	}
-	for lex.peek().isMark('.') { // tok is the name, which may read like a keyword
+	for lex.peek().isMark('.') { // tok is the name, which may equal a keyword
 		lex.next()
 		lex.next()
 	}
@@ -112,7 +112,7 @@ func parseInsert(src string, st statement, lex *lexer) (statement, error) {
 		case tok.is("SETTINGS"):
 			mark(tok.pos)
 		case tok.is("SELECT") || tok.is("WITH") || tok.is("FROM"):
-			rest, err := parseStatement(src[tok.pos:]) // for what may not be in any statement
+			rest, err := parseStatement(src[tok.pos:]) // rejects clauses that no statement may have
 			st.text = src[:tok.pos] + rest.text
 			st.clause = len(st.text)
 			return st, err
@@ -135,7 +135,7 @@ func parseInsert(src string, st statement, lex *lexer) (statement, error) {
 	return st, nil
 }
 
-// dataStart passes over the blanks behind the format name and one line end, as ClickHouse does.
+// dataStart returns the offset behind the blanks that follow the format name and one line end, like ClickHouse.
 func dataStart(src string, i int) int {
 	for i < len(src) && strings.IndexByte(" \t\f", src[i]) >= 0 {
 		i++
@@ -149,8 +149,8 @@ func dataStart(src string, i int) int {
 	return i
 }
 
-// withoutSync takes the word SYNC, or NO DELAY, off the end of a DROP. The library never runs the task that such a DROP would wait for;
-// the table is gone at once all the same, and its files are with the next start.
+// withoutSync removes SYNC or NO DELAY from the end of a DROP. The library never runs the task that such a DROP waits for. The table is
+// dropped at once; the next start removes its files.
 func withoutSync(text string) string {
 	var last [3]token
 	for lex := (&lexer{src: text}); ; {
