@@ -1,5 +1,5 @@
-// Package batch runs the jobs that nobody waits for, by the clock. Of several
-// processes that run it, one does each job.
+// Package batch runs the cron jobs. Several processes may run it; a lock in Redis lets
+// only one of them run a job at a time.
 package batch
 
 import (
@@ -23,43 +23,45 @@ import (
 	"companyscore/universe/snapshot"
 )
 
-// Store is where the jobs work.
+// Store is the store of the jobs.
 type Store interface {
 	// Count counts the newest record of each company; at is the instant of the call.
 	Count(ctx context.Context, at time.Time) (universe.Counts, error)
-	// Movers finds the largest deltas within the windows that end at an instant.
+	// Movers returns the companies with the largest deltas within the windows that end at
+	// an instant.
 	Movers(ctx context.Context, at time.Time) (universe.Movers, error)
-	// Compact merges rows that replaced each other, so that reads find fewer of them.
+	// Compact merges replaced rows, so that reads scan fewer rows.
 	Compact(ctx context.Context) error
-	// Load returns what the engine has read so far and the memory in use.
+	// Load returns the rows and bytes read since the start of the engine and the memory
+	// in use.
 	Load(ctx context.Context) (batchjob.Load, error)
-	// RefreshCoverage returns how far companies are younger than their target ages.
+	// RefreshCoverage counts the companies younger than their target age and those due.
 	RefreshCoverage(ctx context.Context, at time.Time, t batchjob.Targets) (batchjob.Coverage, error)
-	// RefreshDue returns up to limit companies that are due for a refresh, the oldest in
-	// relation to its target age first.
+	// RefreshDue returns up to limit companies that are due for a refresh, by falling
+	// ratio of age to target age.
 	RefreshDue(ctx context.Context, at time.Time, t batchjob.Targets, limit int) ([]string, error)
-	// NoteRefreshed notes that runs were started for companies.
+	// NoteRefreshed writes that runs were started for companies.
 	NoteRefreshed(ctx context.Context, domains []string, at time.Time) error
 	// WriteRuns stores the results of runs.
 	WriteRuns(ctx context.Context, runs []batchjob.Run) error
 }
 
-// Config holds what the jobs need. All fields up to Refresh are required.
+// Config configures the jobs. All fields up to Refresh are required.
 type Config struct {
 	Store     Store
 	Redis     goredis.UniversalClient
 	Logger    *slog.Logger
 	Schedules Schedules
 	Refresh   Refresh
-	// Once are the names of jobs that Run runs once; empty means all jobs, by their schedules.
+	// Once has the names of jobs that Run runs once. Empty means all jobs by their schedules.
 	Once []string
-	// Report receives a line for each job of Once that succeeded.
+	// Report is called with one line per successful job of Once. It is required with Once.
 	Report func(line string)
-	// Ready is called by Run once the schedules have started.
+	// Ready is called by Run after the schedules have started. It may be nil.
 	Ready func()
 }
 
-// Validate returns an error that names every field that is not set or wrong.
+// Validate returns an error that names every missing or invalid field.
 func (c Config) Validate() error {
 	var faults []error
 	if c.Store == nil {
@@ -83,20 +85,20 @@ func (c Config) Validate() error {
 	return errors.Join(append(faults, c.Schedules.Validate(), c.Refresh.Ages.Validate())...)
 }
 
-// job is one thing to do by the clock. A lock of its name lets one process do it.
+// job is one cron job. A lock per name lets one process run it at a time.
 type job struct {
 	name     string
-	schedule cron.Schedule // nil for never by the clock
+	schedule cron.Schedule // nil for "off"
 	deadline time.Duration
-	// do is given the fencing token of this run: larger than that of any run of the job before.
+	// do runs the job. fence is larger than that of all earlier runs of the job.
 	do func(ctx context.Context, fence int64) (batchjob.Run, error)
 }
 
-// restFactor is how many times as long as its last run a job rests at least, so
-// that a job that has become slow does not take the machine.
+// restFactor times the duration of the last run is the minimum pause of a job. It limits
+// the load of slow jobs.
 const restFactor = 10
 
-// Runner runs the jobs.
+// Runner runs the jobs, one at a time.
 type Runner struct {
 	cfg    Config
 	jobs   []job
@@ -110,7 +112,7 @@ type Runner struct {
 	lease  time.Duration
 }
 
-// New returns a runner that does nothing yet.
+// New returns a runner. Start or Once run the jobs.
 func New(cfg Config) (*Runner, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -126,15 +128,15 @@ func New(cfg Config) (*Runner, error) {
 	}
 	for _, j := range r.jobs {
 		if j.schedule != nil {
-			once := cron.NewChain(cron.SkipIfStillRunning(cron.DiscardLogger)) // of one job, while it runs or waits for another
+			once := cron.NewChain(cron.SkipIfStillRunning(cron.DiscardLogger)) // skips a job that still runs or waits
 			r.cron.Schedule(j.schedule, once.Then(cron.FuncJob(func() { r.scheduled(j) })))
 		}
 	}
 	return r, nil
 }
 
-// Start begins to run jobs by their schedules. What servers answer from is made at once,
-// movers first, as servers answer once there are counts.
+// Start starts the schedules and returns. It runs the movers job and the count job at once,
+// movers first, because servers answer as soon as counts are published.
 func (r *Runner) Start() {
 	r.starts.Go(func() {
 		r.attempt(r.job(batchjob.Movers))
@@ -147,15 +149,15 @@ func (r *Runner) job(name string) job {
 	return r.jobs[slices.IndexFunc(r.jobs, func(j job) bool { return j.name == name })]
 }
 
-// Stop ends the schedules and the job in flight, and waits for it.
+// Stop ends the schedules, cancels the job in flight and waits for its end.
 func (r *Runner) Stop() {
 	r.cancel()
 	<-r.cron.Stop().Done()
 	r.starts.Wait()
 }
 
-// Once runs the named jobs now, one after the other, and reports each with its figures.
-// The error joins those of all jobs.
+// Once runs the named jobs one after the other. It calls report with the figures of each
+// successful job and returns the joined errors of the others.
 func (r *Runner) Once(ctx context.Context, names []string, report func(line string)) error {
 	var faults []error
 	for _, j := range r.jobs {
@@ -172,11 +174,11 @@ func (r *Runner) Once(ctx context.Context, names []string, report func(line stri
 	return errors.Join(faults...)
 }
 
-// jitterMax bounds by how much a job is late on purpose, so that many processes
-// and jobs do not all begin in the same instant.
+// jitterMax is the maximum random delay of a job. It prevents that many processes and jobs
+// start at the same instant.
 const jitterMax = 10 * time.Second
 
-// scheduled runs a job whose time has come.
+// scheduled runs a job by its schedule. It skips the run while the job rests.
 func (r *Runner) scheduled(j job) {
 	r.restMu.Lock()
 	resting := time.Now().Before(r.rest[j.name])
@@ -199,8 +201,8 @@ func (r *Runner) scheduled(j job) {
 	}
 }
 
-// moversLost reports whether no movers are published: Redis was emptied, and new servers
-// would have none until the next movers job.
+// moversLost reports whether no movers are published, for example after a loss of the data
+// in Redis. It returns false if Redis does not answer.
 func (r *Runner) moversLost() bool {
 	ctx, cancel := context.WithTimeout(r.ctx, time.Second)
 	defer cancel()
@@ -208,7 +210,7 @@ func (r *Runner) moversLost() bool {
 	return err == nil && !found
 }
 
-// attempt runs a job and says in the log when it failed.
+// attempt runs a job, sets its rest and logs a failure.
 func (r *Runner) attempt(j job) {
 	run, err := r.run(r.ctx, j)
 	r.restMu.Lock()
@@ -237,11 +239,12 @@ var (
 	releaseScript = goredis.NewScript(releaseLua)
 )
 
-// leaseFor is how long the lock of a process that is gone keeps others from a job.
+// leaseFor is the lease of a lock. The lock of a dead process expires after it.
 const leaseFor = 30 * time.Second
 
-// renew keeps a lock until ctx ends. When it is lost lost is called: another process
-// may be at the job, and what this one publishes is refused for its lower fence.
+// renew extends the lease of a lock until ctx ends. It calls lost and returns if the lock
+// is lost. Another process may then run the job; the lower fence of this one makes Redis
+// reject its snapshot.
 func (r *Runner) renew(ctx context.Context, key, token string, lost context.CancelCauseFunc) {
 	tick := time.NewTicker(r.lease / 3)
 	defer tick.Stop()
@@ -258,7 +261,8 @@ func (r *Runner) renew(ctx context.Context, key, token string, lost context.Canc
 	}
 }
 
-// run does a job if no other process is at it, and notes what became of it.
+// run takes the lock of a job, runs it and stores the result. It returns errTaken if
+// another process runs the job.
 func (r *Runner) run(ctx context.Context, j job) (run batchjob.Run, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -292,7 +296,7 @@ func (r *Runner) run(ctx context.Context, j job) (run batchjob.Run, err error) {
 	run.Finish(err)
 	after, cancelAfter := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancelAfter()
-	if parent.Err() == nil { // a job that was told to stop has not failed
+	if parent.Err() == nil { // a canceled job has not failed
 		r.note(after, run)
 	}
 	return run, errors.Join(err, releaseScript.Run(after, r.cfg.Redis, []string{key}, token).Err())
@@ -311,7 +315,7 @@ func (r *Runner) count(ctx context.Context, fence int64) (batchjob.Run, error) {
 	return run, snapshot.PublishCounts(ctx, r.cfg.Redis, counts, fence)
 }
 
-// movers finds the movers of all windows and publishes them.
+// movers reads the movers of all windows and publishes them.
 func (r *Runner) movers(ctx context.Context, fence int64) (batchjob.Run, error) {
 	movers, err := r.cfg.Store.Movers(ctx, time.Now())
 	if err != nil {
@@ -320,7 +324,7 @@ func (r *Runner) movers(ctx context.Context, fence int64) (batchjob.Run, error) 
 	return batchjob.Run{}, snapshot.PublishMovers(ctx, r.cfg.Redis, movers, fence)
 }
 
-// keepHouse merges what can be merged.
+// keepHouse merges replaced rows.
 func (r *Runner) keepHouse(ctx context.Context, _ int64) (batchjob.Run, error) {
 	return batchjob.Run{}, r.cfg.Store.Compact(ctx)
 }

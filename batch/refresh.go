@@ -16,25 +16,24 @@ import (
 )
 
 const (
-	// laneMax bounds the runs that wait in the lane of the job: some seconds of a worker
-	// that asks for facts alone.
+	// laneMax is the maximum number of runs that wait in the refresh lane: a few seconds of
+	// work for a worker without live sources.
 	laneMax = 10_000
-	// paceBurst is for how long a pace that was not used is made up for, and how much of
-	// it may wait in the lane.
+	// paceBurst is how long unused pace is kept. The runs of that time may wait in the lane.
 	paceBurst = 10 * time.Minute
 )
 
 // Refresh configures the refresh job.
 type Refresh struct {
 	batchjob.Targets
-	// Pace is how many runs a second are started at most. Zero is no limit but what
-	// workers take.
+	// Pace is the maximum number of runs started per second. Zero means no limit but
+	// laneMax.
 	Pace float64
-	// Queue is where runs are started. It is required.
+	// Queue is the queue of runs. It is required.
 	Queue *queue.Queue
 }
 
-// laneBound is how many runs may wait in the lane of the job.
+// laneBound returns the maximum number of runs that wait in the refresh lane.
 func (c Refresh) laneBound() int {
 	if c.Pace == 0 {
 		return laneMax
@@ -42,9 +41,9 @@ func (c Refresh) laneBound() int {
 	return int(min(laneMax, max(1, math.Ceil(c.Pace*paceBurst.Seconds()))))
 }
 
-// refresh starts runs for companies that have become too old, as many as the pace allows
-// and the lane has room for. The runs are noted after they were started: when noting
-// fails, the next run of the job joins those that are still open.
+// refresh starts runs for companies that are due, up to the limits of pace and lane. It
+// writes the demand after the start of the runs: if that fails, the next refresh job joins
+// the runs that are still open.
 func (r *Runner) refresh(ctx context.Context, _ int64) (batchjob.Run, error) {
 	cfg, now := r.cfg.Refresh, time.Now()
 	coverage, err := r.cfg.Store.RefreshCoverage(ctx, now, cfg.Targets)
@@ -92,8 +91,8 @@ func (r *Runner) refresh(ctx context.Context, _ int64) (batchjob.Run, error) {
 	return run, r.cfg.Store.NoteRefreshed(ctx, domains, now)
 }
 
-// pacedUntil is until when the pace is used up: no earlier than paceBurst ago, or than
-// one run takes, and not in the future.
+// pacedUntil returns the instant until which the pace is used. It is not in the future and
+// at most paceBurst, or the time of one run at the pace if longer, before now.
 func (r *Runner) pacedUntil(ctx context.Context, now time.Time) (time.Time, error) {
 	longest := max(paceBurst, time.Duration(float64(time.Second)/r.cfg.Refresh.Pace))
 	earliest := now.Add(-longest)
@@ -105,7 +104,7 @@ func (r *Runner) pacedUntil(ctx context.Context, now time.Time) (time.Time, erro
 		return now, fmt.Errorf("read the pace of refreshes: %w", err)
 	}
 	paced := time.UnixMilli(ms)
-	if paced.After(now) { // the clock went back
+	if paced.After(now) { // the clock was set back
 		return now, nil
 	}
 	if paced.Before(earliest) {

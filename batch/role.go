@@ -2,8 +2,8 @@ package batch
 
 import "context"
 
-// Run runs the jobs until ctx ends: by their schedules, or those in Config.Once once, after which
-// it returns the errors of all of them.
+// Run runs the jobs by their schedules until ctx ends. If Config.Once has names, it runs these
+// jobs once and returns their joined errors.
 func Run(ctx context.Context, cfg Config) error {
 	r, err := New(cfg)
 	if err != nil {

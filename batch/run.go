@@ -7,7 +7,7 @@ import (
 	"companyscore/internal/batchjob"
 )
 
-// note stores the result of a run. What cannot be stored is logged: the job itself is done.
+// note stores the result of a run in Redis and in the store. It logs errors.
 func (r *Runner) note(ctx context.Context, run batchjob.Run) {
 	if err := batchjob.WriteRun(ctx, r.cfg.Redis, run); err != nil {
 		r.cfg.Logger.Warn("status of a batch job not noted", "job", run.Job, "err", err)
@@ -17,10 +17,10 @@ func (r *Runner) note(ctx context.Context, run batchjob.Run) {
 	}
 }
 
-// loadEvery is how often the memory of the engine is looked at.
+// loadEvery is the time between two reads of the engine's memory.
 const loadEvery = 250 * time.Millisecond
 
-// loadWatch follows what the engine does while a job runs.
+// loadWatch measures the load of the engine while a job runs.
 type loadWatch struct {
 	store  Store
 	before batchjob.Load
@@ -54,8 +54,8 @@ func watchLoad(ctx context.Context, store Store) *loadWatch {
 	return w
 }
 
-// end stops following and puts into the run what was seen. Figures that the engine
-// does not give stay 0.
+// end stops the measurement and sets the figures of the run. They stay 0 if a read failed or
+// the engine restarted.
 func (w *loadWatch) end(run *batchjob.Run) {
 	w.stop()
 	<-w.done

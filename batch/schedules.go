@@ -8,16 +8,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Schedules says when each job runs: in the form of cron with five fields, in UTC,
-// or as "@every 10s"; "off" for never by the clock.
+// Schedules has the schedule of each job: five cron fields in UTC, "@every 10s", or "off"
+// for no schedule.
 type Schedules struct {
-	// Count is when rank, distribution and cohorts are counted.
+	// Count is the schedule of the count job: rank, distribution and cohorts.
 	Count string
-	// Movers is when the movers of all windows are found.
+	// Movers is the schedule of the movers job.
 	Movers string
-	// Refresh is when runs are started for companies that have become too old.
+	// Refresh is the schedule of the refresh job.
 	Refresh string
-	// Housekeeping is when tables are merged.
+	// Housekeeping is the schedule of the housekeeping job, which merges tables.
 	Housekeeping string
 }
 
@@ -30,12 +30,12 @@ func (s *Schedules) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Housekeeping, "schedule-housekeeping", "17 3 * * *", "when tables are merged"+form)
 }
 
-// Args are the flags that give another process the same schedules.
+// Args returns the flags that set the same schedules in another process.
 func (s Schedules) Args() []string {
 	return []string{"--schedule-count", s.Count, "--schedule-movers", s.Movers, "--schedule-refresh", s.Refresh, "--schedule-housekeeping", s.Housekeeping}
 }
 
-// Validate returns an error that names every schedule that cannot be read.
+// Validate returns an error that names every invalid schedule.
 func (s Schedules) Validate() error {
 	var faults []error
 	for _, f := range []struct{ name, spec string }{{"count", s.Count}, {"movers", s.Movers}, {"refresh", s.Refresh}, {"housekeeping", s.Housekeeping}} {
@@ -49,14 +49,14 @@ func (s Schedules) Validate() error {
 	return errors.Join(faults...)
 }
 
-// parsed is a schedule that Validate accepted, nil for "off".
+// parsed returns a valid schedule, nil for "off". It panics if spec is not valid.
 func parsed(spec string) cron.Schedule {
 	if spec == "off" {
 		return nil
 	}
 	s, err := cron.ParseStandard(spec)
 	if err != nil {
-		panic(err) // Validate has read it
+		panic(err) // Validate accepted it
 	}
 	return s
 }

@@ -7,26 +7,26 @@ import (
 	"companyscore/scoring"
 )
 
-// Comparison compares a company with its cohort, itself left out.
+// Comparison compares a company, the target, with the others of its cohort, its peers.
 type Comparison struct {
 	Stats
 	// Rank of the target, 1 for the highest composite; 0 without peers.
 	Rank int64
 	// Percentile is the share of the peers strictly below the target, 0 to 100.
 	Percentile float64
-	// BucketMeans are those of the peers; 0 without peers.
+	// BucketMeans are the means of the peers; 0 without peers.
 	BucketMeans scoring.BucketScores
-	// Members are the peers with the highest composites, at most MembersShown.
+	// Members has up to MembersShown peers, highest composite first.
 	Members []Company
 }
 
-// Stats describes the composites of the cohort.
+// Stats returns the statistics of the composites of the cohort.
 func (c *Cohort) Stats() Stats { return stats(c.Steps) }
 
 // Compare compares the newest record of a company, the target, with its cohort.
-// counted is the record of the same company that the count read, nil if it read none;
-// it is left out of the cohort. A target of another pipeline version, and one whose
-// cohort key stands for no peers, has a cohort of 0.
+// counted is the record of the same company that the count used, nil if none; Compare
+// removes it from the cohort. The result is zero if the target has another pipeline
+// version or a cohort key without peers.
 func (t *Tables) Compare(target scoring.Record, counted *scoring.Record) Comparison {
 	key := KeyOf(target)
 	cohort := t.cohorts[key]
@@ -63,7 +63,7 @@ func (t *Tables) Compare(target scoring.Record, counted *scoring.Record) Compari
 	return c
 }
 
-// without returns the counts with one company less at a step.
+// without returns counts with one company less at step. It does not change counts.
 func without(counts []StepCount, step int) []StepCount {
 	i, found := slices.BinarySearchFunc(counts, step, func(c StepCount, step int) int { return c.Step - step })
 	if !found {

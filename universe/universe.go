@@ -1,13 +1,12 @@
-// Package universe defines the statistics of all companies: rank, distribution,
-// cohorts and movers. It is pure. The count job and the movers job make a [Snapshot],
-// and [New] makes of it the tables that servers answer from.
+// Package universe computes the statistics of all companies: rank, distribution,
+// cohorts and movers. It does no I/O. The count job and the movers job produce a
+// [Snapshot]; [New] converts it to the tables that servers answer from.
 //
-// Composites have steps of a tenth of a point and are counted per hundredth, so
-// counts, ranks and percentiles are exact. Each statistic has one definition: a
-// percentile is the smallest value that has at least that share of all values at or
-// below it (percentile_disc of SQL), the standard deviation is that of the whole
-// population, and a company's percentile is the share of the other companies that
-// are strictly below it.
+// Composites are multiples of a tenth of a point and are counted per hundredth, so
+// counts, ranks and percentiles are exact. A percentile is the smallest value with at
+// least that share of all values at or below it (percentile_disc of SQL). The standard
+// deviation is that of the population. The percentile of a company is the share of the
+// other companies strictly below it.
 package universe
 
 import (
@@ -22,46 +21,46 @@ import (
 )
 
 const (
-	// stepsPerPoint is the precision of everything that is counted.
+	// stepsPerPoint is the number of steps per point: counts have steps of a hundredth.
 	stepsPerPoint = 100
 	maxStep       = 100 * stepsPerPoint
 
-	// CompositeBins of 5 points and PremiumBins of 1 point make the histograms.
+	// CompositeBins is the number of histogram bins of 5 points, PremiumBins of 1 point.
 	CompositeBins = 20
 	PremiumBins   = 12
 
-	// MembersShown is how many members a cohort answer lists.
+	// MembersShown is the maximum number of members in a [Comparison].
 	MembersShown = 200
-	// LeaderboardMax is how many companies a leaderboard holds: one more than are
-	// listed, as the target of an answer may be among them.
+	// LeaderboardMax is the maximum size of a leaderboard: one more than MembersShown,
+	// because a comparison omits its target.
 	LeaderboardMax = MembersShown + 1
 
-	// MoversShown is how many gainers, and how many decliners, are listed.
+	// MoversShown is the maximum number of gainers and of decliners in a list.
 	MoversShown = 20
 )
 
-// Snapshot is the statistics that are published at one instant.
+// Snapshot is the published statistics of all companies.
 type Snapshot struct {
 	Counts Counts
 	Movers Movers
 }
 
-// Counts is the result of the count job: the newest record of each company under one
-// pipeline version, counted.
+// Counts is the result of the count job. It counts the newest record of each company
+// under one pipeline version.
 type Counts struct {
 	PipelineVersion string
 	// At is when the count began.
 	At time.Time
-	// Settled and Recent name the records that the count read, see [Tables.Counted].
+	// Settled and Recent identify the records that the count read, see [Tables.Counted].
 	Settled time.Time
 	Recent  []uint64 // ids of records, sorted
 	// PremiumHist counts scale premiums in bins of one point; the last includes 12.
 	PremiumHist [PremiumBins]int64
-	// Cohorts are all companies, those without peers too.
+	// Cohorts has all companies, including those without peers.
 	Cohorts []Cohort
 }
 
-// CohortKey is what the companies of a cohort have in common.
+// CohortKey identifies a cohort.
 type CohortKey struct {
 	Sector, GeoScope string
 	Profile          scoring.Profile
@@ -72,8 +71,8 @@ func KeyOf(rec scoring.Record) CohortKey {
 	return CohortKey{rec.Sector, rec.GeoScope, rec.Profile}
 }
 
-// Peers reports whether companies with the key are peers: an unknown sector, an
-// unknown reach and no profile are nothing in common.
+// Peers reports whether companies with the key are peers. It is false if sector, reach or
+// profile is unknown.
 func (k CohortKey) Peers() bool {
 	return k.Sector != scoring.Unknown && k.GeoScope != scoring.Unknown && k.Profile != scoring.ProfileUnclassified
 }
@@ -85,12 +84,12 @@ type Cohort struct {
 	Steps []StepCount
 	// BucketSums are the sums of the bucket scores, in hundredths.
 	BucketSums BucketSums
-	// Leaderboard is the companies with the highest composites, highest first and then
-	// by domain, at most LeaderboardMax. It is empty for companies that are no peers.
+	// Leaderboard has up to LeaderboardMax companies by falling composite, then by domain.
+	// It is empty if the key has no peers.
 	Leaderboard []Company
 }
 
-// StepCount is how many companies have a composite of Step hundredths.
+// StepCount is the number of companies with a composite of Step hundredths.
 type StepCount struct {
 	Step  int
 	Count int64
@@ -105,15 +104,15 @@ type Company struct {
 	Composite    float64
 }
 
-// Stored is a record as the store holds it.
+// Stored is a record with its id and the time of its write.
 type Stored struct {
 	scoring.Record
-	// ID is a hash of what identifies the record, domain and ScoredAt.
+	// ID is a hash of domain and ScoredAt, which identify the record.
 	ID        uint64
 	WrittenAt time.Time
 }
 
-// Window is the time over which a delta is measured.
+// Window is the time over which a delta is taken.
 type Window string
 
 // The windows, shortest first.
@@ -126,7 +125,7 @@ const (
 // Windows lists all windows, shortest first.
 var Windows = []Window{Week, Month, Quarter}
 
-// Length is how long the window is, 0 for one that is none of [Windows].
+// Length returns the duration of the window, 0 if it is not one of [Windows].
 func (w Window) Length() time.Duration {
 	const day = 24 * time.Hour
 	return map[Window]time.Duration{Week: 7 * day, Month: 30 * day, Quarter: 90 * day}[w]
@@ -135,24 +134,24 @@ func (w Window) Length() time.Duration {
 // Movers is the result of the movers job.
 type Movers struct {
 	PipelineVersion string
-	Lists           map[Window]MoverList // of every window
+	Lists           map[Window]MoverList // has every window
 }
 
-// MoverList lists the companies with the largest deltas within a window. Both lists
-// have the largest delta first and then go by domain.
+// MoverList has the companies with the largest deltas within a window. Both lists are
+// sorted by falling absolute delta, then by domain.
 type MoverList struct {
 	Start, End         time.Time
 	Gainers, Decliners []Mover
 }
 
-// Mover is a company whose composite changed: Composite is that of its last record
-// within the window, Then that of its last record before the window.
+// Mover is a company whose composite changed. Composite is that of its last record in
+// the window, Then that of its last record before the window.
 type Mover struct {
 	Company
 	Then float64
 }
 
-// Delta is Composite minus Then, in steps of a tenth.
+// Delta returns Composite minus Then, rounded to a tenth.
 func (m Mover) Delta() float64 { return math.Round((m.Composite-m.Then)*10) / 10 }
 
 // Stats describes composites. All numbers are 0 when there are none.
@@ -171,17 +170,17 @@ type Distribution struct {
 	Profiles      map[scoring.Profile]int64 // has every profile
 }
 
-// Tables answer from one snapshot. They never change and may be used
-// concurrently; what they return must not be changed.
+// Tables compute answers from one snapshot. They are immutable and safe for concurrent
+// use. Callers must not change results.
 type Tables struct {
 	snapshot     Snapshot
 	distribution Distribution
-	below        [maxStep + 2]int64 // companies with fewer steps
+	below        [maxStep + 2]int64 // number of companies with fewer steps
 	cohorts      map[CohortKey]*Cohort
 }
 
-// New returns the tables of a snapshot, or an error that says in what its counts
-// contradict each other.
+// New returns the tables of a snapshot. It returns an error if the counts are
+// inconsistent.
 func New(s Snapshot) (*Tables, error) {
 	t := &Tables{snapshot: s, cohorts: make(map[CohortKey]*Cohort, len(s.Counts.Cohorts))}
 	d := Distribution{PremiumHist: s.Counts.PremiumHist, Ratings: make(map[scoring.Rating]int64), Profiles: make(map[scoring.Profile]int64)}
@@ -230,17 +229,17 @@ func New(s Snapshot) (*Tables, error) {
 	return t, nil
 }
 
-// PipelineVersion is the version whose records are counted.
+// PipelineVersion returns the version of the counted records.
 func (t *Tables) PipelineVersion() string { return t.snapshot.Counts.PipelineVersion }
 
-// At is when the count began.
+// At returns the time when the count began.
 func (t *Tables) At() time.Time { return t.snapshot.Counts.At }
 
-// Settled is the instant before which every record that was written is counted.
+// Settled returns an instant. The count read every record written before it.
 func (t *Tables) Settled() time.Time { return t.snapshot.Counts.Settled }
 
-// Counted reports whether the count read a record. Of a company it counted the newest
-// record it read.
+// Counted reports whether the count read a record. The count used the newest of the
+// records that it read of a company.
 func (t *Tables) Counted(r Stored) bool {
 	if r.PipelineVersion != t.PipelineVersion() {
 		return false
@@ -249,9 +248,9 @@ func (t *Tables) Counted(r Stored) bool {
 	return recent || r.WrittenAt.Before(t.Settled())
 }
 
-// Rank returns the share of the other companies that are strictly below a
-// composite, 0 to 100, rounded down, and the number of all companies. It means
-// something for records of PipelineVersion only.
+// Rank returns the percentage of the other companies strictly below a composite, 0 to
+// 100, rounded down, and the number of all companies. It is valid only for records of
+// PipelineVersion.
 func (t *Tables) Rank(composite float64) (percentile int, companies int64) {
 	companies = t.distribution.Count
 	if companies == 0 {
@@ -261,23 +260,23 @@ func (t *Tables) Rank(composite float64) (percentile int, companies int64) {
 	return int(min(100*below/max(companies-1, 1), 100)), companies
 }
 
-// Distribution describes all companies.
+// Distribution returns the distribution of all companies.
 func (t *Tables) Distribution() Distribution { return t.distribution }
 
-// Cohorts are the counts of all companies, those without peers too.
+// Cohorts returns the counts of all companies, including those without peers.
 func (t *Tables) Cohorts() []Cohort { return t.snapshot.Counts.Cohorts }
 
-// Movers returns the result of the movers job; it has no lists before the first one.
+// Movers returns the result of the movers job. It has no lists before the first run.
 func (t *Tables) Movers() Movers { return t.snapshot.Movers }
 
-// step turns points into hundredths within the scale.
+// step converts points to hundredths, limited to 0 to maxStep.
 func step(composite float64) int {
 	return max(0, min(int(math.Round(composite*stepsPerPoint)), maxStep))
 }
 
 func points(step int) float64 { return float64(step) / stepsPerPoint }
 
-// stats describes counts in rising order.
+// stats returns the statistics of counts, which must be in rising order.
 func stats(counts []StepCount) Stats {
 	var s Stats
 	var sum, squares int64
@@ -298,8 +297,8 @@ func stats(counts []StepCount) Stats {
 	return s
 }
 
-// percentile returns the smallest value with at least p percent of n counts at
-// or below it.
+// percentile returns the smallest value with at least p percent of the n companies at or
+// below it.
 func percentile(counts []StepCount, n int64, p int64) float64 {
 	var seen int64
 	for _, c := range counts {

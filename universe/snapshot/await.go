@@ -10,8 +10,8 @@ import (
 // awaitInterval is the time between two reads of the snapshot.
 const awaitInterval = time.Second
 
-// Await returns when a snapshot is published that counts records of a pipeline version and was
-// counted after an instant. It retries during an outage of Redis. The error is that of ctx.
+// Await waits for a snapshot of a pipeline version whose count began after an instant. It retries
+// during a Redis outage. The error is that of ctx.
 func Await(ctx context.Context, rdb goredis.UniversalClient, version string, after time.Time) error {
 	tick := time.NewTicker(awaitInterval)
 	defer tick.Stop()

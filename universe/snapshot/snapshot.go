@@ -1,7 +1,7 @@
-// Package snapshot carries the snapshot from the batch jobs, which count, to the
-// servers, which answer from memory. It is a hash in Redis with a part for each job and
-// an epoch, a number that grows with each publication. Followers read the epoch every
-// second, and keep what they have while Redis is away.
+// Package snapshot publishes the snapshot of the batch jobs in Redis and loads it in the
+// servers. The snapshot is a hash with one field per job and an epoch, a number that grows
+// with each publication. Followers read the epoch every second. During a Redis outage they
+// keep the tables in memory.
 package snapshot
 
 import (
@@ -27,7 +27,7 @@ const (
 	callTimeout  = 10 * time.Second
 )
 
-// ErrOvertaken says that a later leader has published already.
+// ErrOvertaken is returned if a holder of a larger fence has published.
 var ErrOvertaken = errors.New("a later leader has published")
 
 //go:embed publish.lua
@@ -42,9 +42,8 @@ const (
 	epochField  = "epoch"
 )
 
-// PublishCounts publishes the result of the count job. fence is the token of the leader, a
-// number that is larger for each later leader of the job; the error is [ErrOvertaken]
-// when a later one has published.
+// PublishCounts publishes the result of the count job. fence grows with each run of the
+// job. PublishCounts returns [ErrOvertaken] if a run with a larger fence has published.
 func PublishCounts(ctx context.Context, rdb goredis.UniversalClient, c universe.Counts, fence int64) error {
 	if _, err := universe.New(universe.Snapshot{Counts: c}); err != nil {
 		return fmt.Errorf("publish counts: %w", err)
@@ -52,7 +51,7 @@ func PublishCounts(ctx context.Context, rdb goredis.UniversalClient, c universe.
 	return publish(ctx, rdb, countsField, c, fence)
 }
 
-// PublishMovers publishes the result of the movers job, as PublishCounts does that of the count job.
+// PublishMovers publishes the result of the movers job, like PublishCounts.
 func PublishMovers(ctx context.Context, rdb goredis.UniversalClient, m universe.Movers, fence int64) error {
 	return publish(ctx, rdb, moversField, m, fence)
 }
@@ -83,8 +82,8 @@ func HasMovers(ctx context.Context, rdb goredis.UniversalClient) (bool, error) {
 	return found, nil
 }
 
-// Read returns the published snapshot and its epoch, which is 0 when nothing was
-// published. A part that was not published yet is zero.
+// Read returns the published snapshot and its epoch, 0 if nothing is published. A part
+// that is not published is zero.
 func Read(ctx context.Context, rdb goredis.UniversalClient) (s universe.Snapshot, epoch int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -110,7 +109,7 @@ func Read(ctx context.Context, rdb goredis.UniversalClient) (s universe.Snapshot
 	return s, fields.Epoch, nil
 }
 
-// Follower keeps the tables of the newest epoch in memory. It may be used concurrently.
+// Follower keeps the tables of the newest epoch in memory. It is safe for concurrent use.
 type Follower struct {
 	rdb    goredis.UniversalClient
 	logger *slog.Logger
@@ -121,8 +120,8 @@ type Follower struct {
 	done   chan struct{}
 }
 
-// Follow returns a follower that has looked once already. Close it before the
-// Redis client.
+// Follow reads the snapshot once and returns a follower. It logs an error of that read.
+// The caller closes the follower before the Redis client.
 func Follow(ctx context.Context, rdb goredis.UniversalClient, logger *slog.Logger) *Follower {
 	f := &Follower{rdb: rdb, logger: logger, loaded: make(chan struct{}), done: make(chan struct{})}
 	if err := f.look(ctx); err != nil {
@@ -133,10 +132,10 @@ func Follow(ctx context.Context, rdb goredis.UniversalClient, logger *slog.Logge
 	return f
 }
 
-// Tables returns the newest tables, nil before the first were published.
+// Tables returns the newest tables, nil before the first are loaded.
 func (f *Follower) Tables() *universe.Tables { return f.tables.Load() }
 
-// Wait returns when there are tables, or when ctx ends.
+// Wait returns when tables are loaded or ctx ends.
 func (f *Follower) Wait(ctx context.Context) {
 	select {
 	case <-f.loaded:
@@ -144,7 +143,7 @@ func (f *Follower) Wait(ctx context.Context) {
 	}
 }
 
-// Close ends the follower's goroutine.
+// Close ends the follower's goroutine and waits for it.
 func (f *Follower) Close() {
 	f.stop()
 	<-f.done
@@ -171,7 +170,7 @@ func (f *Follower) follow(ctx context.Context) {
 	}
 }
 
-// look loads the published snapshot if its epoch is not the one in memory.
+// look loads the published snapshot if its epoch differs from the one in memory.
 func (f *Follower) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -183,10 +182,10 @@ func (f *Follower) look(ctx context.Context) error {
 		return nil
 	}
 	s, epoch, err := Read(ctx, f.rdb)
-	if err != nil || s.Counts.PipelineVersion == "" { // the movers may be there first
+	if err != nil || s.Counts.PipelineVersion == "" { // movers may be published before counts
 		return err
 	}
-	if t := f.Tables(); t != nil && len(s.Movers.Lists) == 0 { // Redis was emptied, and the movers job did not run since
+	if t := f.Tables(); t != nil && len(s.Movers.Lists) == 0 { // Redis lost its data, and the movers job has not run since
 		s.Movers = t.Movers()
 	}
 	tables, err := universe.New(s)
