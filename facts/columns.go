@@ -14,20 +14,20 @@ import (
 	"companyscore/scoring"
 )
 
-// Column is a column that an import file may have.
+// Column is a column of an import file.
 type Column struct {
-	// Name is the column's name in the file.
+	// Name is the name of the column in the file.
 	Name string
-	// Doc is its meaning, unit and bounds.
+	// Doc is the meaning, unit and bounds of the values.
 	Doc string
 	set func(row *scoring.CompanyFacts, text string) error
 }
 
-// signalPrefix begins the name of a column that holds raw values of a signal.
+// signalPrefix is the prefix of the columns with raw values of a signal.
 const signalPrefix = "signal:"
 
-// Columns is the dictionary of import files, apart from the columns
-// signal:<id>, of which there is one for each signal of the manifest.
+// Columns lists all columns of import files except signal:<id>, one per signal of the
+// manifest.
 var Columns = []Column{
 	{"domain", "Domain of the company; required. Scheme, www., path and case do not matter.", func(r *scoring.CompanyFacts, s string) (err error) {
 		r.Domain, err = domainname.Parse(s)
@@ -80,7 +80,7 @@ var Columns = []Column{
 	}},
 }
 
-// textMaxBytes bounds every text of an import.
+// textMaxBytes is the maximum length of a value in bytes.
 const textMaxBytes = 4096
 
 func text(field func(*scoring.CompanyFacts) *string) func(*scoring.CompanyFacts, string) error {
@@ -126,7 +126,7 @@ func whole(field func(*scoring.CompanyFacts) *int, least, most float64) func(*sc
 	}
 }
 
-// countries are English names that stand for a code in common lists.
+// countries maps English country names, in lower case, to codes.
 var countries = map[string]string{
 	"argentina": "AR", "australia": "AU", "austria": "AT", "bahrain": "BH", "bangladesh": "BD", "belgium": "BE", "bermuda": "BM", "brazil": "BR", "canada": "CA", "chile": "CL",
 	"china": "CN", "colombia": "CO", "costa rica": "CR", "czech republic": "CZ", "denmark": "DK", "egypt": "EG", "estonia": "EE",
@@ -161,7 +161,8 @@ func setCountry(r *scoring.CompanyFacts, s string) error {
 	return nil
 }
 
-// factColumn returns the column of a name, or an error that names the nearest one.
+// columnOf returns the column with a name. The error for an unknown name suggests the
+// nearest one.
 func columnOf(name string) (Column, error) {
 	i := slices.IndexFunc(Columns, func(c Column) bool { return c.Name == name })
 	if i >= 0 {
@@ -182,7 +183,7 @@ func columnOf(name string) (Column, error) {
 	return Column{}, fmt.Errorf("unknown column %q: do you mean %q? docs/facts.md lists all", name, nearest(name))
 }
 
-// nearest is the known column name that takes the fewest edits to reach.
+// nearest returns the column name with the smallest edit distance to name.
 func nearest(name string) string {
 	best, cost := "", math.MaxInt
 	consider := func(known string) {
@@ -199,7 +200,7 @@ func nearest(name string) string {
 	return best
 }
 
-// distance is the Levenshtein distance of two texts, of which a is cut at 64 bytes.
+// distance returns the Levenshtein distance of the first 64 bytes of a and b.
 func distance(a, b string) int {
 	a = a[:min(len(a), 64)]
 	row := make([]int, len(b)+1)

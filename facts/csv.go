@@ -12,16 +12,16 @@ import (
 
 // csvTable reads RFC 4180 files whose first row names the columns.
 //
-// It cuts the rows itself, at line ends outside quotes, and leaves each row to
-// encoding/csv. So a quote that is never closed costs its own line only, and not
-// all rows up to the next quote in the file.
+// It splits the file into rows at line ends outside quotes and parses each row with
+// encoding/csv. An unclosed quote therefore invalidates one line, not all rows up to the
+// next quote.
 type csvTable struct {
 	file  io.Closer
 	lines *lineReader
 	size  int64
 	buf   []byte // lines read
-	from  int    // how much of buf is taken
-	line  int    // lines taken
+	from  int    // bytes of buf that are consumed
+	line  int    // lines consumed
 	text  bytes.Reader
 	in    *bufio.Reader
 	head  []string
@@ -36,7 +36,7 @@ func newCSVTable(f io.ReadCloser, size int64) (*csvTable, error) {
 		return nil, errors.New("the file is empty: the first line must name the columns")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read column names: %v", err) // a fault here is no fault of a row
+		return nil, fmt.Errorf("read column names: %v", err) // %v: the error must not be a Fault
 	}
 	names := make([]string, len(head))
 	for i, c := range head {
@@ -49,7 +49,7 @@ func newCSVTable(f io.ReadCloser, size int64) (*csvTable, error) {
 	return t, nil
 }
 
-// next reads a row. The cells of the first one have no names.
+// next reads a row. The cells of the first row have no names.
 func (t *csvTable) next() (int, []cell, error) {
 	for {
 		line := t.line + 1
@@ -67,7 +67,7 @@ func (t *csvTable) next() (int, []cell, error) {
 		}
 		var syntax *csv.ParseError
 		if errors.As(err, &syntax) {
-			t.take(first) // the other lines may be rows of their own
+			t.take(first) // the next lines may be valid rows
 			fault := Fault{Line: line, Reason: syntax.Err.Error()}
 			if syntax.Line == 1 {
 				fault.Column = syntax.Column
@@ -95,9 +95,8 @@ func (t *csvTable) next() (int, []cell, error) {
 	}
 }
 
-// row returns the lines of the next row, good until the next call, and the length
-// of the first line. It takes nothing unless the row is a fault, of which it takes
-// the first line.
+// row returns the lines of the next row and the length of the first line. text is valid
+// until the next call. row consumes nothing, except the first line if it returns a Fault.
 func (t *csvTable) row() (text []byte, first int, err error) {
 	for end, quotes := 0, 0; ; {
 		if t.from+end == len(t.buf) {

@@ -1,5 +1,5 @@
-// Package facts reads company facts from CSV, JSONL and Parquet files. It knows the
-// columns of such files and their bounds, and no store.
+// Package facts reads company facts from CSV, JSONL and Parquet files. It defines the
+// columns of these files and their bounds, and imports no store.
 package facts
 
 import (
@@ -17,13 +17,13 @@ import (
 	"companyscore/scoring"
 )
 
-// Fault is an error of one row.
+// Fault is an error in one row.
 type Fault struct {
-	// Line of the file, from 1; the number of the row for Parquet.
+	// Line is the line of the file, from 1; for Parquet the number of the row.
 	Line int
-	// Column is the byte in the line, from 1; 0 where the format has none.
+	// Column is the byte in the line, from 1; 0 if unknown or for Parquet.
 	Column int
-	// Field is the name of the column, empty when the fault is of the whole row.
+	// Field is the name of the column, empty if the fault concerns the whole row.
 	Field  string
 	Reason string
 }
@@ -42,32 +42,31 @@ func (f Fault) Error() string {
 
 // Report is the result of an import.
 type Report struct {
-	// Rows were read, Imported of them stored.
+	// Rows is the number of rows read, Imported that of rows stored.
 	Rows, Imported int
-	// Faults holds the first thousand; FaultsOmitted counts the others.
+	// Faults has the first 1000 faults; FaultsOmitted counts the others.
 	Faults        []Fault
 	FaultsOmitted int
 }
 
 const (
 	faultMax = 1000
-	pageSize = 5000 // companies of one insert
+	pageSize = 5000 // companies per insert
 )
 
 // Store stores facts.
 type Store interface {
-	// Insert stores facts of companies, each domain once, and returns when they are
-	// durable. It replaces what was stored of these companies before.
+	// Insert stores facts of companies and returns when they are durable. Each domain
+	// occurs once. The facts replace earlier ones of the same companies.
 	Insert(ctx context.Context, companies []scoring.CompanyFacts) error
 }
 
-// Import reads a .csv, .jsonl (or .ndjson) or .parquet file and stores its good rows.
-// Bad rows are in the report and do not stop the others. An error means that the
-// import stopped: some rows may be stored, and repeating the import is harmless.
+// Import reads a .csv, .jsonl (or .ndjson) or .parquet file and stores its valid rows.
+// The report lists invalid rows. If Import returns an error, some rows may be stored; the
+// import may be repeated.
 //
-// The file is read as a stream; memory grows with the number of domains only. After
-// each insert progress is called with the bytes read and the size of the file; it may
-// be nil.
+// Import streams the file. Memory grows only with the number of domains. It calls progress
+// after each insert with the bytes read and the size of the file; progress may be nil.
 func Import(ctx context.Context, store Store, path string, progress func(read, total int64)) (Report, error) {
 	report, err := importFile(ctx, store, path, progress)
 	if err != nil {
@@ -125,15 +124,15 @@ func (r *Report) add(fault Fault) {
 	}
 }
 
-// cell is one value of a row as text, with the place where it begins: the line,
-// and the byte in the line, 0 where the format has none.
+// cell is one value of a row as text. line and column are its position; column is the
+// byte in the line, 0 for Parquet.
 type cell struct {
 	name, text   string
 	line, column int
 }
 
-// table reads the rows of a file one after the other. next returns io.EOF at the end
-// and a Fault for a row that cannot be read; the cells are valid until the next call.
+// table reads the rows of a file in order. next returns io.EOF at the end and a Fault for
+// an invalid row. The cells are valid until the next call.
 type table interface {
 	next() (line int, cells []cell, err error)
 	progress() (read, total int64)
@@ -144,11 +143,11 @@ type table interface {
 type Reader struct {
 	table   table
 	columns map[string]Column
-	seen    map[string]int // line of each domain
+	seen    map[string]int // line per domain
 }
 
-// Open opens a file; its type follows from the ending of its name. It returns an error
-// for a type or columns that are not known.
+// Open opens a file. The extension of its name determines the type. Open returns an error
+// for an unknown type, and for unknown columns of a CSV or Parquet file.
 func Open(path string) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -178,8 +177,8 @@ func Open(path string) (*Reader, error) {
 // Close closes the file.
 func (r *Reader) Close() error { return r.table.Close() }
 
-// Next returns the facts of the next row. The error is io.EOF at the end and a [Fault]
-// for a bad row, after which reading can go on. After any other error it cannot.
+// Next returns the facts of the next row. The error is io.EOF at the end and a [Fault] for
+// an invalid row. The caller may continue after a Fault, but not after another error.
 func (r *Reader) Next() (scoring.CompanyFacts, error) {
 	line, cells, err := r.table.next()
 	if err != nil {
@@ -222,7 +221,7 @@ func (r *Reader) Next() (scoring.CompanyFacts, error) {
 	if first, twice := r.seen[company.Domain]; twice {
 		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "domain", fmt.Sprintf("%s stands in line %d already", company.Domain, first)}
 	}
-	r.seen[strings.Clone(company.Domain)] = line // not a part of the whole line
+	r.seen[strings.Clone(company.Domain)] = line // a substring would keep the whole line in memory
 	return company, nil
 }
 
@@ -233,8 +232,8 @@ func shorten(s string) string {
 	return s
 }
 
-// checkColumns returns an error for unknown and repeated columns, and when there is
-// no domain.
+// checkColumns returns an error for unknown and repeated columns, and if column domain is
+// missing.
 func checkColumns(names []string) error {
 	for i, name := range names {
 		if _, err := columnOf(name); err != nil {

@@ -42,11 +42,11 @@ func (t *jsonTable) next() (int, []cell, error) {
 	}
 }
 
-// parse reads a line into cells, in the order in which they stand there.
+// parse parses a line into cells, in the order of the line.
 func (t *jsonTable) parse(text []byte) error {
 	t.cells = t.cells[:0]
 	clear(t.names)
-	if !utf8.Valid(text) { // the decoder would mend it in silence
+	if !utf8.Valid(text) { // the decoder would replace invalid bytes without an error
 		return Fault{t.line, 0, "", "not UTF-8"}
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -102,7 +102,7 @@ func (t *jsonTable) parse(text []byte) error {
 	return nil
 }
 
-// jsonText writes a value as it would stand in a CSV file; lists are joined by |.
+// jsonText returns a value as in a CSV file. It joins lists by |.
 func jsonText(value any) (string, error) {
 	switch v := value.(type) {
 	case nil:

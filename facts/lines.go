@@ -6,10 +6,11 @@ import (
 	"io"
 )
 
-// rowMaxBytes bounds one row of a text file, and with it what a reader holds.
+// rowMaxBytes is the maximum size of a row of a text file in bytes. It limits the memory
+// of a reader.
 const rowMaxBytes = 1 << 20
 
-// lineReader reads the lines of a file.
+// lineReader reads the lines of a file. It skips a UTF-8 byte order mark.
 type lineReader struct {
 	in   *bufio.Reader
 	done int64 // bytes read
@@ -24,8 +25,9 @@ func newLineReader(r io.Reader) *lineReader {
 	return l
 }
 
-// next appends the next line with its end to dst, or returns io.EOF. Of a line
-// longer than rowMaxBytes it appends the beginning only, which is still too long.
+// next appends the next line with its line end to dst. It returns io.EOF at the end of the
+// file. It truncates a line longer than rowMaxBytes to rowMaxBytes plus a line feed, so
+// callers can detect it by its length.
 func (l *lineReader) next(dst []byte) ([]byte, error) {
 	text, err := l.in.ReadSlice('\n')
 	dst = append(dst, text...)

@@ -55,7 +55,7 @@ func newParquetTable(f interface {
 	return t, nil
 }
 
-// damaged makes an error of a panic: the library panics on some broken files.
+// damaged recovers from a panic and sets err: the library panics on some damaged files.
 func damaged(err *error) {
 	if p := recover(); p != nil {
 		*err = fmt.Errorf("damaged Parquet file: %v", p)
@@ -89,15 +89,15 @@ func (t *parquetTable) next() (line int, cells []cell, err error) {
 	return line, cells, err
 }
 
-// progress tells rows as their share of the file, since the reader does not tell
-// how far it has read.
+// progress estimates the bytes read from the share of rows read: the library does not
+// report its position.
 func (t *parquetTable) progress() (int64, int64) {
 	return int64(float64(t.size) * float64(t.row) / float64(max(t.rowsMax, 1))), t.size
 }
 
 func (t *parquetTable) Close() error { return errors.Join(t.rows.Close(), t.file.Close()) }
 
-// parquetText writes a value as it would stand in a CSV file.
+// parquetText returns a value as in a CSV file. NULL is the empty text.
 func parquetText(leaf parquet.Type, v parquet.Value) (string, error) {
 	if v.IsNull() {
 		return "", nil
@@ -138,7 +138,7 @@ func parquetText(leaf parquet.Type, v parquet.Value) (string, error) {
 	return "", fmt.Errorf("a value of type %s does not fit into a column", leaf)
 }
 
-// decimalText writes a decimal number, which is stored as a whole one.
+// decimalText returns a decimal number, which is stored as an unscaled integer.
 func decimalText(v parquet.Value, scale int32) (string, error) {
 	whole := new(big.Int)
 	switch v.Kind() {

@@ -8,8 +8,8 @@ import (
 	"companyscore/scoring"
 )
 
-// Count counts records in memory. The caller passes one record per company. Production
-// code counts in the store.
+// Count counts records in memory. The caller passes one record per company. The count
+// job counts in the store instead.
 func Count(records []scoring.Record, at time.Time) Counts {
 	s := Counts{PipelineVersion: scoring.PipelineVersion, At: at, Settled: at}
 	cohorts := make(map[CohortKey]*Cohort)

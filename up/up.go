@@ -1,5 +1,5 @@
-// Package up starts everything on one machine: Redis, the embedded ClickHouse, a worker and the
-// batch jobs as child processes, and the HTTP API in this process.
+// Package up runs all roles on one machine: Redis, the embedded ClickHouse, a worker and the batch
+// jobs as child processes, and the HTTP API in this process.
 package up
 
 import (
@@ -41,7 +41,7 @@ import (
 
 // Config is what Run needs. All fields but TiersFile are required.
 type Config struct {
-	// Stores has the data directory. A URL that is set replaces the store that Run would start.
+	// Stores has the data directory. Run does not start a store whose URL is set.
 	Stores config.Stores
 	// Server configures the HTTP API. Run sets its Stores, Logger and Ready.
 	Server server.Config
@@ -77,8 +77,8 @@ func (c *Config) Validate() error {
 	return errors.Join(c.Server.Validate(), c.Sources.Validate(), c.Schedules.Validate(), c.Ages.Validate())
 }
 
-// Run starts everything and returns when ctx has ended, or the HTTP API has failed, and all that
-// was started has ended. All data stay in the data directory.
+// Run starts all roles and stops them when ctx ends or the HTTP API fails. It returns after all
+// child processes have ended. All data stay in the data directory.
 func Run(ctx context.Context, cfg Config) error {
 	if cfg.Sources.Ranks == "" {
 		cfg.Sources.Ranks = filepath.Join(cfg.Stores.Data, "ranks")
@@ -98,7 +98,7 @@ func Run(ctx context.Context, cfg Config) error {
 	return errors.Join(err, u.stop(ctx))
 }
 
-// run is one run of everything. stop ends what start has started.
+// run is one call of Run. stop ends what start has started.
 type run struct {
 	cfg    Config
 	logger *slog.Logger
@@ -106,7 +106,7 @@ type run struct {
 	lock       *os.File
 	redis      *redis.Local
 	clickhouse *process.Process
-	chListener *os.File // kept open, so that the address outlives the child
+	chListener *os.File // kept open, so that a new child has the same address
 	analystURL string
 	stores     *stores.Stores
 	api        *api
@@ -117,11 +117,11 @@ type run struct {
 // api is the HTTP API in this process.
 type api struct {
 	cancel context.CancelFunc
-	ended  chan struct{} // closed when it has ended
-	err    error         // of its end, once ended is closed
+	ended  chan struct{} // closed after the API has ended
+	err    error         // result of the API, valid after ended is closed
 }
 
-// startAPI starts the HTTP API and returns where it answers.
+// startAPI starts the HTTP API and returns its address.
 func (u *run) startAPI(ctx context.Context) (server.Address, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	ready := make(chan server.Address, 1)
@@ -142,7 +142,7 @@ func (u *run) startAPI(ctx context.Context) (server.Address, error) {
 	}
 }
 
-// stop ends the HTTP API and returns the error of its end.
+// stop ends the HTTP API and returns its error. It ignores its context.
 func (a *api) stop(context.Context) error {
 	a.cancel()
 	<-a.ended
@@ -198,7 +198,7 @@ func (u *run) start(ctx context.Context) (err error) {
 	if u.worker, err = u.startRole(ctx, "work", append([]string{"--tiers", u.cfg.TiersFile}, u.cfg.Sources.Args()...)); err != nil {
 		return err
 	}
-	// The first snapshot of a small universe is there within a second. A large one takes longer.
+	// The first snapshot of a small universe is published within a second. A large one takes longer.
 	waiting, cancel := context.WithTimeout(ctx, time.Second)
 	at.AwaitSnapshot(waiting)
 	cancel()
@@ -255,7 +255,7 @@ func (u *run) startClickHouse(ctx context.Context) error {
 		Command: func() *exec.Cmd {
 			cmd := exec.Command(self, "clickhouse", "--path", path, "--nice", strconv.Itoa(niceBeside),
 				"--log-level", u.cfg.Log.Level, "--log-format", u.cfg.Log.Format)
-			if runtime.GOOS != "linux" { // on Linux OrphanSignal ends it
+			if runtime.GOOS != "linux" { // on Linux OrphanSignal ends the child
 				cmd.Args = append(cmd.Args, "--exit-with-stdin")
 			}
 			cmd.Env = append(os.Environ(), "COMPANYSCORE_PASSWORD="+password, "COMPANYSCORE_ANALYST_PASSWORD="+analyst, process.ListenFDs+"=1")
@@ -333,8 +333,8 @@ func (u *run) startRole(ctx context.Context, role string, args []string) (*proce
 	})
 }
 
-// stop ends what start has started: first all users of the stores concurrently, since each may
-// need most of the time; then the stores.
+// stop ends what start has started: first all users of the stores concurrently, because each may
+// need most of the shutdown time; then the stores.
 func (u *run) stop(ctx context.Context) error {
 	ctx, cancel := process.ShutdownContext(ctx)
 	defer cancel()

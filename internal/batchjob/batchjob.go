@@ -1,5 +1,5 @@
-// Package batchjob describes the jobs of the batch role: their names, runs, status and
-// what the refresh job is asked for. The jobs themselves are in batch.
+// Package batchjob defines the names, runs and status of the cron jobs, and the target
+// ages of the refresh job. Package batch runs the jobs.
 package batchjob
 
 import (
@@ -22,19 +22,20 @@ const (
 	Housekeeping = "housekeeping"
 )
 
-// Names returns the names of all jobs, in the order in which they run.
+// Names returns the names of all jobs.
 func Names() []string { return []string{Count, Movers, Refresh, Housekeeping} }
 
 // Outcome is how a run ended.
 type Outcome string
 
-// The outcomes. After one that is not OK the last good result stays published.
+// The outcomes. A failed run does not change what is published.
 const (
 	OK     Outcome = "ok"
 	Failed Outcome = "failed"
 )
 
-// Load is what an engine has read since its start, and the memory it has in use.
+// Load is the number of rows and bytes that the engine has read since its start, and its
+// memory in use.
 type Load struct{ ReadRows, ReadBytes, MemoryBytes uint64 }
 
 // Run is one run of a job.
@@ -44,15 +45,15 @@ type Run struct {
 	Fence               int64
 	StartedAt           time.Time
 	Took                time.Duration
-	ReadRows, ReadBytes uint64     // by the engine meanwhile, for anybody
-	PeakMemoryBytes     uint64     // of the engine meanwhile
-	Companies           uint64     // that were counted; 0 for other jobs
-	Refresh             *Refreshed // nil for other jobs than refresh
+	ReadRows, ReadBytes uint64     // by the engine during the run, for all clients
+	PeakMemoryBytes     uint64     // of the engine during the run
+	Companies           uint64     // counted by the count or refresh job; 0 for other jobs
+	Refresh             *Refreshed // nil for jobs other than refresh
 	Outcome             Outcome
 	Error               string
 }
 
-// Finish sets the id of the run, and its outcome by err.
+// Finish sets a new id, and outcome and error by err.
 func (r *Run) Finish(err error) {
 	r.ID, r.Outcome = uuid.Must(uuid.NewV7()).String(), OK
 	if err != nil {
@@ -60,7 +61,7 @@ func (r *Run) Finish(err error) {
 	}
 }
 
-// String returns outcome and figures of the run.
+// String returns the outcome and the figures of the run.
 func (r *Run) String() string {
 	counted := ""
 	if r.Companies > 0 {
@@ -72,14 +73,14 @@ func (r *Run) String() string {
 	return fmt.Sprintf("%s%s, engine read %d rows and %d MiB, peak %d MiB", r.Outcome, counted, r.ReadRows, r.ReadBytes>>20, r.PeakMemoryBytes>>20)
 }
 
-// Status is how a job ended last.
+// Status is the result of the last run of a job.
 type Status struct {
 	Outcome Outcome
-	// At is when its last run ended, Good when the last one ended that did not fail;
-	// zero if there was none.
+	// At is the end of the last run, Good that of the last successful run, zero if there
+	// was none.
 	At, Good time.Time
 	Error    string
-	// Refresh is of the last good run of the refresh job, nil without one and for others.
+	// Refresh is that of the last successful run of the refresh job, nil for other jobs.
 	Refresh *Refreshed `json:",omitempty"`
 }
 
@@ -93,7 +94,8 @@ func (s Status) After(run Run) Status {
 	return after
 }
 
-// ReadStatus returns how each job ended last, by name. Jobs that never ran are not in it.
+// ReadStatus returns the status of each job by name. Jobs that never ran are not in the
+// map.
 func ReadStatus(ctx context.Context, rdb goredis.UniversalClient) (map[string]Status, error) {
 	fields, err := rdb.HGetAll(ctx, redis.BatchStatus()).Result()
 	if err != nil {
@@ -110,7 +112,8 @@ func ReadStatus(ctx context.Context, rdb goredis.UniversalClient) (map[string]St
 	return all, nil
 }
 
-// WriteRun writes the status of a job after a run.
+// WriteRun updates the status of a job after a run. Concurrent calls for the same job may
+// overwrite each other.
 func WriteRun(ctx context.Context, rdb goredis.UniversalClient, run Run) error {
 	all, err := ReadStatus(ctx, rdb)
 	if err != nil {

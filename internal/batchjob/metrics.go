@@ -11,9 +11,9 @@ import (
 // scrapeTimeout bounds the read of one metric.
 const scrapeTimeout = 2 * time.Second
 
-// Register exports the age of the last good run of each job, whether its last run ended well, and
-// the coverage of the refresh job. A gauge is -1 before the first run and while Redis does not
-// answer.
+// Register exports the age of the last successful run of each job, whether its last run was
+// successful, and the coverage of the refresh job. A gauge is -1 before the first run and during a
+// Redis outage.
 func Register(registry prometheus.Registerer, rdb goredis.UniversalClient) {
 	gauge := func(name, help string, labels prometheus.Labels, job string, value func(s Status, ran bool) float64) {
 		registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help, ConstLabels: labels}, func() float64 {

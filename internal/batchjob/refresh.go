@@ -8,16 +8,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// AskedWithin is how long a company counts as asked for after somebody did.
+// AskedWithin is the age of demand up to which a company counts as asked for.
 const AskedWithin = 30 * 24 * time.Hour
 
-// ageLeast is the least target age. The refresh job looks once a minute.
+// ageLeast is the minimum target age. By default the refresh job runs once a minute.
 const ageLeast = time.Minute
 
-// Ages are the ages that companies should stay younger than.
+// Ages are the target ages: the newest record of a company should be younger.
 type Ages struct {
 	// Asked is for companies that were asked for within AskedWithin, Others for all
-	// others. Both are a minute or more.
+	// others. Both are at least one minute.
 	Asked, Others time.Duration
 }
 
@@ -27,7 +27,7 @@ func (a *Ages) Flags(flags *pflag.FlagSet) {
 	flags.DurationVar(&a.Others, "refresh-others", 7*24*time.Hour, "age at which any other company is scored again")
 }
 
-// Args are the flags that give another process the same ages.
+// Args returns the flags that set the same ages in another process.
 func (a Ages) Args() []string {
 	return []string{"--refresh-asked", a.Asked.String(), "--refresh-others", a.Others.String()}
 }
@@ -46,27 +46,27 @@ func (a Ages) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Targets say which companies are due for a refresh.
+// Targets determines which companies are due for a refresh.
 type Targets struct {
 	Ages Ages
-	// Live says that workers ask other sources than imported facts, so that every run can
-	// learn something new. Without them only companies are due whose facts are newer than
-	// their record, or whose record is of another pipeline version.
+	// Live is set if workers use other sources than imported facts. Every run can then
+	// change the score. Without it, a company is due only if its facts are newer than its
+	// record or its record has another pipeline version.
 	Live bool
 }
 
-// Coverage says how far companies are younger than their target ages.
+// Coverage counts companies by their target ages.
 type Coverage struct {
-	// Companies have a record, Young ones one that is younger than the target age. Due
-	// ones are older, were not started again within that age, and a run can learn
-	// something new of them.
+	// Companies is the number of companies with a record, Young that of companies whose
+	// newest record is younger than the target age. Due is the number of companies whose
+	// record and last refresh are older, and whose score a run can change.
 	Companies, Young, Due uint64
-	// Oldest is when the newest record of the oldest company was made, zero without any.
+	// Oldest is the oldest time of a newest record, zero without companies.
 	Oldest time.Time
 }
 
-// Share is the part of the companies that are younger than their target ages, 0 to 1.
-// It is 1 without companies.
+// Share returns the share of the companies that are younger than their target age, 0 to
+// 1. It is 1 without companies.
 func (c Coverage) Share() float64 {
 	if c.Companies == 0 {
 		return 1
@@ -74,8 +74,8 @@ func (c Coverage) Share() float64 {
 	return float64(c.Young) / float64(c.Companies)
 }
 
-// Refreshed is what a run of the refresh job saw and did.
+// Refreshed is the result of a run of the refresh job.
 type Refreshed struct {
-	Coverage        // from before the runs were started
-	Started  uint64 // runs
+	Coverage        // before the start of the runs
+	Started  uint64 // number of runs started
 }

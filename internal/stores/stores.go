@@ -1,5 +1,5 @@
-// Package stores opens the stores of a role and returns them as each role needs them. It and the
-// commands are the only code that knows both ClickHouse and the roles.
+// Package stores opens the connections to ClickHouse and Redis and returns the stores that each
+// role needs. Only this package, up and the commands import both clickhouse and roles.
 package stores
 
 import (
@@ -25,7 +25,7 @@ type Stores struct {
 	DB    *clickhouse.DB
 	Redis goredis.UniversalClient
 
-	writers []func(context.Context) error // Close of each writer that was handed out
+	writers []func(context.Context) error // Close of each store that writes in the background
 }
 
 // Open connects to both stores.
@@ -44,8 +44,8 @@ func Open(ctx context.Context, where config.Stores) (*Stores, error) {
 	return &Stores{DB: db, Redis: rdb}, nil
 }
 
-// OpenClickHouse connects to ClickHouse alone, for queries that take up to queryTimeout. Zero
-// means the usual time.
+// OpenClickHouse connects to ClickHouse alone. queryTimeout is the time limit of a query; zero
+// means the default of [clickhouse.Config].
 func OpenClickHouse(ctx context.Context, where config.Stores, queryTimeout time.Duration) (*clickhouse.DB, error) {
 	if where.RedisURL == "" {
 		where.RedisURL = "unused" // so that a ClickHouse URL is enough
@@ -56,8 +56,8 @@ func OpenClickHouse(ctx context.Context, where config.Stores, queryTimeout time.
 	return clickhouse.Open(ctx, clickhouse.Config{URL: where.ClickHouseURL, QueryTimeout: queryTimeout})
 }
 
-// Close writes what still waits in writers, within the time of process.ShutdownContext, and closes
-// both connections.
+// Close writes pending records and traces, within the time limit of process.ShutdownContext, and
+// closes both connections.
 func (s *Stores) Close() error {
 	ctx, cancel := process.ShutdownContext(context.Background())
 	defer cancel()
@@ -77,14 +77,14 @@ func (s *Stores) Queue(limits meter.Limits, logger *slog.Logger) (*queue.Queue, 
 	return q, nil
 }
 
-// Scores returns the store of scores. pause is the shortest time between two inserts.
+// Scores returns the store of records. pause is the minimum time between two inserts.
 func (s *Stores) Scores(pause time.Duration) *clickhouse.Scores {
 	scores := clickhouse.NewScores(s.DB, clickhouse.WriterConfig{Pause: pause})
 	s.writers = append(s.writers, scores.Close)
 	return scores
 }
 
-// Traces returns the store of traces. pause is the shortest time between two inserts.
+// Traces returns the store of traces. pause is the minimum time between two inserts.
 func (s *Stores) Traces(pause time.Duration) *clickhouse.Traces {
 	traces := clickhouse.NewTraces(s.DB, clickhouse.WriterConfig{Pause: pause})
 	s.writers = append(s.writers, traces.Close)
@@ -104,7 +104,7 @@ type Seed struct {
 	*clickhouse.Accounts
 }
 
-// seedInsertTimeout bounds the insert of one part of a universe.
+// seedInsertTimeout is the time limit of the insert of one part of a universe.
 const seedInsertTimeout = 15 * time.Minute
 
 // OpenSeed connects to the ClickHouse that `bench seed` fills.
