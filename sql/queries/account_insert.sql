@@ -1,3 +1,3 @@
 -- name: account_insert
--- Writes an account, new or changed; the newest row counts.
+-- Writes new and changed accounts. The newest row of an account is valid.
 INSERT INTO account (id, name, tier, created_at, updated_at)

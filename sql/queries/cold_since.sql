@@ -1,5 +1,5 @@
 -- name: cold_since
--- Charged cold calls of an account after an instant, not those refunded.
+-- Charged cold calls of an account after an instant, oldest first, without refunded ones.
 -- params: account_id String, since_ms Int64. columns: at, job_id, run_id, key_id, domain.
 SELECT at, job_id, run_id, key_id, domain
 FROM cold_call FINAL

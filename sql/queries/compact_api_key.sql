@@ -1,3 +1,3 @@
 -- name: compact_api_key
--- Merges the rows of api_key that replaced each other into the one that counts. Does nothing where that has been done.
+-- Merges replaced rows of api_key. Skips merged partitions.
 OPTIMIZE TABLE api_key FINAL SETTINGS optimize_skip_merged_partitions = 1

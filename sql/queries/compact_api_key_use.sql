@@ -1,3 +1,3 @@
 -- name: compact_api_key_use
--- Merges the rows of api_key_use that replaced each other into the one that counts. Does nothing where that has been done.
+-- Merges replaced rows of api_key_use. Skips merged partitions.
 OPTIMIZE TABLE api_key_use FINAL SETTINGS optimize_skip_merged_partitions = 1

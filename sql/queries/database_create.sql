@@ -1,3 +1,3 @@
 -- name: database_create
--- Makes the database of the service. params: database Identifier.
+-- Creates the database of the service. params: database Identifier.
 CREATE DATABASE IF NOT EXISTS {database:Identifier}

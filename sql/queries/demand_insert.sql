@@ -1,3 +1,3 @@
 -- name: demand_insert
--- Notes that companies were asked for, or that the refresh job started a run for them. What a row does not say is 1970-01-01.
+-- Appends the day on which a company was asked for, or the start of a run by the refresh job. The other column is 1970-01-01.
 INSERT INTO company_demand (domain, asked_on, started_at)

@@ -1,5 +1,5 @@
 -- name: facts_get
--- Newest import of each of some companies; those nobody imported have no row. params: domains Array(String).
+-- Newest facts per domain. Companies without facts have no row. params: domains Array(String).
 SELECT
     domain, company_name, country, region, city, industry, categories, sic, founded_year, status, employees, revenue_usd,
     total_assets_usd, ebitda_usd, market_cap_usd, pe_ratio, price_sales, price_book, funding_total_usd, funding_rounds,

@@ -1,3 +1,3 @@
 -- name: key_insert
--- Writes a key, new or revoked; a revoked row beats the one that created the key.
+-- Writes new and revoked keys. A revoked row replaces the row that created the key.
 INSERT INTO api_key (id, account_id, name, prefix, mode, hash, created_at, revoked_at)

@@ -1,5 +1,5 @@
 -- name: key_list
--- Keys of one account, or of all when the id is empty, oldest first, with their last use.
+-- Keys of one account with their last use, oldest first. An empty id selects the keys of all accounts.
 -- params: account_id String.
 SELECT id, account_id, name, prefix, mode, hash, created_at, revoked_at, used.last_used_at AS last_used_at
 FROM api_key AS k FINAL

@@ -1,3 +1,3 @@
 -- name: key_use_insert
--- Notes when keys were last used.
+-- Appends the times of the last uses of keys.
 INSERT INTO api_key_use (key_id, last_used_at)

@@ -1,3 +1,3 @@
 -- name: migration_insert
--- Remembers an applied migration. params: number UInt32, name String, checksum String.
+-- Records an applied migration. params: number UInt32, name String, checksum String.
 INSERT INTO schema_migration (number, name, checksum) SELECT {number:UInt32}, {name:String}, {checksum:String}

@@ -1,5 +1,5 @@
 -- name: migration_table
--- Makes the table that remembers which migrations were applied.
+-- Creates the table of applied migrations.
 CREATE TABLE IF NOT EXISTS schema_migration
 (
     number UInt32 COMMENT 'Number of the migration',

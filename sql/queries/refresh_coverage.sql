@@ -1,6 +1,6 @@
 -- name: refresh_coverage
--- How many companies there are, how many of them are younger than their target age, how many are due for a refresh, as
--- refresh_due says it, and when the newest record of the oldest company was made; 1970-01-01 without any company.
+-- Numbers of companies with a record, of those younger than their target age, and of those due as defined in refresh_due. oldest_at is
+-- the oldest time of a newest record, 1970-01-01 without companies.
 -- params: those of refresh_due without limit. columns: companies, young, due, oldest_at; one row.
 SELECT
     count() AS companies, countIf({now_ms:Int64} - scored <= target) AS young,

@@ -1,8 +1,8 @@
 -- name: refresh_due
--- Companies that are due for a refresh, the oldest in relation to its target age first. A company is due when both its newest record,
--- of whichever pipeline version, and the last run that the job started for it are older than its target age, and a run can learn
--- something new: live sources are asked, or facts were imported since the record was made, or the record is of another version.
--- A run that makes no record is so tried again after the target age, behind those that wait for longer.
+-- Companies that are due for a refresh, by falling ratio of age to target age. The age is that of the newest record, of any pipeline
+-- version, or of the last run that the refresh job started, whichever is younger. A company is due if its age exceeds its target age
+-- and a run can change the score: live is set, or the facts are newer than the record, or the record has another pipeline version.
+-- A run that wrote no record is therefore repeated after the target age.
 -- params: now_ms Int64, asked_since_ms Int64 (a company asked for on that day or later is one asked for), asked_ms Int64 and
 -- others_ms Int64 (target ages), live Bool, version String, limit UInt32. columns: domain.
 SELECT domain

@@ -1,6 +1,6 @@
 -- name: rescore_amount
--- How many records of a pipeline version (of all others than the new one when it is empty) have signals and no record of the
--- new version of the same company and time, and how many have none of both. One row. params: from String, to String.
+-- Numbers of records of version from for which no record of version to, of the same company and time, exists: pending with signals,
+-- bare without. An empty from means any version. One row. params: from String, to String.
 SELECT countIf(detailed) AS pending, countIf(NOT detailed) AS bare
 FROM
 (

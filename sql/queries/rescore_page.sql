@@ -1,6 +1,6 @@
 -- name: rescore_page
--- Records of the companies after one and up to another that have pending ones, each once for each version, in the order of
--- domain, time and writing. params: after String, until String, from String, to String.
+-- Records of the companies after one domain and up to another, pending or not, of versions from and to (all versions if from is empty),
+-- each once, by domain, scored_at and written_at. params: after String, until String, from String, to String.
 SELECT
     domain, scored_at, pipeline_version, run_id, company_name, country, sector, geo_scope, profile, rating,
     composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,

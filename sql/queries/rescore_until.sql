@@ -1,6 +1,6 @@
 -- name: rescore_until
--- Where the next page of records to rescore ends: the domain of the last of limit pending records after a domain; no row when
--- there are none. params: after String, from String, to String, limit UInt32.
+-- Last domain of the next page of records to rescore: that of the limit-th pending record after a domain, or of the last one. No row
+-- without pending records. params: after String, from String, to String, limit UInt32.
 SELECT domain
 FROM
 (

@@ -1,3 +1,3 @@
 -- name: run_insert
--- Writes what became of runs; the row that got furthest counts.
+-- Appends runs to the run log. The row with the largest revision of a run is valid.
 INSERT INTO run_log (created_at, id, domain, state, lane, started_at, finished_at, scored_at, attempts, error, revision)

@@ -1,3 +1,3 @@
 -- name: score_count
--- How many records are stored, those written twice counted twice. One row.
+-- Number of stored records, including copies that are not merged yet. One row.
 SELECT count() AS records FROM score_history

@@ -1,5 +1,5 @@
 -- name: score_fresh
--- Which of some companies have a record of a pipeline version that is not older than an instant.
+-- Companies with a record of a pipeline version scored at or after an instant, and the time of the newest such record.
 -- params: domains Array(String), version String, since_ms Int64. columns: domain, scored_at; at most one row per domain.
 SELECT domain, max(scored_at) AS scored_at
 FROM score_latest

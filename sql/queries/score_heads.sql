@@ -1,5 +1,6 @@
 -- name: score_heads
--- Newest score of each of some companies under any pipeline version, without its signals and with the moment it was written and its id. Companies never scored have no row.
+-- Newest record per domain, of any pipeline version, without signals, with the time of its write and its id. Companies without a record
+-- have no row.
 -- params: domains Array(String).
 SELECT
     domain, scored_at, pipeline_version, run_id, company_name, country, sector, geo_scope, profile, rating,

@@ -1,6 +1,6 @@
 -- name: score_history
--- Records of one company before an instant, newest first. Of two that were made of one run (written twice, or
--- rescored under other formulas) the one written last. At most limit rows.
+-- Up to limit records of one company before an instant, newest first. Of several records with the same scored_at (written twice, or
+-- rescored with other formulas) only the one written last.
 -- params: domain String, before_ms Int64, limit UInt32.
 SELECT
     domain, scored_at, pipeline_version, run_id, company_name, country, sector, geo_scope, profile, rating,

@@ -1,3 +1,3 @@
 -- name: score_insert
--- Appends records; the materialized view carries them to score_latest in the same insert.
+-- Appends records. The materialized view copies them to score_latest in the same insert.
 INSERT INTO score_history (domain, scored_at, pipeline_version, run_id, company_name, country, sector, geo_scope, profile, rating, composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, team_structure_completeness_pct, market_position_completeness_pct, momentum_tailwinds_completeness_pct, financial_health_completeness_pct, confidence, `signal.id`, `signal.state`, `signal.raw`, `signal.score`, `signal.source`, `signal.reason`, `warning.source`, `warning.code`, `warning.at`)

@@ -1,7 +1,6 @@
 -- name: score_newest
--- When scores of some companies were made, under any pipeline version. The largest time of a company is that of its newest
--- score; that is left to the caller, as grouping costs more than the few rows of parts not merged yet. Companies never
--- scored have no row.
+-- Times of records of companies, of any pipeline version. A company may have several rows while parts are not merged; the caller uses
+-- the largest time, because grouping costs more than these rows. Companies without a record have no row.
 -- params: domains Array(String). columns: domain, scored_at.
 SELECT domain, scored_at
 FROM score_latest

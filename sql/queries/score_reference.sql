@@ -1,7 +1,6 @@
 -- name: score_reference
--- The records the momentum index compares with, of some companies and one pipeline version: each at least min_days and
--- at most max_days older than the company's own now, nearest to best_days, the older one of two equally near. A company
--- without such a record has no row.
+-- Reference record of the momentum index per domain, of one pipeline version: at least min_days and at most max_days older than the
+-- company's time in nows_ms, nearest to best_days; of two equally near the older one. A company without such a record has no row.
 -- params: domains Array(String) without repetition, nows_ms Array(Int64) in their order, version String, min_days UInt16,
 -- best_days UInt16, max_days UInt16.
 WITH fromUnixTimestamp64Milli({nows_ms:Array(Int64)}[indexOf({domains:Array(String)}, domain)], 'UTC') AS now_at

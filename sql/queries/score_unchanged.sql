@@ -1,6 +1,6 @@
 -- name: score_unchanged
--- Those of some companies whose newest record is of a pipeline version and was made after their facts were imported, or that
--- have no facts: scoring them by facts alone would say nothing new. Companies never scored are not among them.
+-- Companies whose newest record is of a pipeline version and not older than their facts, if they have facts. A run with facts alone
+-- would give the same score. Companies without a record have no row.
 -- params: domains Array(String), version String. columns: domain.
 SELECT domain
 FROM

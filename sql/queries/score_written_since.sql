@@ -1,5 +1,5 @@
 -- name: score_written_since
--- Records of one company under one pipeline version, newest first: all that were written since an instant, and the newest of those before.
+-- Records of one company and one pipeline version, newest first: all written since an instant, and the newest of the earlier ones.
 -- params: domain String, version String, since_ms Int64.
 SELECT
     domain, scored_at, pipeline_version, run_id, company_name, country, sector, geo_scope, profile, rating,

@@ -1,3 +1,3 @@
 -- name: seed_phase_drop
--- Removes what only the generation of a universe needed.
+-- Drops the table of scored companies after the generation of a universe.
 DROP TABLE IF EXISTS seed_phase

@@ -1,3 +1,3 @@
 -- name: seed_phase_insert
--- Writes scored companies for a universe to be played by.
+-- Writes the scored companies from which a universe is generated.
 INSERT INTO seed_phase (id, pipeline_version, country, sector, geo_scope, profile, rating, composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, momentum_before, momentum_after, completeness_pct, team_structure_completeness_pct, market_position_completeness_pct, momentum_tailwinds_completeness_pct, financial_health_completeness_pct, confidence, `signal.id`, `signal.state`, `signal.raw`, `signal.score`, `signal.source`, `signal.reason`, `warning.source`, `warning.code`)

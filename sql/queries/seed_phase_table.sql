@@ -1,5 +1,5 @@
 -- name: seed_phase_table
--- Makes the table of scored companies that a universe is played by, while it is being generated.
+-- Creates the table of scored companies from which a universe is generated. It exists during the generation.
 CREATE TABLE IF NOT EXISTS seed_phase
 (
     id UInt32 COMMENT 'Number of the phase in the cast',

@@ -1,3 +1,3 @@
 -- name: seed_run_insert
--- Notes how far the generation of a universe has come.
+-- Appends the progress of the generation of a universe.
 INSERT INTO seed_run (seed, records, signals, until, domains, target, next)

@@ -1,5 +1,5 @@
 -- name: seed_run_table
--- Makes the table that remembers which universe was generated here, and how far.
+-- Creates the table with the progress of the generated universe of this database.
 CREATE TABLE IF NOT EXISTS seed_run
 (
     seed UInt64 COMMENT 'Seed of the universe',

@@ -1,5 +1,5 @@
 -- name: trace_get
--- Trace of the run that made one record: 0 or 1 row, the newest of what repeated attempts left.
+-- Trace of the run that made one record: 0 or 1 row. Of several attempts, the trace written last.
 -- params: domain String, at_ms Int64 (scored_at of the record, unix ms).
 SELECT
     domain, scored_at, run_id, `source.name`, `source.outcome`, `source.took_ms`,

@@ -1,5 +1,5 @@
 -- name: trace_values
--- Kept values of the earlier runs of one company, newest first, at most limit rows.
+-- Values of the earlier runs of one company, newest first, up to limit rows.
 -- params: domain String, since_ms and before_ms Int64 (unix ms; before_ms itself is left out), limit UInt32.
 SELECT scored_at, `value.name`, `value.number`
 FROM run_trace

@@ -1,13 +1,12 @@
 -- name: universe_count
--- Counts the newest record of each company under a pipeline version: one row per cohort, and a last one with an empty sector.
--- A cohort has a bin for each of its companies, in no order, as two bytes of a string, lowest first: 256, as a last byte of zero would be
--- cut off, plus 12 times its composite in tenths, plus the points of its scale premium, 11 at most. It has its bucket scores summed in
--- hundredths (team_structure, market_position, momentum_tailwinds, financial_health) and the companies of its leaderboard, best first.
--- Only cohorts of peers have a leaderboard.
--- The caller counts the bins: FINAL is half of the cost, so the table is read once, and a second grouping costs more than two bytes a
--- company. They are a string as drivers read arrays element by element.
--- The last row has the ids of the records written since an instant, recent_max at most.
--- All parts of the query read the same rows: the setting says so where it is not the default.
+-- Counts the newest record of each company under a pipeline version: one row per cohort, and one row with empty sector and profile.
+-- bins has two bytes per company, little-endian, in any order: 256 + 12 * composite in tenths + points of the scale premium, at most 11.
+-- The 256 is there because FixedString drops a last byte of zero. sums has the sums of the bucket scores in hundredths (team_structure,
+-- market_position, momentum_tailwinds, financial_health). leaders has the leaderboard, best first; only cohorts of peers have one.
+-- The caller counts the bins: FINAL is half of the cost, so the table is read once, and a second grouping costs more than two bytes per
+-- company. bins is a string because drivers read arrays element by element.
+-- The row with the empty sector has the ids of up to recent_max records written since an instant.
+-- The setting makes all parts of the query read the same rows.
 -- params: version String, since_ms Int64, leaders UInt16 (size of a leaderboard), recent_max UInt32.
 SELECT
     sector, geo_scope, toString(profile) AS profile, arrayStringConcat(bins) AS bins, sums,

@@ -1,10 +1,10 @@
 -- name: universe_movers
--- Companies that are among the first limit gainers or decliners within 7, 30 or 90 days that end at an instant: 6 * limit rows at most, in no
--- order. Scores are composites in hundredths: now is the newest one, thens the last one before each window, -1 when there is none. A company
--- without a record within the window has the same score before it, and no delta.
--- A stamp is scored_at, written_at and composite in one number: its maximum is the newest record with its score, and of copies of a record that
--- are not merged yet the one written last. The table is in the order of domain, so companies are grouped one after the other, and memory does
--- not grow with their number.
+-- The first limit gainers and decliners within the 7, 30 and 90 days that end at an instant: up to 6 * limit rows in any order. now is the
+-- newest composite in hundredths; thens has the last one before each window, -1 if there is none. A company without a record within a
+-- window has a delta of 0.
+-- stamp combines scored_at, written_at and composite in one number. Its maximum is the newest record; of copies that are not merged yet,
+-- the one written last. The table is sorted by domain, so the aggregation runs in that order and its memory does not grow with the number
+-- of companies.
 -- params: version String, end_ms Int64, start_7d_ms Int64, start_30d_ms Int64, start_90d_ms Int64, limit UInt8.
 WITH
     bitShiftLeft(toUInt128(toUnixTimestamp64Milli(scored_at)), 64) + bitShiftLeft(toUInt64(toUnixTimestamp64Milli(written_at)), 14)
