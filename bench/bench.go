@@ -1,7 +1,7 @@
-// Package bench measures a running service as its clients see it. A run sends one
-// scenario to it at a rate fixed in advance, tells the answers apart by what made
-// them, watches the processes of the server meanwhile, and says whether its own
-// figures may be used. docs/bench.md is for those who read the results.
+// Package bench measures a running service as its clients see it. A bench run sends one
+// scenario at a fixed rate, groups the answers by the store that answered, samples the
+// processes of the server, and returns a verdict on its own figures. docs/bench.md
+// explains the results.
 package bench
 
 import (
@@ -15,15 +15,15 @@ import (
 	"companyscore/bench/report"
 )
 
-// Config describes a run. Scenario, Address, Keys and a universe are required,
-// except by scenario null.
+// Config describes a bench run. Scenario, Address, Keys and Universe are required,
+// except for scenario null.
 type Config struct {
 	Scenario string
 	Address  string // host:port
 	Keys     []string
 	Universe *Universe
 
-	Rate                  float64 // a second; 0 keeps all connections busy
+	Rate                  float64 // per second; 0 keeps all connections busy
 	Arrivals              load.Arrivals
 	Seed                  uint64
 	Duration, Warmup      time.Duration
@@ -37,19 +37,19 @@ type Config struct {
 	BatchSize int           // of scenario batch
 
 	SLO       []SLO
-	ErrorsMax float64 // share of requests that may fail or be answered in an unexpected way
-	// FindMax looks for the highest rate that keeps SLO, beginning with Rate.
+	ErrorsMax float64 // maximum share of requests that fail or get an unexpected answer
+	// FindMax searches for the highest rate that meets SLO, starting with Rate.
 	FindMax bool
 
-	// PIDs names the processes of the server, anew each time it is called. Nil watches none.
+	// PIDs returns the current processes of the server by name. Nil watches none.
 	PIDs     func() map[string]int
-	Command  string            // as it was called, for the report
+	Command  string            // the command line, for the report
 	Versions map[string]string // of servers, for the report
 	// Live is called once a second.
 	Live func(Progress)
 }
 
-// Progress is what a live view shows.
+// Progress is the content of a live view.
 type Progress struct {
 	load.Interval
 	Phase    string
@@ -57,7 +57,7 @@ type Progress struct {
 	Resident map[string]int64 // bytes held by the processes of the server
 }
 
-// Validate joins all faults of a Config.
+// Validate returns all faults of a Config as one error.
 func (c *Config) Validate() error {
 	var faults []error
 	fault := func(bad bool, format string, args ...any) {
@@ -96,8 +96,8 @@ func (c *Config) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Run makes a run and returns its report. The error is nil when it could be made,
-// whatever it shows.
+// Run does a bench run and returns its report. A missed SLO or an invalid verdict is not
+// an error.
 func Run(ctx context.Context, cfg Config) (*report.Run, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func Run(ctx context.Context, cfg Config) (*report.Run, error) {
 	return out, nil
 }
 
-// runner makes the loads of one run.
+// runner sends the loads of one bench run.
 type runner struct {
 	cfg      Config
 	scenario *Scenario
@@ -140,7 +140,7 @@ type runner struct {
 	watcher  *Watcher
 }
 
-// load returns what all loads of the run have in common.
+// load returns the configuration that all loads of the bench run share.
 func (r *runner) load(rate float64) load.Config {
 	c := r.cfg
 	return load.Config{
@@ -167,7 +167,7 @@ func (r *runner) live(phase string, total time.Duration) func(load.Interval) {
 	}
 }
 
-// once makes one load and judges it.
+// once sends one load and returns its report with a verdict.
 func (r *runner) once(ctx context.Context, rate float64) (*report.Run, error) {
 	cfg := r.load(rate)
 	cfg.OnInterval = r.live("", cfg.Warmup+cfg.Duration)
@@ -211,7 +211,7 @@ func (r *runner) once(ctx context.Context, rate float64) (*report.Run, error) {
 	return out, nil
 }
 
-// describe puts what was measured into a report.
+// describe writes the measurements into a report.
 func (r *runner) describe(out *report.Run, result *load.Result) {
 	seconds := result.Elapsed.Seconds()
 	out.Load = report.Load{
@@ -259,7 +259,7 @@ func (r *runner) describe(out *report.Run, result *load.Result) {
 	}
 }
 
-// evidence collects what the verdict is made of.
+// evidence collects the inputs of the verdict.
 func (r *runner) evidence(out *report.Run, result *load.Result, rate float64) evidence {
 	e := evidence{
 		closed: rate == 0, pacingP99: time.Duration(result.Pacing.ValueAtPercentile(99)), slo: tightest(r.cfg.SLO), busy: out.Generator.CPUShare,
@@ -277,8 +277,8 @@ func (r *runner) evidence(out *report.Run, result *load.Result, rate float64) ev
 			measured = append(measured, i)
 		}
 	}
-	// What was answered late belongs to the seconds after; a queue that grows shows
-	// in that fewer answers come than requests are due.
+	// A late answer counts in the second in which it arrives. With a growing queue,
+	// fewer answers arrive than requests are due.
 	if n := len(measured); n > 0 && rate > 0 {
 		answered := int64(0)
 		for _, i := range measured {
@@ -304,10 +304,10 @@ func (j *jobs) report() *report.Jobs {
 	return &report.Jobs{Started: j.started, Complete: j.complete, Failed: j.failed, Unsettled: j.started - j.complete - j.failed, ToScore: report.QuantilesOf(j.toScore)}
 }
 
-// fillMax bounds the time a universe is brought into memory in.
+// fillMax bounds the time to load the universe into memory.
 const fillMax = 30 * time.Minute
 
-// fill has the server read all companies once.
+// fill reads each company once, so that the server caches it.
 func (r *runner) fill(ctx context.Context) (*report.Fill, error) {
 	f := &report.Fill{Companies: int64(r.cfg.Universe.Len()), RSSBefore: r.resident()}
 	found := &counter{}

@@ -14,7 +14,8 @@ import (
 	"companyscore/bench/report"
 )
 
-// Watcher samples processes once a second, from /proc. On other systems it sees none.
+// Watcher samples processes once a second from /proc. It has no samples on systems
+// without /proc.
 type Watcher struct {
 	pids  func() map[string]int
 	began time.Time
@@ -26,11 +27,11 @@ type Watcher struct {
 	done  chan struct{}
 }
 
-// watched is one process. It may die and be started again under another pid.
+// watched is one process by name. A restart changes its pid.
 type watched struct {
 	pid     int
-	used    time.Duration // by those before this pid
-	last    time.Duration // by this pid
+	used    time.Duration // CPU of earlier pids
+	last    time.Duration // CPU of this pid
 	samples []processSample
 }
 
@@ -40,14 +41,14 @@ type processSample struct {
 	rss int64
 }
 
-// wholeSample is what the machine did, in ticks of all cores.
+// wholeSample is the CPU time of the whole machine, in ticks summed over all cores.
 type wholeSample struct {
 	at                 time.Time
 	busy, steal, total float64
-	ours               time.Duration // of it, the watched processes and this one
+	ours               time.Duration // the part of the watched processes and this one
 }
 
-// Watch begins to sample the processes that pids names, each time anew.
+// Watch starts to sample processes. It calls pids before each sample.
 func Watch(pids func() map[string]int) *Watcher {
 	ctx, stop := context.WithCancel(context.Background())
 	w := &Watcher{pids: pids, began: time.Now(), seen: make(map[string]*watched), stop: stop, done: make(chan struct{})}
@@ -74,7 +75,7 @@ func (w *Watcher) Close() {
 	<-w.done
 }
 
-// sample looks at all processes now.
+// sample adds one sample of each process and of the machine.
 func (w *Watcher) sample() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -110,7 +111,7 @@ func (w *Watcher) sample() {
 	}
 }
 
-// report tells what happened between two instants.
+// report returns the use of CPU and memory between two instants.
 func (w *Watcher) report(begin, end time.Time, answers int64) *report.Server {
 	w.sample()
 	w.mu.Lock()
@@ -151,7 +152,7 @@ func (w *Watcher) report(begin, end time.Time, answers int64) *report.Server {
 	return s
 }
 
-// within returns the samples between two instants, with one before if there is one.
+// within returns the samples between two instants and the last one before begin.
 func within[T any](samples []T, begin, end time.Time, at func(T) time.Time) []T {
 	from, to := 0, len(samples)
 	for i, s := range samples {
@@ -166,8 +167,8 @@ func within[T any](samples []T, begin, end time.Time, at func(T) time.Time) []T 
 	return samples[from:max(from, to)]
 }
 
-// others returns the share of the machine that nobody watched used between two
-// samples, and what a hypervisor took.
+// others returns two shares of the machine's CPU time between two samples: that of
+// processes that are not watched, and that taken by a hypervisor.
 func others(a, b wholeSample) (other, steal float64) {
 	total := b.total - a.total
 	if total <= 0 {
@@ -177,7 +178,7 @@ func others(a, b wholeSample) (other, steal float64) {
 	return max(0, (b.busy-a.busy-ours)/total), (b.steal - a.steal) / total
 }
 
-// slope returns the trend of memory in bytes a minute, by least squares.
+// slope returns the trend of memory in bytes per minute, by least squares.
 func slope(samples []processSample) float64 {
 	n := float64(len(samples))
 	var x, y, xx, xy float64
@@ -191,10 +192,11 @@ func slope(samples []processSample) float64 {
 	return 0
 }
 
-// ticksPerSecond is the unit of times in /proc, the same on all that Linux runs on.
+// ticksPerSecond is the number of ticks of /proc per second. It is 100 on all
+// architectures.
 const ticksPerSecond = 100
 
-// processCPU is what a process and its threads have used so far, 0 if it is gone.
+// processCPU returns the CPU time of a process so far, 0 if the process has ended.
 func processCPU(pid int) time.Duration {
 	if used, ok := exactCPU(pid); ok {
 		return used
@@ -202,13 +204,13 @@ func processCPU(pid int) time.Duration {
 	return procCPU(pid)
 }
 
-// procCPU is processCPU as /proc tells it.
+// procCPU reads the CPU time of a process from /proc, with a resolution of one tick.
 func procCPU(pid int) time.Duration {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
 		return 0
 	}
-	// The name in brackets may hold anything, so what counts is after the last one.
+	// The name in brackets may contain brackets, so the fields start after the last one.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	if len(fields) < 13 {
 		return 0
@@ -221,7 +223,7 @@ func procCPU(pid int) time.Duration {
 	return time.Duration(user+system) * time.Second / ticksPerSecond
 }
 
-// ResidentBytes is the memory a process holds, 0 if it is gone.
+// ResidentBytes returns the resident memory of a process, 0 if the process has ended.
 func ResidentBytes(pid int) int64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
 	if err != nil {
@@ -238,7 +240,7 @@ func ResidentBytes(pid int) int64 {
 	return pages * int64(os.Getpagesize())
 }
 
-// machineCPU is what all cores have done so far.
+// machineCPU reads the CPU time of all cores so far. It returns false without /proc/stat.
 func machineCPU() (wholeSample, bool) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -267,7 +269,7 @@ func machineCPU() (wholeSample, bool) {
 	return s, true
 }
 
-// CPU is what processes have used so far, without their children.
+// CPU returns the CPU time of processes so far, without their children.
 func CPU(pids ...int) time.Duration {
 	used := time.Duration(0)
 	for _, pid := range pids {
@@ -276,7 +278,7 @@ func CPU(pids ...int) time.Duration {
 	return used
 }
 
-// Children are the processes that any thread of a process has started.
+// Children returns the pids of the children of all threads of a process.
 func Children(pid int) []int {
 	tasks, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", pid))
 	if err != nil {

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// schedule yields the instants at which one loop is to send, in nanoseconds since
-// the start of the load. They do not depend on what the server does.
+// schedule yields the instants at which requests of one loop are due, in nanoseconds
+// since the start of the load. They do not depend on the server.
 type schedule struct {
 	gap    float64 // mean, in nanoseconds
 	offset float64 // of the first, so that several loops take turns
@@ -15,7 +15,8 @@ type schedule struct {
 	random *rand.Rand // nil: even gaps
 }
 
-// newSchedule returns the instants of loop i of n, which together send rate requests a second.
+// newSchedule returns the schedule of loop i of n. All n together send rate requests per
+// second.
 func newSchedule(rate float64, arrivals Arrivals, seed uint64, i, n int) *schedule {
 	gap := float64(time.Second) / rate
 	s := &schedule{gap: gap * float64(n), offset: gap * float64(i)}
@@ -29,7 +30,7 @@ func newSchedule(rate float64, arrivals Arrivals, seed uint64, i, n int) *schedu
 // next returns the next instant.
 func (s *schedule) next() int64 {
 	if s.random == nil {
-		// Multiplied, not added up, so that nothing drifts.
+		// Multiply instead of adding up gaps, so that rounding errors do not accumulate.
 		at := s.offset + float64(s.count)*s.gap
 		s.count++
 		return int64(at)

@@ -7,7 +7,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// interval is what one loop saw within a second.
+// interval is what one loop counted in one second.
 type interval struct {
 	index           int   // from 1
 	end             int64 // nanoseconds since the start
@@ -22,8 +22,8 @@ func newInterval(index int) *interval {
 	return &interval{index: index, end: int64(index) * int64(time.Second), latency: NewHistogram(), pacing: NewHistogram()}
 }
 
-// turnInterval hands the second that is over to the collector, whose thread does
-// the arithmetic.
+// turnInterval passes the ended second to the collector, which sums it on its own
+// goroutine.
 func (l *loop) turnInterval(now int64) {
 	index := l.interval.index
 	l.interval.waiting = int64(l.waiting.len())
@@ -34,19 +34,19 @@ func (l *loop) turnInterval(now int64) {
 	default:
 		l.interval = newInterval(index + 1)
 	}
-	if l.interval.end <= now { // the loop was away for seconds
+	if l.interval.end <= now { // the loop did not run for seconds
 		l.turnInterval(now)
 	}
 }
 
-// collector adds up what the loops measure.
+// collector sums the measurements of the loops.
 type collector struct {
 	cfg     Config
 	in      chan *interval
 	spare   chan *interval
 	done    chan struct{}
 	merged  map[int]*interval
-	missing map[int]int // loops that have not told of an interval
+	missing map[int]int // loops that have not sent the interval
 	list    []Interval
 	first   *hdrhistogram.Histogram
 	last    *hdrhistogram.Histogram
@@ -69,7 +69,7 @@ func (c *collector) run() {
 	}
 }
 
-// add takes an interval of one loop, and tells of it when it has those of all.
+// add adds an interval of one loop. With the last loop's part it calls OnInterval.
 func (c *collector) add(i *interval) {
 	sum, ok := c.merged[i.index]
 	if !ok {
@@ -123,13 +123,13 @@ func (c *collector) giveBack(i *interval) {
 	}
 }
 
-// close waits until everything handed over is added up.
+// close waits until all sent intervals are summed.
 func (c *collector) close() {
 	c.closing.Do(func() { close(c.in) })
 	<-c.done
 }
 
-// result adds up the loops, which have ended.
+// result sums the totals of the loops. All loops must have ended.
 func (c *collector) result(loops []*loop) *Result {
 	r := &Result{Elapsed: c.cfg.Duration, Intervals: c.list, First: c.first, Last: c.last, Pacing: NewHistogram(), Waiting: NewHistogram(), Loops: len(loops)}
 	index := make(map[Key]int)

@@ -1,14 +1,12 @@
-// Package load sends HTTP requests at a rate fixed in advance and measures how long
-// each takes to be answered, counted from the instant at which it was meant to be
-// sent. A generator that waits for one answer before it asks the next question
-// leaves out the questions that a stalled server would have got meanwhile; this one
-// does not. It can also keep its connections busy all the time, to find out how much
-// a server can do.
+// Package load sends HTTP requests at a fixed rate and measures the latency of each
+// from the instant at which it was due (open loop). A stall of the server therefore
+// delays no request in the figures. With rate zero, each connection sends its next
+// request when the previous one is answered (closed loop), to measure throughput.
 //
-// One loop is one thread with its own connections: it sleeps in the kernel until the
-// next request is due or an answer is there. Sockets are read and written directly,
-// without the network poller of the Go runtime, and nothing is allocated for a
-// request, so that one thread makes some hundred thousand requests a second.
+// One loop is one thread with its own connections. It sleeps in the kernel until the
+// next request is due or a socket is ready. It reads and writes sockets directly,
+// without the network poller of the Go runtime, and allocates nothing per request. One
+// thread makes about a hundred thousand requests per second.
 package load
 
 import (
@@ -21,29 +19,30 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Arrivals says how the instants of requests are chosen.
+// Arrivals is the distribution of the instants at which requests are due.
 type Arrivals string
 
 const (
 	// Constant spaces requests evenly.
 	Constant Arrivals = "constant"
-	// Poisson draws the gaps from an exponential distribution, as calls of many
-	// independent callers arrive.
+	// Poisson draws the gaps from an exponential distribution, like calls of many
+	// independent callers.
 	Poisson Arrivals = "poisson"
 )
 
-// Priority is how the threads of loops are scheduled. All but Normal take privileges.
+// Priority is the scheduling priority of the loops' threads. All but Normal require
+// privileges.
 type Priority string
 
 const (
-	// Normal is as any other thread.
+	// Normal is the default priority.
 	Normal Priority = "normal"
-	// High is a nice(1) of -10. Where Linux groups threads by session (autogroup), that
-	// counts among the programs of one session only.
+	// High is a nice value of -10. Where Linux groups threads by session (autogroup), it
+	// has an effect only within the session.
 	High Priority = "high"
-	// RealTime is the class of threads that run before all ordinary ones, SCHED_RR. It is for
-	// machines busy with other work than the answers; where the generator itself takes much
-	// of a processor it keeps the server from it.
+	// RealTime is SCHED_RR: the threads run before all ordinary ones. Use it on machines
+	// that are busy with other work. A generator that uses much of a processor then takes
+	// it from the server.
 	RealTime Priority = "real-time"
 )
 
@@ -52,45 +51,46 @@ var Priorities = []Priority{Normal, High, RealTime}
 
 // Config describes one load. Address, Source and Duration are required.
 type Config struct {
-	// Address is host:port of the server. It is spoken to in plain HTTP/1.1.
+	// Address is host:port of the server. The protocol is plain HTTP/1.1.
 	Address string
 	// Source returns the requests of loop number i of n.
 	Source func(i, n int) Source
 	// Ops names the kinds of requests, by Request.Op.
 	Ops []string
-	// Rate is the number of requests a second of all loops together. Zero keeps
-	// every connection busy (closed loop).
+	// Rate is the number of requests per second of all loops together. Zero is a closed
+	// loop.
 	Rate     float64
 	Arrivals Arrivals // zero: Constant
 	Seed     uint64   // of the arrivals
-	// Duration is how long is measured, after Warmup of the same load.
+	// Duration is the measured time. It follows Warmup, which has the same load.
 	Duration, Warmup time.Duration
-	// Drain bounds how long answers are waited for at the end; zero means Timeout.
+	// Drain bounds the wait for answers at the end; zero means Timeout.
 	Drain time.Duration
-	// Timeout is how long one request may take; zero means 10 s.
+	// Timeout bounds one request; zero means 10 s.
 	Timeout time.Duration
 	// Connections is the number of connections of all loops together; zero means 64.
 	Connections int
-	// Pipeline is how many requests may be in flight on one connection; zero means 1.
+	// Pipeline is the maximum number of requests in flight per connection; zero means 1.
 	Pipeline int
 	// Loops is the number of threads; zero means 1.
 	Loops int
-	// Processors are those that loops run on, in turn; nil leaves it to the system.
+	// Processors are the processors to which loops are pinned, in turn; nil pins none.
 	Processors []int
-	// Priority is asked for; zero means Normal. The result says what was granted.
+	// Priority is the requested priority; zero means Normal. Result.Priority is the
+	// granted one.
 	Priority Priority
-	// Spin is how long before a request is due the loop stops sleeping and watches
-	// the clock.
+	// Spin is the time before a request is due in which the loop polls the clock and
+	// does not sleep.
 	Spin time.Duration
-	// Headline is the class whose latency is kept second by second.
+	// Headline is the class whose latency is recorded per second.
 	Headline Key
-	// OnInterval is called once a second with what happened in it, from one goroutine.
+	// OnInterval is called once per second with its counts, from one goroutine.
 	OnInterval func(Interval)
 }
 
-// Key names a class of answers: the kind of the request, and what came back. That is
-// the name in the Server-Timing header for a 200, else the status as a number, or
-// one of the failures. An empty Outcome stands for every answer to Op.
+// Key names a class of answers: the kind of the request and the outcome. For a 200 the
+// outcome is the name in the Server-Timing header, else the status as a number or one
+// of the failures. An empty Outcome matches every answer to Op.
 type Key struct{ Op, Outcome string }
 
 func (k Key) String() string { return k.Op + " " + k.Outcome }
@@ -99,25 +99,25 @@ func (k Key) String() string { return k.Op + " " + k.Outcome }
 const (
 	TimedOut     = "timeout"
 	Disconnected = "disconnected"
-	Garbled      = "garbled" // the answer was no HTTP
-	Unsent       = "unsent"  // no connection was free until the end
+	Garbled      = "garbled" // the answer was not HTTP
+	Unsent       = "unsent"  // no connection became free before the end
 )
 
-// Failed reports whether k is of requests that were not answered.
+// Failed reports whether k is a class of requests without an answer.
 func (k Key) Failed() bool {
 	return k.Outcome == TimedOut || k.Outcome == Disconnected || k.Outcome == Garbled || k.Outcome == Unsent
 }
 
-// Request is one request that a source made.
+// Request is one request of a Source.
 type Request struct {
 	Op int // index into Config.Ops
-	// Watch has Source.Answered called with the answer.
+	// Watch requests a call of Source.Answered with the answer.
 	Watch bool
-	// Slot is the source's own.
+	// Slot is for use by the source.
 	Slot uint64
 }
 
-// Answer is what came back. Its bytes are valid during the call only.
+// Answer is the answer to a request. Its slices are valid during the call only.
 type Answer struct {
 	Status int
 	Timing []byte // the first name in the Server-Timing header
@@ -125,46 +125,45 @@ type Answer struct {
 	Body   []byte // of watched requests, at most 1 MB of it
 }
 
-// Source makes the requests of one loop, and is called by that loop only.
+// Source makes the requests of one loop. Only that loop calls it.
 type Source interface {
 	// Next appends a request to dst. It reports false when there are no more.
 	Next(dst []byte) ([]byte, Request, bool)
-	// Answered is told of the answer to a watched request, with status 0 if none came.
-	// With again, Resume is called after the pause for a request that follows from
-	// the answer.
+	// Answered receives the answer to a watched request; its status is 0 if none came.
+	// If it returns again, the loop calls Resume after the pause for a follow-up request.
 	Answered(r Request, a Answer) (pause time.Duration, again bool)
-	// Resume appends the request that follows from r.
+	// Resume appends the follow-up request of r to dst.
 	Resume(dst []byte, r Request) ([]byte, Request)
 }
 
-// Class is what was measured of one class of answers.
+// Class holds the measurements of one class of answers.
 type Class struct {
 	Key
 	Bytes int64 // of heads and bodies
-	// Latency is counted from when the request was meant to be sent, Service from
-	// when it was sent. Both are in nanoseconds.
+	// Latency counts from when the request was due, Service from when it was sent. Both
+	// are in nanoseconds.
 	Latency, Service *hdrhistogram.Histogram
 }
 
-// Result is what was measured. Requests count by when they were meant to be sent.
+// Result holds the measurements. A request counts if it was due in the measured time.
 type Result struct {
-	Elapsed   time.Duration // what was measured of the load
+	Elapsed   time.Duration // measured time
 	Planned   int64         // requests that were due, follow-ups included
 	Sent      int64
 	Answered  int64
 	Classes   []Class
 	Intervals []Interval
-	// Thirds holds the latency of the headline class in the first and the last
-	// third of the time.
+	// First and Last hold the latency of the headline class in the first and the last
+	// third of the measured time.
 	First, Last *hdrhistogram.Histogram
-	// Pacing is how late the loops took up requests that were due: the generator's
-	// own delay. Waiting is how long these then waited for a free connection.
+	// Pacing is the delay of the generator: from when a request was due to when a loop
+	// took it up. Waiting is the time from there until a connection was free.
 	Pacing, Waiting *hdrhistogram.Histogram
 	Reconnects      int64
-	// CPU is what the loops used while they were measured, Loops how many they were.
+	// CPU is the CPU time of the loops in the measured time, Loops their number.
 	CPU      time.Duration
 	Loops    int
-	Priority Priority // that the loops ran with
+	Priority Priority // granted to the loops
 }
 
 // Interval is what happened in one second.
@@ -186,7 +185,7 @@ func NewHistogram() *hdrhistogram.Histogram {
 	return hdrhistogram.New(100, int64(2*time.Minute), 3)
 }
 
-// Validate joins all faults of a Config.
+// Validate returns all faults of a Config as one error.
 func (c Config) Validate() error {
 	var faults []error
 	fault := func(bad bool, format string, args ...any) {
@@ -230,8 +229,8 @@ func (c *Config) setDefaults() {
 	}
 }
 
-// Run sends the load and returns what was measured. When ctx ends first it returns
-// the error of ctx.
+// Run sends the load and returns the measurements. If ctx ends first, it returns the
+// error of ctx.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if err := cfg.Validate(); err != nil {
 		return nil, err

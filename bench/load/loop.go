@@ -17,19 +17,18 @@ import (
 )
 
 const (
-	// waitingMax bounds the requests of one loop that wait for a connection. Beyond
-	// it requests are given up at once; the run has long been one of a server that
-	// is not keeping up.
+	// waitingMax bounds the requests of one loop that wait for a connection. Requests
+	// beyond it fail at once.
 	waitingMax = 1 << 20
 	checkEvery = 100 * time.Millisecond // for requests that take too long, and for the end of ctx
 	retryAfter = 50 * time.Millisecond  // before a connection is tried again
 	sleepMax   = 50 * time.Millisecond
 	readBytes  = 64 << 10
-	eventsMax  = 16 // taken at once, so that what is due is not kept waiting
+	eventsMax  = 16 // read at once, so that due requests do not wait
 )
 
-// pending is a request from when it is due until it is answered. Instants are
-// nanoseconds since the start of the load.
+// pending is a request that is due and not answered. Instants are nanoseconds since the
+// start of the load.
 type pending struct {
 	intended, taken, sent int64
 	request               Request
@@ -51,13 +50,13 @@ type conn struct {
 	state   connState
 	free    bool // is in loop.free
 	retryAt int64
-	out     []byte // what could not be written yet is out[outAt:]
+	out     []byte // out[outAt:] is not written yet
 	outAt   int
 	under   []pending // in flight, oldest first
 	reader  reader
 }
 
-// loop is one thread of the generator. Everything in it belongs to that thread.
+// loop is one thread of the generator. Only that thread uses its fields.
 type loop struct {
 	cfg       Config
 	index     int
@@ -70,12 +69,12 @@ type loop struct {
 	free      ring[*conn]
 	waiting   ring[pending]
 	follow    followUps
-	exhausted bool // the source has no more
+	exhausted bool // the source has no more requests
 	buffer    []byte
 	start     time.Time
 	collected *collector
 
-	warm, end int64 // instants at which measuring begins and ends
+	warm, end int64 // begin and end of the measured time
 	classes   []*classOf
 	names     []string // of outcomes
 	interval  *interval
@@ -139,8 +138,8 @@ func (l *loop) close() {
 
 func (l *loop) now() int64 { return int64(time.Since(l.start)) }
 
-// connectAll opens the connections, so that a server that is not there is told
-// before anything is measured.
+// connectAll opens the connections. It returns an error before anything is measured if
+// the server is not reachable.
 func (l *loop) connectAll(ctx context.Context) error {
 	l.start = time.Now()
 	for _, c := range l.conns {
@@ -195,7 +194,7 @@ func (l *loop) connect(c *conn) error {
 	return l.poller.add(fd, c.index)
 }
 
-// opened finds out whether a connection came about, and puts it to use.
+// opened checks whether a connection is established and releases it for requests.
 func (l *loop) opened(c *conn) error {
 	code, err := unix.GetsockoptInt(c.fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err == nil && code != 0 {
@@ -221,7 +220,7 @@ func (l *loop) hangUp(c *conn) {
 	c.state = connDown
 }
 
-// run is the loop itself. It returns when all is answered or given up.
+// run sends the load. It returns when all requests are answered or have failed.
 func (l *loop) run(ctx context.Context, start time.Time) error {
 	runtime.LockOSThread() // never unlocked: the thread ends with the loop, and its priority with it
 	if n := len(l.cfg.Processors); n > 0 {
@@ -255,7 +254,7 @@ func (l *loop) run(ctx context.Context, start time.Time) error {
 			l.checkConns(now)
 			check = now + int64(checkEvery)
 		}
-		// What is due, by schedule or as a consequence of an answer.
+		// Take up what is due: follow-up requests and those of the schedule.
 		for len(l.follow) > 0 && l.follow[0].at <= now {
 			f := heap.Pop(&l.follow).(followUp)
 			l.take(pending{intended: f.at, request: f.request, follow: true}, now)
@@ -277,7 +276,7 @@ func (l *loop) run(ctx context.Context, start time.Time) error {
 		if over && (l.gone == 0 && len(l.follow) == 0 || now >= l.end+int64(l.cfg.Drain)) {
 			break
 		}
-		// The sleep ends when something is due, or an answer is there.
+		// The sleep ends when a request is due or a socket is ready.
 		wake := min(now+int64(sleepMax), check, l.interval.end)
 		if l.schedule != nil && next < l.end && !l.exhausted {
 			wake = min(wake, next-int64(l.cfg.Spin))
@@ -302,7 +301,7 @@ func (l *loop) run(ctx context.Context, start time.Time) error {
 	return nil
 }
 
-// take takes up a request that is due: it is sent, or waits for a connection.
+// take sends a request that is due, or queues it until a connection is free.
 func (l *loop) take(p pending, now int64) {
 	p.taken = now
 	if l.measures(p) {
@@ -361,7 +360,7 @@ func (l *loop) send(c *conn, p pending) {
 	l.flush(c)
 }
 
-// release makes a connection available if it has room, and gives it what waits.
+// release sends waiting requests on a connection that has room, and then marks it free.
 func (l *loop) release(c *conn) {
 	for c.state == connUp && len(c.under) < l.cfg.Pipeline {
 		if l.waiting.len() == 0 {
@@ -375,7 +374,7 @@ func (l *loop) release(c *conn) {
 	}
 }
 
-// flush writes what a connection has to write.
+// flush writes the output of a connection as far as the socket accepts it.
 func (l *loop) flush(c *conn) {
 	for c.outAt < len(c.out) {
 		n, errno := writeSocket(c.fd, c.out[c.outAt:])
@@ -393,7 +392,7 @@ func (l *loop) flush(c *conn) {
 	}
 }
 
-// ready handles what has happened to a connection.
+// ready handles an event of a connection.
 func (l *loop) ready(c *conn, r readiness) {
 	switch c.state {
 	case connOpening:
@@ -422,17 +421,17 @@ func (l *loop) ready(c *conn, r readiness) {
 			return
 		}
 		if n < len(l.buffer) && !r.over {
-			return // nothing is left, and more will be told
+			return // all is read; the poller reports more
 		}
 	}
 }
 
-// read takes bytes that came on a connection, and reports whether it still stands.
+// read handles received bytes and reports whether the connection is still open.
 func (l *loop) read(c *conn, data []byte) bool {
 	now := l.now()
 	for len(data) > 0 {
 		if len(c.under) == 0 {
-			l.drop(c, Garbled) // an answer to nothing
+			l.drop(c, Garbled) // an answer without a request
 			return false
 		}
 		used, done, err := c.reader.feed(data)
@@ -459,7 +458,7 @@ func (l *loop) read(c *conn, data []byte) bool {
 	return c.state == connUp
 }
 
-// complete books an answer.
+// complete counts an answer.
 func (l *loop) complete(p pending, r *reader, now int64) {
 	l.gone--
 	l.last = now
@@ -482,7 +481,7 @@ func (l *loop) complete(p pending, r *reader, now int64) {
 	}
 }
 
-// fail books a request that got no answer. It took until now, at least.
+// fail counts a request without an answer. Its latency is the time until now.
 func (l *loop) fail(p pending, outcome string, now int64) {
 	l.interval.failed++
 	if p.request.Watch {
@@ -496,8 +495,8 @@ func (l *loop) fail(p pending, outcome string, now int64) {
 	l.record(class.service, now-max(p.sent, p.taken))
 }
 
-// drop ends a connection and fails what was in flight on it. It is opened again
-// at once the first time, and with pauses as long as that does not succeed.
+// drop closes a connection and fails its requests in flight. The first reconnect is
+// immediate; further ones wait retryAfter until one succeeds.
 func (l *loop) drop(c *conn, outcome string) {
 	was := c.state
 	l.hangUp(c)
@@ -521,7 +520,7 @@ func (l *loop) drop(c *conn, outcome string) {
 	}
 }
 
-// checkConns fails what takes too long, and opens again what was closed.
+// checkConns fails requests that exceed the timeout and reopens closed connections.
 func (l *loop) checkConns(now int64) {
 	for _, c := range l.conns {
 		if len(c.under) > 0 && now-c.under[0].sent > int64(l.cfg.Timeout) {
@@ -534,7 +533,7 @@ func (l *loop) checkConns(now int64) {
 	}
 }
 
-// giveUp fails what is not answered at the end.
+// giveUp fails all requests that are unanswered at the end.
 func (l *loop) giveUp() {
 	now := l.now()
 	for _, c := range l.conns {
@@ -548,7 +547,8 @@ func (l *loop) giveUp() {
 	}
 }
 
-// record adds a duration to a histogram. What is beyond its range counts as its end.
+// record adds a duration to a histogram. A duration beyond its range counts as its
+// maximum.
 func (l *loop) record(h *hdrhistogram.Histogram, ns int64) {
 	if h.RecordValue(max(ns, 0)) != nil {
 		_ = h.RecordValue(h.HighestTrackableValue())
@@ -587,10 +587,10 @@ func (l *loop) key(c *classOf) Key {
 	return Key{l.cfg.Ops[c.op], strconv.Itoa(c.status)}
 }
 
-// namesMax bounds the outcomes told apart by Server-Timing.
+// namesMax bounds the number of outcomes taken from Server-Timing.
 const namesMax = 32
 
-// nameOf returns the index of an outcome without making a string of it.
+// nameOf returns the index of an outcome. It allocates no string for a known one.
 func (l *loop) nameOf(text []byte) int {
 	for i, name := range l.names {
 		if string(text) == name {
@@ -664,7 +664,7 @@ func (r *ring[T]) pop() T {
 	return x
 }
 
-// remove takes x out, wherever it is.
+// remove removes x from any position.
 func (r *ring[T]) remove(x T) {
 	for range r.size {
 		if y := r.pop(); y != x {

@@ -12,22 +12,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// nullAnswer is as long as the answer to a hot read.
+// nullAnswer has the size of the answer to a hot read.
 var nullAnswer = func() []byte {
 	body := bytes.Repeat([]byte{'x'}, 420)
 	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nServer-Timing: l1\r\nX-Filler: %s\r\n\r\n%s", len(body), bytes.Repeat([]byte{'x'}, 120), body)
 }()
 
-// Null is a server that answers every request with the same bytes and does nothing
-// else: what a generator reaches against it is the most it can reach at all. It runs
-// on one thread.
+// Null is a server that answers every request with the same bytes. The throughput
+// against it is the maximum of the generator. It runs on one thread.
 type Null struct {
 	listener int
 	poller   *poller
 	Address  string
 }
 
-// ListenNull makes a null server on a free port of 127.0.0.1.
+// ListenNull returns a null server on a free port of 127.0.0.1.
 func ListenNull() (*Null, error) {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -64,7 +63,8 @@ func ListenNull() (*Null, error) {
 	return &Null{listener: fd, poller: p, Address: net.JoinHostPort("127.0.0.1", fmt.Sprint(port))}, nil
 }
 
-// nullConn is what has come of a request, and what is left to be written.
+// nullConn is the state of one connection: the input matched so far and the unwritten
+// output.
 type nullConn struct {
 	matched int // bytes of the mark that ends a request
 	out     []byte
@@ -132,7 +132,8 @@ func (s *Null) accept(conns map[int]*nullConn) error {
 	}
 }
 
-// serve reads and answers what there is, and reports whether the connection stands.
+// serve reads and answers the available requests, and reports whether the connection is
+// still open.
 func (c *nullConn) serve(fd int, buffer []byte, over bool) bool {
 	for drained := false; ; {
 		for c.outAt < len(c.out) {
@@ -173,6 +174,6 @@ func (c *nullConn) serve(fd int, buffer []byte, over bool) bool {
 				c.out = append(c.out, nullAnswer...)
 			}
 		}
-		drained = n < len(buffer) && !over // more will be told
+		drained = n < len(buffer) && !over // the poller reports more
 	}
 }

@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// poller waits for sockets in the kernel, to the microsecond.
+// poller waits for sockets with epoll, with a resolution of microseconds.
 type poller struct {
 	fd     int
 	events [eventsMax]unix.EpollEvent
 }
 
-// readiness is what can be done with a socket.
+// readiness is the state of a socket.
 type readiness struct {
 	tag     int
 	in, out bool
-	over    bool // the other end will send no more
+	over    bool // the peer has closed its side
 }
 
 func newPoller() (*poller, error) {
@@ -30,20 +30,20 @@ func newPoller() (*poller, error) {
 	return &poller{fd: fd}, nil
 }
 
-// add has the poller watch a socket. A socket that is closed is watched no more.
+// add registers a socket. Closing the socket removes it.
 func (p *poller) add(fd, tag int) error {
 	event := unix.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLOUT | unix.EPOLLRDHUP | uint32(unix.EPOLLET&0xffffffff), Fd: int32(tag)}
 	return unix.EpollCtl(p.fd, unix.EPOLL_CTL_ADD, fd, &event)
 }
 
-// remove is needed before a socket is closed where the kernel does not do it.
+// remove does nothing: the kernel removes closed sockets.
 func (p *poller) remove(int) {}
 
-// wantOut asks to be told again when a socket can be written to.
+// wantOut does nothing: edge-triggered epoll reports when a socket is writable again.
 func (p *poller) wantOut(int) {}
 
-// wait fills ready with what has become ready, and waits for it up to timeout. Each
-// change is told once.
+// wait fills ready with the sockets that became ready and returns their number. It
+// waits up to timeout. Each change is reported once.
 func (p *poller) wait(timeout time.Duration, ready []readiness) (int, error) {
 	var n uintptr
 	var errno unix.Errno
@@ -76,10 +76,10 @@ func (p *poller) wait(timeout time.Duration, ready []readiness) (int, error) {
 
 func (p *poller) close() { unix.Close(p.fd) }
 
-// prepareThread asks for a priority for the calling thread and for exact timers, and
-// returns the priority it has. What takes privileges may be refused.
+// prepareThread sets exact timers and a priority for the calling thread. It returns
+// the granted priority, which is Normal without the privileges.
 func prepareThread(p Priority) Priority {
-	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // without it sleeps are up to 50 µs longer
+	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // by default sleeps are up to 50 µs longer
 	var err error
 	switch p {
 	case High:
@@ -93,7 +93,7 @@ func prepareThread(p Priority) Priority {
 	return p
 }
 
-// threadCPU is what the calling thread has used.
+// threadCPU returns the CPU time of the calling thread.
 func threadCPU() time.Duration {
 	var usage unix.Rusage
 	if unix.Getrusage(unix.RUSAGE_THREAD, &usage) != nil {
@@ -102,7 +102,7 @@ func threadCPU() time.Duration {
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }
 
-// Sockets never block, so that the Go scheduler need not hear of the calls.
+// Sockets are non-blocking, so raw system calls need not inform the Go scheduler.
 
 func readSocket(fd int, b []byte) (int, unix.Errno) {
 	n, _, errno := unix.RawSyscall(unix.SYS_READ, uintptr(fd), uintptr(unsafe.Pointer(&b[0])), uintptr(len(b)))

@@ -10,30 +10,30 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// poller waits for sockets in the kernel. It is slower than that for Linux, and
-// sleeps to the millisecond.
+// poller waits for sockets with poll, with a resolution of milliseconds. It is slower
+// than the one for Linux.
 type poller struct {
 	fds  []unix.PollFd
 	tags []int
 }
 
-// readiness is what can be done with a socket.
+// readiness is the state of a socket.
 type readiness struct {
 	tag     int
 	in, out bool
-	over    bool // the other end will send no more
+	over    bool // the peer has closed its side
 }
 
 func newPoller() (*poller, error) { return &poller{}, nil }
 
-// add has the poller watch a socket.
+// add registers a socket.
 func (p *poller) add(fd, tag int) error {
 	p.fds = append(p.fds, unix.PollFd{Fd: int32(fd), Events: unix.POLLIN | unix.POLLOUT})
 	p.tags = append(p.tags, tag)
 	return nil
 }
 
-// remove must come before a socket is closed.
+// remove unregisters a socket. Call it before closing the socket.
 func (p *poller) remove(fd int) {
 	i := slices.IndexFunc(p.fds, func(f unix.PollFd) bool { return f.Fd == int32(fd) })
 	if i >= 0 {
@@ -41,15 +41,15 @@ func (p *poller) remove(fd int) {
 	}
 }
 
-// wantOut asks to be told again when a socket can be written to.
+// wantOut makes wait report when a socket is writable again.
 func (p *poller) wantOut(fd int) {
 	if i := slices.IndexFunc(p.fds, func(f unix.PollFd) bool { return f.Fd == int32(fd) }); i >= 0 {
 		p.fds[i].Events = unix.POLLIN | unix.POLLOUT
 	}
 }
 
-// wait fills ready with what is ready, and waits for it up to timeout. That a socket
-// can be written to is told once.
+// wait fills ready with the sockets that are ready and returns their number. It waits
+// up to timeout. It reports once that a socket is writable.
 func (p *poller) wait(timeout time.Duration, ready []readiness) (int, error) {
 	if _, err := unix.Poll(p.fds, int(timeout.Milliseconds())); err != nil {
 		if errors.Is(err, unix.EINTR) {
@@ -72,10 +72,10 @@ func (p *poller) wait(timeout time.Duration, ready []readiness) (int, error) {
 
 func (p *poller) close() {}
 
-// prepareThread leaves the thread as it is.
+// prepareThread changes nothing.
 func prepareThread(Priority) Priority { return Normal }
 
-// threadCPU is not known here.
+// threadCPU returns 0: the CPU time of a thread is not available.
 func threadCPU() time.Duration { return 0 }
 
 func readSocket(fd int, b []byte) (int, unix.Errno) { return result(unix.Read(fd, b)) }

@@ -9,24 +9,24 @@ import (
 
 const (
 	headMaxBytes = 64 << 10
-	bodyMaxBytes = 1 << 20 // that is kept; what is beyond is read and dropped
+	bodyMaxBytes = 1 << 20 // of a kept body; the rest is discarded
 )
 
-// reader takes one answer after the other out of the bytes of a connection. It keeps
-// of an answer what Answer has, and the body only when keep is set.
+// reader parses the answers from the bytes of a connection, one after the other. It
+// keeps the fields of Answer, the body only if keep is set.
 type reader struct {
 	keep   bool
 	answer Answer
 	closes bool  // the server will close the connection after this answer
-	size   int64 // bytes taken; whoever reads it sets it back
+	size   int64 // bytes parsed; the caller resets it
 
-	// What outlives the bytes that were fed.
+	// Copies that stay valid after feed returns.
 	timing, etag []byte
 
 	state readState
-	head  []byte // what came so far of a head or a line that came in pieces
+	head  []byte // the beginning of an incomplete head or line
 	body  []byte
-	left  int64 // bytes still to come of the body or the chunk
+	left  int64 // missing bytes of the body or the chunk
 }
 
 type readState uint8
@@ -48,8 +48,8 @@ var (
 	endOfLine      = []byte("\r\n")
 )
 
-// feed takes bytes up to the end of one answer. It returns how many it took, and
-// whether the answer is complete; then r.answer holds it until the next call.
+// feed parses bytes up to the end of one answer. It returns the number of bytes parsed
+// and whether the answer is complete. r.answer is then valid until the next call.
 func (r *reader) feed(data []byte) (used int, done bool, err error) {
 	defer func() { r.size += int64(used) }()
 	for used < len(data) {
@@ -98,8 +98,8 @@ func (r *reader) feed(data []byte) (used int, done bool, err error) {
 	return used, false, nil
 }
 
-// until returns the bytes before the mark, nil when it has not come yet, and how
-// many bytes of data it took.
+// until returns the bytes before the mark, nil if data does not contain it yet, and the
+// number of bytes of data it used.
 func (r *reader) until(data, mark []byte) (found []byte, used int, err error) {
 	if len(r.head) == 0 {
 		if i := bytes.Index(data, mark); i >= 0 {
@@ -124,7 +124,7 @@ func (r *reader) until(data, mark []byte) (found []byte, used int, err error) {
 	return nil, len(data), nil
 }
 
-// begin reads the head of an answer, and reports whether it is all there is.
+// begin parses the head of an answer, and reports whether the answer ends there.
 func (r *reader) begin(head []byte) (done bool, err error) {
 	line, rest, _ := bytes.Cut(head, endOfLine)
 	if len(line) < 12 || string(line[:7]) != "HTTP/1." || line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
@@ -140,7 +140,7 @@ func (r *reader) begin(head []byte) (done bool, err error) {
 	if status < 100 {
 		return false, fmt.Errorf("%.40q has no status", line)
 	}
-	if status < 200 { // something to be passed over before the answer
+	if status < 200 { // an interim answer is skipped
 		return false, nil
 	}
 	r.answer = Answer{Status: status}
@@ -199,7 +199,7 @@ func (r *reader) begin(head []byte) (done bool, err error) {
 	return false, nil
 }
 
-// chunkLine takes a line between chunks, and reports whether it was the last.
+// chunkLine parses a line between chunks, and reports whether it was the last.
 func (r *reader) chunkLine(line []byte) (done bool, err error) {
 	switch r.state {
 	case inChunkSize:
@@ -232,12 +232,12 @@ func (r *reader) finish() {
 	r.state = inHead
 }
 
-// reset makes r ready for a new connection.
+// reset prepares r for a new connection.
 func (r *reader) reset() {
 	r.state, r.head, r.size = inHead, r.head[:0], 0
 }
 
-// is reports whether text is lower, whatever its case.
+// is reports whether text equals lower, ignoring the case of text.
 func is(text []byte, lower string) bool {
 	if len(text) != len(lower) {
 		return false
@@ -250,7 +250,7 @@ func is(text []byte, lower string) bool {
 	return true
 }
 
-// parseLength reads a number without sign.
+// parseLength parses a number without sign.
 func parseLength(text []byte, base int64) (int64, error) {
 	if len(text) == 0 {
 		return 0, errors.New("an answer has an empty length")

@@ -7,17 +7,17 @@ import (
 	"text/tabwriter"
 )
 
-// Difference is one figure of two runs.
+// Difference is one figure in two bench runs.
 type Difference struct {
 	What   string // class and figure
 	Before float64
 	After  float64
-	Change float64 // of the figure, 0.1 is 10 % more
-	Worse  bool    // beyond the tolerance
+	Change float64 // relative, 0.1 is 10 % more
+	Worse  bool    // by more than the tolerance
 	Unit   Unit
 }
 
-// Unit says how a figure is written.
+// Unit is the unit in which a figure is written.
 type Unit uint8
 
 const (
@@ -32,21 +32,22 @@ func (u Unit) write(x float64) string {
 	return Duration(x)
 }
 
-// Comparison is what differs between two runs.
+// Comparison is the result of comparing two bench runs.
 type Comparison struct {
-	// Unusable says why the two cannot be compared; there are no differences then.
+	// Unusable are reasons why the two cannot be compared. If set, Differences is empty.
 	Unusable []string
-	// Notes are differences in what was asked for or where it was made.
+	// Notes are differences in settings, environment or classes.
 	Notes       []string
 	Differences []Difference
 }
 
-// noise is a difference of latencies that is none: the resolution of timers and schedulers.
+// noise is the difference of latencies below which nothing is worse: the resolution of
+// timers and schedulers.
 const noise = 50 // microseconds
 
-// Compare holds run b against run a. A latency that rose by more than the tolerance
-// and 50 µs is worse, and so is a throughput or a cost for each request that is off
-// by more than the tolerance.
+// Compare compares run b with run a. A latency is worse if it rose by more than the
+// tolerance and by more than 50 µs. Throughput and CPU per answer are worse if they fell
+// or rose by more than the tolerance. Any rise of unexpected answers is worse.
 func Compare(a, b *Run, tolerance float64) Comparison {
 	var c Comparison
 	for _, side := range []struct {
@@ -86,7 +87,7 @@ func Compare(a, b *Run, tolerance float64) Comparison {
 			c.Notes = append(c.Notes, "the second run has no "+before.Name)
 			continue
 		}
-		if a.Settings.Rate > 0 { // in a closed loop latency is throughput, said once
+		if a.Settings.Rate > 0 { // in a closed loop latency follows from throughput
 			c.latency(before.Name+" p50", before.Latency.P50, after.Latency.P50, tolerance)
 			c.latency(before.Name+" p99", before.Latency.P99, after.Latency.P99, tolerance)
 			c.latency(before.Name+" p99.9", before.Latency.P999, after.Latency.P999, tolerance)

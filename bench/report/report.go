@@ -1,6 +1,6 @@
-// Package report is what a run of the bench leaves behind: its JSON form, and the
-// text, the HTML page and the comparison that are made of it. docs/bench.md explains
-// every field; report.schema.json holds the form.
+// Package report reads and writes the report of a bench run as JSON, and renders it as
+// text, HTML page and comparison. docs/bench.md explains each field;
+// report.schema.json is the JSON schema.
 package report
 
 import (
@@ -15,10 +15,11 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Schema is the number of the JSON form. It rises when a field changes its meaning.
+// Schema is the version of the JSON form. It increases when the meaning of a field
+// changes.
 const Schema = 1
 
-// Status says whether the figures of a run may be used.
+// Status is whether the figures of a bench run may be used.
 type Status string
 
 const (
@@ -27,30 +28,30 @@ const (
 	ConditionsDrifted  Status = "CONDITIONS_DRIFTED"
 )
 
-// Run is one run. Durations are in microseconds, sizes in bytes, shares in 0..1
-// unless a name says otherwise.
+// Run is one bench run. Durations are in microseconds, sizes in bytes, shares in 0..1,
+// unless the JSON name has another unit.
 type Run struct {
 	Schema      int         `json:"schema"`
 	StartedAt   time.Time   `json:"started_at"`
 	Settings    Settings    `json:"settings"`
 	Verdict     Verdict     `json:"verdict"`
 	Load        Load        `json:"load"`
-	Headline    []string    `json:"headline"` // names of the classes the scenario is about
+	Headline    []string    `json:"headline"` // names of the scenario's own classes
 	Classes     []Class     `json:"classes"`
 	SLO         []SLO       `json:"slo"`
 	Generator   Generator   `json:"generator"`
 	Intervals   []Interval  `json:"intervals"`
-	Server      *Server     `json:"server,omitempty"` // when its processes were watched
+	Server      *Server     `json:"server,omitempty"` // if processes were watched
 	Jobs        *Jobs       `json:"jobs,omitempty"`   // of scenarios that start runs
 	Fill        *Fill       `json:"fill,omitempty"`   // of scenario resident
 	FindMax     *FindMax    `json:"find_max,omitempty"`
 	Environment Environment `json:"environment"`
 }
 
-// Settings is what was asked for.
+// Settings are the parameters of a bench run.
 type Settings struct {
 	Scenario    string  `json:"scenario"`
-	Rate        float64 `json:"rate"` // a second; 0 is a closed loop
+	Rate        float64 `json:"rate"` // per second; 0 is a closed loop
 	Arrivals    string  `json:"arrivals,omitempty"`
 	Seed        uint64  `json:"seed"`
 	Duration    float64 `json:"duration_s"`
@@ -59,13 +60,13 @@ type Settings struct {
 	Pipeline    int     `json:"pipeline"`
 	Threads     int     `json:"threads"`
 	Keys        int     `json:"keys"`
-	Universe    int     `json:"universe"` // companies asked for
+	Universe    int     `json:"universe"` // companies that requests name
 	ColdShare   float64 `json:"cold_share,omitempty"`
 	PollEvery   float64 `json:"poll_every_s,omitempty"`
 	BatchSize   int     `json:"batch_size,omitempty"`
 }
 
-// Verdict says whether the figures may be used, and what that rests on.
+// Verdict is whether the figures may be used, with the checks behind it.
 type Verdict struct {
 	Status  Status   `json:"status"`
 	Reasons []string `json:"reasons"` // empty when valid
@@ -80,13 +81,13 @@ type Check struct {
 	OK    bool    `json:"ok"`
 }
 
-// Load is what was sent and what came back.
+// Load counts requests and answers of the measured time.
 type Load struct {
 	Elapsed    float64 `json:"elapsed_s"`
 	Planned    int64   `json:"planned"`
 	Sent       int64   `json:"sent"`
 	Answered   int64   `json:"answered"`
-	Unexpected int64   `json:"unexpected"` // failures, and answers the scenario does not provide for
+	Unexpected int64   `json:"unexpected"` // failures, and answers that the scenario does not expect
 	Achieved   float64 `json:"achieved_per_s"`
 	Reconnects int64   `json:"reconnects"`
 }
@@ -111,34 +112,34 @@ type Class struct {
 	Share     float64   `json:"share"` // of the answers to the same kind of request
 	PerSecond float64   `json:"per_s"`
 	Bytes     int64     `json:"bytes"`
-	Latency   Quantiles `json:"latency"` // from when it was meant to be sent
-	Service   Quantiles `json:"service"` // from when it was sent
+	Latency   Quantiles `json:"latency"` // from when the request was due
+	Service   Quantiles `json:"service"` // from when the request was sent
 	Curve     []Point   `json:"curve"`   // of the latency
 }
 
-// Point is a latency below which a share of the answers came.
+// Point is the latency at one percentile.
 type Point struct {
 	Percentile float64 `json:"percentile"`
 	Latency    float64 `json:"us"`
 }
 
-// SLO is one promise and whether it was kept.
+// SLO is one latency limit and its result.
 type SLO struct {
 	Text     string  `json:"text"`
 	Class    string  `json:"class"`
 	Limit    float64 `json:"limit_us"`
 	Measured float64 `json:"measured_us"`
 	Met      bool    `json:"met"`
-	Why      string  `json:"why,omitempty"` // it was missed, when not by its measure
+	Why      string  `json:"why,omitempty"` // reason of a miss other than the latency
 }
 
-// Generator tells of the generator itself.
+// Generator is the delay and CPU time of the load generator.
 type Generator struct {
-	Pacing   Quantiles `json:"pacing"`  // how late it took up what was due
-	Waiting  Quantiles `json:"waiting"` // how long that then waited for a connection
+	Pacing   Quantiles `json:"pacing"`  // from when a request was due to when the generator took it up
+	Waiting  Quantiles `json:"waiting"` // from there until a connection was free
 	CPU      float64   `json:"cpu_s"`
 	CPUShare float64   `json:"cpu_share"` // of one core for each thread
-	Priority string    `json:"priority"`  // it ran with: normal, high or real-time
+	Priority string    `json:"priority"`  // normal, high or real-time
 }
 
 // Interval is one second. Its quantiles are those of the first headline class.
@@ -156,18 +157,19 @@ type Interval struct {
 	PacingP99 float64 `json:"pacing_p99_us"`
 }
 
-// Server is what the processes of the server used.
+// Server is the CPU time and memory of the server's processes.
 type Server struct {
-	CPUPerRequest float64   `json:"cpu_per_request_us"` // of all of them, for each answer
+	CPUPerRequest float64   `json:"cpu_per_request_us"` // of all processes, per answer
 	Processes     []Process `json:"processes"`
-	// Other is the share of the machine that neither they nor the generator used,
-	// in the first and the last third, and Steal what a hypervisor took.
+	// OtherFirst and OtherLast are the shares of the machine's CPU time that other
+	// processes used in the first and the last third, without the generator. Steal is
+	// the share that a hypervisor took.
 	OtherFirst float64 `json:"other_first_third"`
 	OtherLast  float64 `json:"other_last_third"`
 	Steal      float64 `json:"steal"`
 }
 
-// Process is one of them.
+// Process is one process of the server.
 type Process struct {
 	Name      string   `json:"name"`
 	CPU       float64  `json:"cpu_s"`
@@ -180,23 +182,24 @@ type Process struct {
 	Samples   []Sample `json:"samples"`
 }
 
-// Sample is what a process held at one instant, and what it used since the one before.
+// Sample is the memory of a process at one instant and its CPU share since the previous
+// sample.
 type Sample struct {
 	At  float64 `json:"at_s"`
 	RSS int64   `json:"rss"`
 	CPU float64 `json:"cpu_share"`
 }
 
-// Jobs tells what became of the runs that were started.
+// Jobs counts the started jobs by result.
 type Jobs struct {
 	Started   int64     `json:"started"`
 	Complete  int64     `json:"complete"`
 	Failed    int64     `json:"failed"`
 	Unsettled int64     `json:"unsettled"` // still pending at the end
-	ToScore   Quantiles `json:"to_score"`  // from the call to the poll that saw it complete
+	ToScore   Quantiles `json:"to_score"`  // from the call to the poll that returned complete
 }
 
-// Fill tells how a universe was brought into memory.
+// Fill is the result of loading all companies into the server's memory.
 type Fill struct {
 	Companies int64            `json:"companies"`
 	Found     int64            `json:"found"`
@@ -205,14 +208,14 @@ type Fill struct {
 	RSSAfter  map[string]int64 `json:"rss_after"`
 }
 
-// FindMax tells how the highest rate was found.
+// FindMax is the result of the search for the highest rate that meets the SLO.
 type FindMax struct {
-	Best  float64 `json:"best_rate"` // 0 when even the first missed
-	Limit string  `json:"limit"`     // what stopped it: slo, generator, steps
+	Best  float64 `json:"best_rate"` // 0 if the first rate missed the SLO
+	Limit string  `json:"limit"`     // what ended the search: slo, generator, steps
 	Steps []Step  `json:"steps"`
 }
 
-// Step is one rate that was tried.
+// Step is one tested rate.
 type Step struct {
 	Rate     float64 `json:"rate"`
 	Achieved float64 `json:"achieved_per_s"`
@@ -221,7 +224,7 @@ type Step struct {
 	P99      float64 `json:"p99_us"`
 }
 
-// Environment is where and with what a run was made.
+// Environment is the machine and the software of a bench run.
 type Environment struct {
 	Command    string            `json:"command"` // keys are left out
 	CPU        string            `json:"cpu"`
@@ -238,16 +241,16 @@ type Environment struct {
 	Stops      Stops             `json:"stops"`
 }
 
-// Stops is for how long processors did nothing of what they were told before a run,
-// when nothing else was asked of them: a hypervisor or the kernel took them away.
+// Stops are interruptions of busy processors by a hypervisor or the kernel, measured
+// before a bench run.
 type Stops struct {
 	Count int `json:"count"` // of 0.1 ms and more
-	// Share is that of the time of the processor that was away most, 0 to 1.
+	// Share is the share of time that the most interrupted processor lost, 0 to 1.
 	Share   float64 `json:"share"`
 	Longest float64 `json:"longest_us"`
 }
 
-// Met reports whether every promise was kept.
+// Met reports whether every SLO was met.
 func (r *Run) Met() bool {
 	for _, s := range r.SLO {
 		if !s.Met {
@@ -257,7 +260,7 @@ func (r *Run) Met() bool {
 	return true
 }
 
-// ClassNamed returns a class, nil if there was no such answer.
+// ClassNamed returns the class with a name, nil if there is none.
 func (r *Run) ClassNamed(name string) *Class {
 	for i := range r.Classes {
 		if r.Classes[i].Name == name {
@@ -267,7 +270,7 @@ func (r *Run) ClassNamed(name string) *Class {
 	return nil
 }
 
-// QuantilesOf reads a histogram of nanoseconds.
+// QuantilesOf returns the quantiles of a histogram of nanoseconds.
 func QuantilesOf(h *hdrhistogram.Histogram) Quantiles {
 	if h.TotalCount() == 0 {
 		return Quantiles{}
@@ -277,8 +280,8 @@ func QuantilesOf(h *hdrhistogram.Histogram) Quantiles {
 	return Quantiles{Mean: round(h.Mean()/1000, 2), P50: at(50), P90: at(90), P99: at(99), P999: at(99.9), Max: us(h.Max())}
 }
 
-// CurveOf reads a histogram of nanoseconds at percentiles that lie closer together
-// the nearer they are to 100, as far as its count goes.
+// CurveOf returns points of a histogram of nanoseconds. Percentiles are denser near 100,
+// as far as the number of values allows.
 func CurveOf(h *hdrhistogram.Histogram) []Point {
 	var points []Point
 	add := func(p float64) {
@@ -308,7 +311,7 @@ func round(x float64, digits int) float64 {
 	return float64(int64(x*scale+0.5)) / scale
 }
 
-// fileMaxBytes bounds a report that is read.
+// fileMaxBytes limits the size of a report that Read reads.
 const fileMaxBytes = 64 << 20
 
 // Read reads a report from a file.
@@ -331,7 +334,8 @@ func Read(path string) (*Run, error) {
 	return &r, nil
 }
 
-// WriteFile replaces a file by what write produces, or leaves it as it was.
+// WriteFile replaces a file atomically with the output of write. On an error of write,
+// the file is unchanged.
 func WriteFile(path string, write func(w io.Writer) error) (err error) {
 	f, err := os.CreateTemp(filepath.Dir(path), ".report-*")
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package coalesce turns many small questions to a store into few large ones. A
-// query of ClickHouse for a hundred companies costs hardly more than one for a
-// single company, so those who ask at about the same time share a query.
+// Package coalesce answers concurrent lookups with few queries. A ClickHouse query for
+// a hundred companies costs little more than one for a single company.
 package coalesce
 
 import (
@@ -10,41 +9,41 @@ import (
 	"time"
 )
 
-// ErrBusy says that too many wait already.
+// ErrBusy is returned by Get when Config.Waiting keys already wait.
 var ErrBusy = errors.New("too many lookups wait for ClickHouse")
 
-// Config says how questions are coalesced. Ask is required.
+// Config sets how lookups are coalesced. Ask is required.
 type Config[K comparable, V any] struct {
-	// Ask answers for the keys. Keys that have no answer are left out.
+	// Ask reads the values of the keys. The result has no entry for a key without a value.
 	Ask func(ctx context.Context, keys []K) (map[K]V, error)
-	// Most is how many keys one question asks for; zero means 500.
+	// Most is the maximum number of keys per query; zero means 500.
 	Most int
-	// AtOnce is how many questions are in flight at once; zero means 4. More would
-	// not be faster: they share the CPUs of one ClickHouse.
+	// AtOnce is the maximum number of queries in flight; zero means 4. More are not
+	// faster: they share the CPUs of one ClickHouse.
 	AtOnce int
-	// Pause is the least time between the beginnings of two questions. A lone key
-	// that comes after it does not wait; of a stream of keys all that come within
-	// it share a question. Zero coalesces only while AtOnce questions are in flight.
+	// Pause is the minimum time between the starts of two queries. A key that arrives
+	// after it is queried at once. Keys that arrive within it share a query. With zero,
+	// keys are coalesced only while AtOnce queries are in flight.
 	Pause time.Duration
-	// Timeout bounds one question; zero means 5 s.
+	// Timeout bounds one query; zero means 5 s.
 	Timeout time.Duration
-	// Waiting bounds the keys that wait for a question; zero means 50,000.
+	// Waiting bounds the keys that wait for a query; zero means 50,000.
 	Waiting int
 }
 
-// Coalescer asks for keys in one question that were asked for one by one. It may
-// be used concurrently, and has no goroutines while nobody asks.
+// Coalescer groups lookups of single keys into queries. It is safe for concurrent use
+// and has no goroutines while idle.
 type Coalescer[K comparable, V any] struct {
 	cfg Config[K, V]
 
 	mu      sync.Mutex
 	waiting map[K]*lookup[V]
-	asking  int       // questions in flight, and those about to begin
-	pausing bool      // one is about to begin, and will take what waits by then
-	next    time.Time // when the next may begin
+	asking  int       // queries in flight or about to start
+	pausing bool      // a query is about to start; it takes the keys that wait by then
+	next    time.Time // earliest start of the next query
 }
 
-// lookup is one key that is being asked for. It is over when done is closed.
+// lookup is one key whose value is read. done is closed when the result is set.
 type lookup[V any] struct {
 	done  chan struct{}
 	value V
@@ -69,9 +68,9 @@ func New[K comparable, V any](cfg Config[K, V]) *Coalescer[K, V] {
 	return &Coalescer[K, V]{cfg: cfg, waiting: make(map[K]*lookup[V])}
 }
 
-// Get returns what the store has for a key, as it was after the call began, and
-// whether it has anything. Several callers may get the same value, which must not
-// be changed.
+// Get returns the value of a key, read after the call began, and whether there is one.
+// Callers may share the value and must not change it. Errors are ErrBusy, that of Ask
+// and that of ctx.
 func (g *Coalescer[K, V]) Get(ctx context.Context, key K) (value V, found bool, err error) {
 	g.mu.Lock()
 	l := g.waiting[key]
@@ -93,15 +92,15 @@ func (g *Coalescer[K, V]) Get(ctx context.Context, key K) (value V, found bool, 
 	}
 }
 
-// Waiting is how many keys wait for a question that has not begun.
+// Waiting returns the number of keys whose query has not started.
 func (g *Coalescer[K, V]) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return len(g.waiting)
 }
 
-// begin has a question asked for what waits, unless one is about to begin or too
-// many are in flight. The lock must be held.
+// begin starts a query for the waiting keys, unless one is about to start or AtOnce
+// are in flight. The caller holds the lock.
 func (g *Coalescer[K, V]) begin() {
 	if len(g.waiting) > 0 && !g.pausing && g.asking < g.cfg.AtOnce {
 		g.asking++
@@ -110,7 +109,7 @@ func (g *Coalescer[K, V]) begin() {
 	}
 }
 
-// run asks one question, and sees to it that there is another while keys wait.
+// run does one query and starts the next one while keys wait.
 func (g *Coalescer[K, V]) run() {
 	g.mu.Lock()
 	wait := time.Until(g.next)
@@ -142,7 +141,7 @@ func (g *Coalescer[K, V]) run() {
 	g.mu.Unlock()
 }
 
-// answer asks one question and tells all who wait for it.
+// answer does one query and sets the result of each lookup in batch.
 func (g *Coalescer[K, V]) answer(batch map[K]*lookup[V], keys []K) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.cfg.Timeout)
 	defer cancel()

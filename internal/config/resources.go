@@ -10,23 +10,24 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// HTTP bounds what clients may take of a server.
+// HTTP limits the resources of a server that clients may use.
 type HTTP struct {
-	ReadTimeout  time.Duration // for a request to arrive whole, so that nobody holds a connection with half of one
-	WriteTimeout time.Duration // for an answer to be taken
+	ReadTimeout  time.Duration // for a request to arrive completely
+	WriteTimeout time.Duration // for the client to read an answer
 	IdleTimeout  time.Duration // between two requests of a connection
-	// HeaderMax is the most bytes of a request line with its headers. Each connection
-	// that was used within the last second has a buffer of this size.
+	// HeaderMax is the maximum size of a request line with its headers, in bytes. Each
+	// connection that was used within the last second has a buffer of this size.
 	HeaderMax int
-	// Connections is how many may be open at once; further ones are answered 503.
-	// A busy one takes some 28 kB, another 6 kB.
+	// Connections is the maximum number of open connections; further ones get 503.
+	// A busy connection uses about 28 kB, an idle one 6 kB.
 	Connections int
-	// PerAddress is the same for one address, answered 429; zero means no bound.
-	// Behind a proxy all connections come from one address, so there is none at first.
+	// PerAddress is the maximum number per client address; further ones get 429. Zero
+	// means no limit. It is the default, since behind a proxy all connections have one
+	// address.
 	PerAddress int
 }
 
-// DefaultHTTP are the limits without flags.
+// DefaultHTTP returns the default limits.
 func DefaultHTTP() HTTP {
 	return HTTP{ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, HeaderMax: 16 << 10, Connections: 10_000}
 }
@@ -42,7 +43,7 @@ func (h *HTTP) Flags(flags *pflag.FlagSet) {
 	flags.IntVar(&h.PerAddress, "http-connections-per-address", d.PerAddress, "most connections of one address; 0 for no bound, as behind a proxy")
 }
 
-// Validate returns an error that names every limit that cannot be.
+// Validate returns an error that names each limit that is out of range.
 func (h HTTP) Validate() error {
 	var faults []error
 	for name, d := range map[string]time.Duration{"read": h.ReadTimeout, "write": h.WriteTimeout, "idle": h.IdleTimeout} {
@@ -62,27 +63,26 @@ func (h HTTP) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Memory says how the Go runtime of a role treats memory. Go's own variables GOGC
-// and GOMEMLIMIT win over both.
+// Memory sets the garbage collector of a role. The variables GOGC and GOMEMLIMIT take
+// precedence.
 type Memory struct {
-	// GCPercent is by how much the heap may grow between two collections. What a
-	// role keeps is some ten megabytes, so that the usual 100 collects often for
-	// little.
+	// GCPercent is the growth of the heap between two collections, in percent. The
+	// live heap of a role is some ten megabytes, so Go's default of 100 collects often
+	// and frees little.
 	GCPercent int
-	// LimitMB is near which the runtime collects more often, whatever GCPercent
-	// says. It is no bound, and does not count the scores of the cache, which are not
-	// of the heap.
+	// LimitMB is the soft memory limit. Near it, the runtime collects more often than
+	// GCPercent requires. It does not include the cached scores, which are outside
+	// the heap.
 	LimitMB int
 }
 
-// Flags adds the flags of m with their defaults, of which that of LimitMB is the
-// role's own.
+// Flags adds the flags of m. limitMB is the default of LimitMB for the role.
 func (m *Memory) Flags(flags *pflag.FlagSet, limitMB int) {
 	flags.IntVar(&m.GCPercent, "gc-percent", 400, "growth of the heap between two garbage collections, unless GOGC says it")
 	flags.IntVar(&m.LimitMB, "memory-limit-mb", limitMB, "size of the heap near which garbage is collected more often, unless GOMEMLIMIT says it")
 }
 
-// Validate returns an error that names every value that cannot be.
+// Validate returns an error that names each value that is out of range.
 func (m Memory) Validate() error {
 	var faults []error
 	if m.GCPercent < 10 {
@@ -94,7 +94,7 @@ func (m Memory) Validate() error {
 	return errors.Join(faults...)
 }
 
-// Apply tells the runtime of this process.
+// Apply sets the values in the runtime of this process.
 func (m Memory) Apply() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(m.GCPercent)

@@ -14,21 +14,21 @@ import (
 // Kind says what changed.
 type Kind string
 
-// The kinds of events, with what the event's name is. Names hold no spaces.
+// The kinds of events and the meaning of Event.Name. Names contain no spaces.
 const (
 	KeyChanged     Kind = "key"     // hex of the SHA-256 of an API key
 	AccountChanged Kind = "account" // id of an account
 	ScoreStored    Kind = "score"   // canonical domain
 )
 
-// Event tells other processes that what they remember of something is out of
-// date. Events can be lost; whoever remembers bounds for how long.
+// Event reports that cached values of Name are out of date. Events can be lost, so
+// caches also need a maximum age.
 type Event struct {
 	Kind Kind
 	Name string
 }
 
-// Announce sends an event for each name to all subscribers, in one message.
+// Announce publishes an event for each name, in one message. It ends after busTimeout.
 func Announce(ctx context.Context, rdb goredis.UniversalClient, kind Kind, names ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, busTimeout)
 	defer cancel()
@@ -40,29 +40,29 @@ func Announce(ctx context.Context, rdb goredis.UniversalClient, kind Kind, names
 
 const (
 	busTimeout = 5 * time.Second
-	// busSilence is after how long without any event the connection is tried.
+	// busSilence is the silence after which the connection is tested with a PING.
 	busSilence = 5 * time.Second
 )
 
-// Listener is told what comes over the bus, from one goroutine, one call at a time.
+// Listener receives events. Its functions are called from one goroutine, one at a time.
 type Listener struct {
 	// Heard is called for each event.
 	Heard func(Event)
-	// Missed is called before the first event and after every break of the
-	// connection, since events may have been lost.
+	// Missed is called before the first event and after each reconnect, since events
+	// may have been lost.
 	Missed func()
-	// Alive is called whenever every event that was announced before now has been
-	// heard or is covered by Missed: with each message, and every few seconds of
-	// silence. It may be nil. It is called for a single server only: in a
-	// cluster an event can be lost between two nodes, and under Sentinel it can go to a
-	// new master, while our connection to one that no longer counts still stands.
+	// Alive is called when all earlier events were received or are covered by Missed:
+	// with each message, and every few seconds of silence. It may be nil. It is called
+	// for a single server only. A cluster can lose an event between two nodes. With
+	// Sentinel, an event can go to a new master while the connection to the old one
+	// is still open.
 	Alive func()
 }
 
-// failoverAddr is the address of every client that go-redis made for Sentinel.
+// failoverAddr is the address that go-redis gives to clients that use Sentinel.
 const failoverAddr = "FailoverClient"
 
-// Subscribe tells a listener what comes over the bus until ctx ends.
+// Subscribe passes events to a listener until ctx ends. It reconnects after 200 ms.
 func Subscribe(ctx context.Context, rdb goredis.UniversalClient, l Listener) {
 	if client, single := rdb.(*goredis.Client); l.Alive == nil || !single || client.Options().Addr == failoverAddr {
 		l.Alive = func() {}
@@ -76,10 +76,10 @@ func Subscribe(ctx context.Context, rdb goredis.UniversalClient, l Listener) {
 	}
 }
 
-// listen hears events until the connection breaks.
+// listen receives events until the connection breaks or ctx ends.
 func listen(ctx context.Context, rdb goredis.UniversalClient, l Listener) {
 	pubsub := rdb.Subscribe(ctx, Events)
-	// Reading does not look at ctx: without this it would end with the next silence only.
+	// A read ignores ctx. Without this, it would end only at the next read timeout.
 	stop := context.AfterFunc(ctx, func() { pubsub.Close() })
 	defer stop()
 	defer pubsub.Close()
@@ -94,7 +94,7 @@ func listen(ctx context.Context, rdb goredis.UniversalClient, l Listener) {
 			if pubsub.Ping(ctx) != nil {
 				return
 			}
-			quiet = true // an answer must come before the next silence
+			quiet = true // the reply must arrive before the next timeout
 			continue
 		default:
 			return
