@@ -1,7 +1,8 @@
 // Package load sends HTTP requests at a fixed rate and measures the latency of each
-// from the instant at which it was due (open loop). A stall of the server therefore
-// delays no request in the figures. With rate zero, each connection sends its next
-// request when the previous one is answered (closed loop), to measure throughput.
+// from the instant at which it was due (open loop). The figures therefore include the
+// requests that become due while the server stalls. With rate zero, each connection
+// sends its next request when the previous one is answered (closed loop), to measure
+// throughput.
 //
 // One loop is one thread with its own connections. It sleeps in the kernel until the
 // next request is due or a socket is ready. It reads and writes sockets directly,
