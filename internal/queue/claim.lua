@@ -1,9 +1,9 @@
--- claim begins attempts at waiting runs and leases them to one holder. Each slot goes
--- to a lane drawn by lot (Waldspurger and Weihl, lottery scheduling, OSDI 1994); a
--- lane of weight 0 gets what the others leave.
+-- claim begins attempts of waiting runs and leases them to one holder. Each slot goes
+-- to a lane drawn at random by weight (Waldspurger and Weihl, lottery scheduling, OSDI
+-- 1994). A lane of weight 0 gets only slots that the other lanes leave.
 -- KEYS: see run.lua
--- ARGV[1] holder, ARGV[2] now in ms, ARGV[3] lease in ms, ARGV[4] most runs to begin,
--- ARGV[5] seed of the lots, ARGV[6] longest pause before a retry in ms,
+-- ARGV[1] holder, ARGV[2] now in ms, ARGV[3] lease in ms, ARGV[4] maximum number of runs,
+-- ARGV[5] random seed, ARGV[6] longest backoff of a retry in ms,
 -- ARGV[7..] for each lane: its name, its weight
 -- returns for each run: id, domain, lane, created_at, attempts, started_at
 local holder, now, most = ARGV[1], ARGV[2], tonumber(ARGV[4])
@@ -46,7 +46,7 @@ local claimed, lease_end = {}, clock() + ARGV[3]
 for _, lane in ipairs(lanes) do
   if lane.take > 0 then
     local line, owners, turn = redis.call('ZRANGE', LANE .. lane.name, 0, lane.take - 1, 'WITHSCORES'), {}, 0
-    -- They leave the lane last, so that none is lost when Redis has no memory for the writes.
+    -- Remove the runs from the lane last, so that none is lost when a write fails for lack of memory.
     for i = 1, #line, 2 do
       local id = line[i]
       turn = tonumber(line[i + 1])

@@ -1,13 +1,13 @@
--- finish ends runs. The first end counts. A success counts from any attempt, since
--- its record is written and all attempts write the same one; a failure counts only
--- from the attempt that holds the run, and so does a success without a record, which a
--- refresh may have. When somebody else asked for the run meanwhile it has left the
--- refresh lane, in which it was claimed, and is done once more for the record.
+-- finish ends runs. Only the first end of a run counts. A success with a record counts
+-- from any attempt, since all attempts write the same record. A failure, or a success
+-- without a record, counts only from the attempt that holds the run. A refresh may
+-- succeed without a record. If a caller joined it meanwhile, the run has left the
+-- refresh lane and is queued again, to write a record.
 -- KEYS: see run.lua
 -- ARGV[1] now in ms, ARGV[2] ttl in ms, ARGV[3..] for each run: id, holder, final state,
--- scored_at in ms or '', error or '', and as they were when it was claimed: domain,
--- lane, created_at, attempts, started_at
--- returns how many of the runs this call ended
+-- scored_at in ms or '', error or '', and their values at the claim: domain, lane,
+-- created_at, attempts, started_at
+-- returns the number of runs that this call ended
 local ended = 0
 for i = 3, #ARGV, 10 do
   local id, holder, state, scored_at, message, domain, lane, created, attempts, started = unpack(ARGV, i, i + 9)

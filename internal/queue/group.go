@@ -15,7 +15,7 @@ import (
 	"companyscore/scoring"
 )
 
-// Why the context of a group ends before its handler is done.
+// Causes for which the context of a group ends before its handler returns.
 var (
 	errDeadline = errors.New("the run's deadline has passed")
 	errLost     = errors.New("the run was aborted or taken over")
@@ -26,22 +26,23 @@ const (
 	// handlerTimeout bounds the time from the end of a handler's context to its return.
 	handlerTimeout = 2 * time.Second
 	// finishTimeout bounds retries of the final writes during an outage of Redis. After
-	// it, the lease ends and the runs are attempted again.
+	// it, the leases expire and other attempts follow.
 	finishTimeout = 2 * time.Minute
-	// finishPage is how many runs one script ends: some milliseconds of Redis.
+	// finishPage is the maximum number of runs that one script ends. It takes Redis some
+	// milliseconds.
 	finishPage = 250
-	// errorLimitBytes bounds the explanation kept with a run.
+	// errorLimitBytes bounds the error text stored with a run.
 	errorLimitBytes = 2000
 )
 
-// group is a number of attempts that were claimed together and that the handler works
-// on together.
+// group is a list of attempts that were claimed by one script and are handled by one
+// call of the handler.
 type group struct {
 	holder string
 	lane   scoring.Lane
 	runs   []scoring.Run
 	cancel context.CancelCauseFunc
-	leased time.Time // when the leases were taken or extended last; of the server's lock
+	leased time.Time // when the leases were last taken or extended; guarded by the server's mu
 
 	mu     sync.Mutex
 	isLost []bool // parallel to runs
@@ -67,8 +68,8 @@ func (g *group) lost(i int) bool {
 	return g.isLost[i]
 }
 
-// process has the handler work on a group and writes what became of it. Work stops
-// with ctx; its end may be written until writes ends, a little later.
+// process runs the handler on a group and writes the results. The handler stops with
+// ctx; the writes stop with writes, which ends a little later.
 func (s *Server) process(ctx, writes context.Context, handler Handler, g *group) {
 	defer s.delist(g)
 	defer g.cancel(nil)
@@ -78,8 +79,8 @@ func (s *Server) process(ctx, writes context.Context, handler Handler, g *group)
 	s.conclude(writes, g, outcomes, context.Cause(ctx))
 }
 
-// call runs the handler and returns what it returns, turning a panic into errors. A
-// handler that does not stop is abandoned.
+// call runs the handler and returns its outcomes. A panic becomes an error of each run.
+// A handler that does not stop within handlerTimeout is abandoned.
 func call(ctx context.Context, handler Handler, g *group) []scoring.Outcome {
 	failed := func(err error) []scoring.Outcome {
 		return slices.Repeat([]scoring.Outcome{{Err: err}}, len(g.runs))
@@ -106,8 +107,8 @@ func call(ctx context.Context, handler Handler, g *group) []scoring.Outcome {
 	}
 }
 
-// conclude writes how the attempts of a group ended; cause is why its context ended, if
-// it did.
+// conclude writes the results of the attempts of a group. cause is the cause for which
+// its context ended, nil if it did not.
 func (s *Server) conclude(ctx context.Context, g *group, outcomes []scoring.Outcome, cause error) {
 	var ended, released [][]any // arguments of the scripts for each run
 	finish := func(run scoring.Run, state scoring.RunState, scoredAt time.Time, message string) {
@@ -119,7 +120,7 @@ func (s *Server) conclude(ctx context.Context, g *group, outcomes []scoring.Outc
 	for i, run := range g.runs {
 		err := outcomes[i].Err
 		if err == nil {
-			// A record that was written counts, even if it came a moment late.
+			// A written record counts, even after the context has ended.
 			finish(run, scoring.RunSucceeded, outcomes[i].ScoredAt, "")
 			continue
 		}
@@ -148,8 +149,8 @@ func (s *Server) conclude(ctx context.Context, g *group, outcomes []scoring.Outc
 	s.write(ctx, releaseScript, nil, released)
 }
 
-// write runs a script on pages of runs. It repeats each until it succeeds, so that an
-// outage of Redis does not undo the work of a run.
+// write runs a script on pages of runs. It retries each page until it succeeds or
+// finishTimeout has passed.
 func (s *Server) write(ctx context.Context, script *goredis.Script, common []any, runs [][]any) {
 	ctx, cancel := context.WithTimeout(ctx, finishTimeout)
 	defer cancel()

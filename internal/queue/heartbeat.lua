@@ -1,8 +1,9 @@
 -- heartbeat extends the leases of the attempts of one worker.
 -- KEYS: see run.lua
 -- ARGV[1] lease in ms, then for each attempt: run id, holder
--- returns the places, counted from 0, of the attempts that must stop: their run has
---   ended, or is another's. A run that Redis has lost goes on; its end is written anew.
+-- returns the indexes, from 0, of the attempts that must stop: their run has ended or
+--   has another holder. An attempt whose run is missing in Redis continues; finish
+--   writes the run again.
 local stop = {}
 local lease_end = clock() + ARGV[1]
 for i = 2, #ARGV, 2 do

@@ -13,13 +13,13 @@ const (
 	logInterval    = time.Second
 	logTimeout     = 30 * time.Second
 	longestLogWait = 30 * time.Second
-	// logPage is how many runs one insert into the run log holds at most.
+	// logPage is the maximum number of runs per insert into the run log.
 	logPage = 5000
 )
 
-// writeLog copies the runs that have ended, in this process or in any other, to the
-// run log. Their ids are kept in Redis until then, so no run waits for the log and no
-// crash loses an entry. It ends with ctx, after a last round.
+// writeLog copies ended runs of all processes to the run log until ctx ends, and then
+// does a last round. Redis lists the ids until they are copied, so a crash loses no
+// entry.
 func (s *Server) writeLog(ctx context.Context) {
 	wait, pauses := logInterval, retry.Backoff(2*logInterval, longestLogWait)
 	for ctx.Err() == nil {
@@ -27,7 +27,7 @@ func (s *Server) writeLog(ctx context.Context) {
 		case <-ctx.Done():
 		case <-time.After(wait):
 		}
-		// The last round is under a deadline of its own.
+		// The last round has its own deadline.
 		roundCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
 		if ctx.Err() != nil {
 			cancel()
@@ -45,8 +45,8 @@ func (s *Server) writeLog(ctx context.Context) {
 	}
 }
 
-// writeLogRound writes the ended runs there are. Those that end meanwhile are left to
-// the next round.
+// writeLogRound writes the runs that have ended. Runs that end meanwhile may wait for the
+// next round.
 func (s *Server) writeLogRound(ctx context.Context) error {
 	for {
 		ids, err := s.queue.redis.SRandMemberN(ctx, redis.RunLog(), logPage).Result()
@@ -59,7 +59,7 @@ func (s *Server) writeLogRound(ctx context.Context) error {
 		}
 		runs := make([]scoring.Run, 0, len(found))
 		for _, run := range found {
-			if run.State.Final() { // not so if it expired or was lost
+			if run.State.Final() { // false if the run expired or was lost
 				runs = append(runs, run)
 			}
 		}

@@ -1,12 +1,11 @@
-// Package queue keeps the cold runs: which wait, which worker works on which, and
-// how each ended.
+// Package queue stores the cold runs in Redis: the waiting ones, the running ones with
+// their workers, and the results.
 //
-// The state of the runs in Redis is the queue, and every change of it is one
-// script. Runs wait in lanes. A worker claims many runs by one script and holds
-// them under a lease that it extends every few seconds. When the worker dies, the
-// lease ends, any other worker puts the run back into its lane, and the next
-// attempt begins with the same StartedAt, so that its record replaces what the
-// dead one may have written.
+// Each change of a run's state is one script. Runs wait in lanes. A worker claims many
+// runs by one script and holds them under a lease that it extends every few seconds.
+// When the worker dies, the lease expires and another worker requeues the run. The next
+// attempt has the same StartedAt, so its record replaces one that the dead worker may
+// have written.
 package queue
 
 import (
@@ -26,25 +25,25 @@ import (
 )
 
 const (
-	// callTimeout bounds one exchange with Redis.
+	// callTimeout bounds one call to Redis.
 	callTimeout = 5 * time.Second
-	// pageSize is how many runs one pipeline or script handles.
+	// pageSize is the maximum number of runs per pipeline or script.
 	pageSize = 500
-	// operator owns the runs that no account asked for.
+	// operator is the owner of runs without an account.
 	operator = "operator"
 )
 
-// ErrFinal means that a run has already ended, so that it cannot be aborted.
+// ErrFinal is returned by Abort for a run that has ended.
 var ErrFinal = errors.New("run has already ended")
 
 // Config configures a Queue.
 type Config struct {
-	// TTL is how long a run is kept, at least, after it was last asked for. It
-	// must be as long as jobs live. Zero means 30 days.
+	// TTL is the minimum time that a run is stored after its last start or join. It must
+	// equal the lifetime of jobs. Zero means 30 days.
 	TTL time.Duration
 	// Deadline bounds one attempt at a run. Zero means 90 s.
 	Deadline time.Duration
-	// Attempts is how often a run is begun before it fails. Zero means 4.
+	// Attempts is the maximum number of attempts of a run. Zero means 4.
 	Attempts int
 	// Now is the clock for recorded times. Nil means time.Now.
 	Now func() time.Time
@@ -74,14 +73,14 @@ func (c Config) withDefaults() (Config, error) {
 	return c, nil
 }
 
-// Queue starts, finds and aborts runs. It may be used concurrently.
+// Queue starts, reads and aborts runs. It is safe for concurrent use.
 type Queue struct {
 	cfg   Config
 	redis goredis.UniversalClient
 }
 
-// New returns the queue in the given Redis. The client stays the caller's, and
-// must be closed after everything that uses the queue has ended.
+// New returns the queue in the given Redis. The caller closes the client after the last
+// use of the queue.
 func New(client goredis.UniversalClient, cfg Config) (*Queue, error) {
 	cfg, err := cfg.withDefaults()
 	if err != nil {
@@ -90,13 +89,13 @@ func New(client goredis.UniversalClient, cfg Config) (*Queue, error) {
 	return &Queue{cfg: cfg, redis: client}, nil
 }
 
-// NewRunID returns an id for a run. Ids sort by the time they were made.
+// NewRunID returns an id for a run. Ids sort by creation time.
 func NewRunID() string { return uuid.Must(uuid.NewV7()).String() }
 
 // Start opens a run for each domain in a lane and returns their ids in the order
-// of the domains. No account is charged. A domain with an open run joins it.
-// Domains must be canonical. After an error some of the runs may have been
-// started; starting them again joins those.
+// of the domains. No account is charged. If a domain has an open run, Start joins it.
+// Domains must be canonical. After an error some runs may be started; a second Start
+// joins them.
 func (q *Queue) Start(ctx context.Context, lane scoring.Lane, domains ...string) ([]string, error) {
 	if !slices.Contains(scoring.Lanes, lane) {
 		return nil, fmt.Errorf("start runs: unknown lane %q: use one of %q", lane, scoring.Lanes)
@@ -116,8 +115,8 @@ func (q *Queue) Start(ctx context.Context, lane scoring.Lane, domains ...string)
 	return ids, nil
 }
 
-// Reopen opens a run of an account for a domain under an id that Redis has lost,
-// and returns the id. If another run of the domain is open it returns that one's.
+// Reopen opens a run of an account under an id that is missing in Redis, and returns
+// the id. If another run of the domain is open, it returns the id of that run.
 func (q *Queue) Reopen(ctx context.Context, runID, domain, accountID string) (string, error) {
 	ids, err := q.start(ctx, scoring.LaneAPI, accountID, domain, runID)
 	if err != nil {
@@ -170,8 +169,8 @@ func (q *Queue) GetMany(ctx context.Context, ids ...string) ([]scoring.Run, erro
 	return runs, nil
 }
 
-// List returns up to limit open runs, oldest first: those in the given state, or
-// queued and running ones alike when state is empty.
+// List returns up to limit open runs, oldest first. An empty state matches queued and
+// running runs.
 func (q *Queue) List(ctx context.Context, state scoring.RunState, limit int) ([]scoring.Run, error) {
 	var lists []string
 	switch state {
@@ -210,7 +209,7 @@ func (q *Queue) List(ctx context.Context, state scoring.RunState, limit int) ([]
 	return runs[:min(len(runs), limit)], nil
 }
 
-// waitingLists are the keys that hold queued runs.
+// waitingLists returns the keys that list queued runs.
 func waitingLists() []string {
 	var lists []string
 	for _, lane := range scoring.Lanes {
@@ -223,18 +222,18 @@ func waitingLists() []string {
 type LaneStatus struct {
 	Lane    scoring.Lane
 	Waiting int
-	// NextCreatedAt is when the run that is next was opened, zero without any.
+	// NextCreatedAt is the creation time of the next run, zero if none waits.
 	NextCreatedAt time.Time
 }
 
 // Status counts the open runs.
 type Status struct {
 	Lanes    []LaneStatus // in the order of scoring.Lanes
-	Retrying int          // wait for another attempt
+	Retrying int          // waiting for another attempt
 	Running  int
 }
 
-// Open is the number of runs that have not ended.
+// Open returns the number of runs that have not ended.
 func (s Status) Open() int {
 	open := s.Retrying + s.Running
 	for _, lane := range s.Lanes {
@@ -271,9 +270,8 @@ func (q *Queue) Status(ctx context.Context) (Status, error) {
 	return status, nil
 }
 
-// Abort ends a run that is queued or running; a worker that works on it stops
-// within seconds. The error is [scoring.ErrNotFound] when there is no such run
-// and [ErrFinal] when it has already ended.
+// Abort ends a queued or running run. A worker that holds it stops within seconds. The
+// error is [scoring.ErrNotFound] if there is no such run, and [ErrFinal] if it has ended.
 func (q *Queue) Abort(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()

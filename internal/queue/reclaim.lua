@@ -1,8 +1,8 @@
--- reclaim takes runs away from workers whose lease is over. They go to the front of
--- their lane; a run that has had all its attempts fails.
+-- reclaim requeues runs whose lease has expired, at the front of their lane. A run
+-- without attempts left fails.
 -- KEYS: see run.lua
--- ARGV[1] now in ms, ARGV[2] most attempts of a run, ARGV[3] most runs to reclaim, ARGV[4] lease in ms
--- returns for each run: id, its state now
+-- ARGV[1] now in ms, ARGV[2] maximum attempts of a run, ARGV[3] maximum number of runs, ARGV[4] lease in ms
+-- returns for each run: id, new state
 local reclaimed = {}
 for _, id in ipairs(over(LEASES, ARGV[4], ARGV[3])) do
   local state, attempts = unpack(redis.call('HMGET', RUN .. id, 'state', 'attempts'))

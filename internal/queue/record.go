@@ -36,10 +36,10 @@ func decode(id string, values []any) (scoring.Run, error) {
 	return run, nil
 }
 
-// claimedFields is how many values claim.lua returns of each run.
+// claimedFields is the number of values per run that claim.lua returns.
 const claimedFields = 6
 
-// decodeClaimed reads the runs that claim.lua has begun.
+// decodeClaimed decodes the reply of claim.lua.
 func decodeClaimed(reply []string) ([]scoring.Run, error) {
 	runs := make([]scoring.Run, 0, len(reply)/claimedFields)
 	for ; len(reply) >= claimedFields; reply = reply[claimedFields:] {
@@ -69,7 +69,7 @@ func parseMillis(text string) (time.Time, error) {
 	return time.UnixMilli(ms).UTC(), nil
 }
 
-// millis writes a time as the scripts do.
+// millis formats a time in unix ms, as the scripts do.
 func millis(t time.Time) string {
 	if t.IsZero() {
 		return ""

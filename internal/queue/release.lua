@@ -1,7 +1,7 @@
--- release puts runs back to be claimed again.
+-- release requeues running runs.
 -- KEYS: see run.lua
--- ARGV for each run: id, holder, error or '', pause in ms; without a pause the attempt does not count
--- returns how many of the runs their holders had
+-- ARGV for each run: id, holder, error or '', pause in ms or ''; without a pause the attempt does not count
+-- returns the number of runs that still had the given holder
 local released = 0
 for i = 1, #ARGV, 4 do
   local id, holder, message, pause = unpack(ARGV, i, i + 3)

@@ -22,14 +22,14 @@ var (
 	abortScript     = Script(lua("abort.lua"))
 )
 
-// Script makes a script of the cold path: the text may use the functions of
-// run.lua, which alone know the layout of a run. Its first keys are [ScriptKeys].
+// Script returns a script of the cold path. Its text may use the functions of run.lua,
+// which define the layout of a run. Its first keys must be [ScriptKeys].
 func Script(text string) *goredis.Script {
 	return goredis.NewScript(lua("run.lua") + text)
 }
 
-// ScriptKeys returns the keys with which a script of the cold path begins, followed
-// by more.
+// ScriptKeys returns the keys that every script of the cold path requires, followed by
+// more.
 func ScriptKeys(more ...string) []string {
 	keys := []string{
 		redis.Leases(), redis.Retries(), redis.RunLog(),

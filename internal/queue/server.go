@@ -15,18 +15,17 @@ import (
 	"companyscore/scoring"
 )
 
-// Handler works on a group of runs and returns what became of each, in their order.
-// It must return soon after ctx ends, which happens at the runs' deadline, at
-// shutdown, and when all runs of the group are lost. A run is lost when it was aborted
-// or taken over by another worker; no record should then be written for it. lost may be
-// called from several goroutines. A handler may be given a run again; its StartedAt is
-// then the same.
+// Handler works on a group of runs and returns the outcome of each, in their order. It
+// must return soon after ctx ends: at the runs' deadline, at shutdown, or when all runs
+// of the group are lost. A run is lost if it was aborted or taken over by another
+// worker; the handler should write no record for it. lost is safe for concurrent use. A
+// handler may get the same run several times, with the same StartedAt.
 type Handler func(ctx context.Context, runs []scoring.Run, lost func(i int) bool) []scoring.Outcome
 
 // RunLog stores ended runs.
 type RunLog interface {
-	// WriteRuns stores the runs, all of which have ended. It may be given a run
-	// again, and then with the same content.
+	// WriteRuns stores ended runs. It may get the same run several times, with the same
+	// content.
 	WriteRuns(ctx context.Context, runs []scoring.Run) error
 }
 
@@ -36,21 +35,22 @@ type ServerConfig struct {
 	Log RunLog
 	// Weights of the lanes. Nil means DefaultWeights.
 	Weights Weights
-	// Concurrency is how many runs are in flight at most. A quarter is kept for the api
-	// lane. Zero means 16.
+	// Concurrency is the maximum number of runs in flight. A quarter is reserved for the
+	// api lane. Zero means 16.
 	Concurrency int
-	// Group is how many runs the handler gets at once at most. They are of one lane.
+	// Group is the maximum number of runs per call of the handler. They are of one lane.
 	// Zero means 1. It is at most a quarter of Concurrency.
 	Group int
-	// Lease is how long a worker keeps its runs without a heartbeat. Zero means 10 s.
-	// Takeover of a dead worker's runs takes this and Sweep together. Both must be the
-	// same in all workers: what is held for longer counts as over.
+	// Lease is the time after which a worker without a heartbeat loses its runs. Zero
+	// means 10 s. Takeover of a dead worker's runs takes up to Lease plus Sweep. Lease
+	// must be the same in all workers: a longer one counts as expired.
 	Lease time.Duration
-	// Sweep is the time between looks for runs whose lease is over. Zero means 2 s.
+	// Sweep is the interval of the search for expired leases. Zero means 2 s. It must be
+	// the same in all workers.
 	Sweep time.Duration
-	// Grace is how long runs may go on at shutdown before they are put back. Zero means 5 s.
+	// Grace is the time for runs to end at shutdown; then they are requeued. Zero means 5 s.
 	Grace time.Duration
-	// RetryDelay is the wait after the first failed attempt; it doubles with each.
+	// RetryDelay is the backoff after the first failed attempt; it doubles with each.
 	// Zero means 1 s.
 	RetryDelay time.Duration
 }
@@ -92,17 +92,17 @@ const (
 	// pollInterval is the time between two claims while no run waits.
 	pollInterval = 20 * time.Millisecond
 	// groupInterval is the time to the next claim after one that found several runs, but
-	// fewer than there was room for: those that come meanwhile share a group.
+	// fewer than there was room for. Runs that arrive within it share a group.
 	groupInterval = 300 * time.Millisecond
-	// loneInterval is the same after a claim that found one.
+	// loneInterval is the time to the next claim after one that found a single run.
 	loneInterval = 100 * time.Millisecond
-	// claimMax is how many runs one script begins.
+	// claimMax is the maximum number of runs per claim.
 	claimMax = 1000
 	// releaseTimeout bounds the writes of a worker that shuts down.
 	releaseTimeout = 3 * time.Second
 )
 
-// Server claims runs and has a handler work on them.
+// Server claims runs and passes them to a handler.
 type Server struct {
 	cfg   ServerConfig
 	queue *Queue
@@ -122,9 +122,9 @@ func NewServer(q *Queue, cfg ServerConfig) (*Server, error) {
 	return &Server{cfg: cfg, queue: q, freed: make(chan struct{}, 1), groups: make(map[*group]struct{}), inFlight: make(map[scoring.Lane]int)}, nil
 }
 
-// Run works on runs until ctx ends. Runs in flight may then go on for the grace
-// time; what is not done by then is put back for another worker. Run survives
-// outages of Redis. It may be called once.
+// Run works on runs until ctx ends. Runs in flight may then continue for Grace; the rest
+// is requeued for another worker. Run retries during outages of Redis. It may be called
+// once.
 func (s *Server) Run(ctx context.Context, handler Handler) error {
 	work, stopWork := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stopWork(errShutdown)
@@ -150,8 +150,8 @@ func (s *Server) Run(ctx context.Context, handler Handler) error {
 	return nil
 }
 
-// claimUntil claims runs while there is room for them and passes them on in groups,
-// until done is closed.
+// claimUntil claims runs while there is room and passes them to begin in groups, until
+// done is closed.
 func (s *Server) claimUntil(done <-chan struct{}, ctx context.Context, begin func(*group)) {
 	for {
 		most, weights := s.room()
@@ -180,7 +180,7 @@ func (s *Server) claimUntil(done <-chan struct{}, ctx context.Context, begin fun
 			}
 		}
 		var freed <-chan struct{}
-		if len(weights) < len(s.cfg.Weights) { // lanes wait for room
+		if len(weights) < len(s.cfg.Weights) { // some lanes have no room
 			freed = s.freed
 		}
 		select {
@@ -192,9 +192,9 @@ func (s *Server) claimUntil(done <-chan struct{}, ctx context.Context, begin fun
 	}
 }
 
-// room returns how many runs may be claimed now, and the weights of the lanes they may
-// come from. Three quarters of the room are for all lanes, in whole groups. The rest is
-// for the api lane alone, so that a customer's call does not wait for bulk to end.
+// room returns the number of runs that may be claimed now, and the weights of the
+// allowed lanes. Three quarters of Concurrency are for all lanes, in whole groups. The
+// rest is for the api lane, so that a customer's call does not wait for bulk runs.
 func (s *Server) room() (most int, weights Weights) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -220,7 +220,7 @@ func (s *Server) claim(ctx context.Context, holder string, most int, weights Wei
 	for lane := range weights {
 		lists = append(lists, redis.Lane(string(lane)))
 	}
-	// A worker asks this fifty times a second, for a tenth of what the script costs.
+	// An idle worker checks this fifty times a second. It costs a tenth of the script.
 	if n, err := s.queue.redis.Exists(ctx, lists...).Result(); n == 0 {
 		return nil, err
 	}
@@ -238,8 +238,8 @@ func (s *Server) claim(ctx context.Context, holder string, most int, weights Wei
 	return decodeClaimed(reply)
 }
 
-// drain lets groups end by themselves for the grace time, then stops them, and
-// returns how many runs did not stop.
+// drain waits for groups to end for Grace, then stops them. It returns the number of
+// runs that did not stop.
 func (s *Server) drain(stopWork context.CancelCauseFunc) int {
 	grace := time.After(s.cfg.Grace)
 	var last <-chan time.Time
@@ -256,7 +256,7 @@ func (s *Server) drain(stopWork context.CancelCauseFunc) int {
 	return 0
 }
 
-// unfinished is how many runs are in flight.
+// unfinished returns the number of runs in flight.
 func (s *Server) unfinished() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -285,8 +285,8 @@ func (s *Server) delist(g *group) {
 	}
 }
 
-// heartbeat extends the leases of the runs in flight and marks those that are lost.
-// Leases that were taken or extended a moment ago are left alone.
+// heartbeat extends the leases of the runs in flight and marks lost runs. It skips
+// leases that were taken or extended a moment ago.
 func (s *Server) heartbeat(ctx context.Context) {
 	type member struct {
 		group *group
@@ -329,9 +329,9 @@ func (s *Server) heartbeat(ctx context.Context) {
 	}
 }
 
-// sweep puts back the runs of dead workers. It is safe from several workers at once.
+// sweep requeues the runs of dead workers. Several workers may sweep at the same time.
 func (s *Server) sweep(ctx context.Context) {
-	// Our own leases first, so that an outage that outlasted them costs us nothing.
+	// Extend our own leases first, so that an outage longer than a lease loses no run.
 	s.heartbeat(ctx)
 	if err := s.reclaim(ctx); err != nil && ctx.Err() == nil {
 		s.queue.cfg.Logger.Warn("runs of dead workers could not be put back", "error", err)
@@ -360,7 +360,7 @@ func (s *Server) reclaim(ctx context.Context) error {
 	}
 }
 
-// every calls f again and again until ctx ends.
+// every calls f once per interval until ctx ends.
 func every(ctx context.Context, interval time.Duration, f func(context.Context)) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()

@@ -1,4 +1,4 @@
--- start opens a run for each of some domains, or joins the open one.
+-- start opens a run for each domain, or joins its open run.
 -- KEYS: see run.lua
 -- ARGV[1] lane, ARGV[2] owner, ARGV[3] now in ms, ARGV[4] ttl in ms,
 -- ARGV[5..] for each domain: the domain, id for a new run

@@ -8,17 +8,17 @@ import (
 	"companyscore/scoring"
 )
 
-// Weights are the shares of the lanes in what workers begin while all lanes have
-// waiting runs. A lane of weight 0 is served while all others are empty.
+// Weights are the relative shares of the lanes in claimed runs while all lanes have
+// waiting runs. A lane of weight 0 is served only while all others are empty.
 type Weights map[scoring.Lane]int
 
-// DefaultWeights returns the weights that hold when no file changes them.
+// DefaultWeights returns the weights used without a tiers file.
 func DefaultWeights() Weights {
 	return Weights{scoring.LaneAPI: 8, scoring.LaneRefresh: 1, scoring.LaneBulk: 2}
 }
 
-// Validate returns an error unless there is a weight of at least 0 for every lane and
-// one above 0.
+// Validate returns an error for an unknown lane or a negative weight, or if no weight is
+// above 0. A lane without a weight has weight 0.
 func (w Weights) Validate() error {
 	total := 0
 	for lane, weight := range w {
