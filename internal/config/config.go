@@ -1,6 +1,5 @@
-// Package config reads what an operator sets: flags, their environment
-// variables, and the file in a data directory through which commands find the
-// stores of a running `up`.
+// Package config reads the configuration: flags, their environment variables, and the
+// file in a data directory with the addresses of a running `up`.
 package config
 
 import (
@@ -20,10 +19,10 @@ import (
 // envPrefix begins the environment variable of every flag.
 const envPrefix = "COMPANYSCORE_"
 
-// wellKnown are flags whose variable carries the name other tools use too.
+// wellKnown are flags whose variable has a name that other tools use too.
 var wellKnown = map[string]string{"clickhouse-url": "CLICKHOUSE_URL", "redis-url": "REDIS_URL"}
 
-// EnvName is the environment variable of a flag.
+// EnvName returns the environment variable of a flag.
 func EnvName(flag string) string {
 	if name, ok := wellKnown[flag]; ok {
 		return name
@@ -45,8 +44,8 @@ func DescribeEnv(cmd *cobra.Command) {
 	}
 }
 
-// ApplyEnv sets every flag that the command line left alone from its
-// environment variable. The error joins all values that do not parse.
+// ApplyEnv sets each flag that the command line does not set from its environment
+// variable. The error joins those of all values that do not parse.
 func ApplyEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var faults []error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -61,7 +60,7 @@ func ApplyEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	return errors.Join(faults...)
 }
 
-// Log says how to write the log.
+// Log is the level and the format of the log.
 type Log struct {
 	Level  string // debug, info, warn or error
 	Format string // text or json
@@ -100,8 +99,8 @@ func CheckAddress(name, s string) error {
 	return nil
 }
 
-// ParseSources turns the value of --sources into names of data sources out of
-// known. "all" and the empty value mean all of them.
+// ParseSources returns the data sources that the value of --sources names. They must be
+// in known. "all" and the empty value mean all of them.
 func ParseSources(value string, known []string) ([]string, error) {
 	if value == "" || value == "all" {
 		return known, nil
@@ -120,7 +119,7 @@ func ParseSources(value string, known []string) ([]string, error) {
 	return names, errors.Join(faults...)
 }
 
-// Stores says where the data is.
+// Stores are the addresses of ClickHouse and Redis.
 type Stores struct {
 	ClickHouseURL string
 	RedisURL      string
@@ -135,11 +134,11 @@ func (s *Stores) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Data, "data", DefaultData, "data directory of the running `up` whose stores to use when no URL is given")
 }
 
-// DefaultData is where `up` keeps its data unless told otherwise.
+// DefaultData is the default data directory of `up`.
 const DefaultData = "./data"
 
 // Resolve fills the URLs that are not set from the running `up` of the data
-// directory. It returns what that `up` wrote, nil when nothing was needed of it.
+// directory. It returns the Runtime of that `up`, nil if both URLs are set.
 func (s *Stores) Resolve() (*Runtime, error) {
 	if s.ClickHouseURL != "" && s.RedisURL != "" {
 		return nil, nil

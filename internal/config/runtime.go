@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// Runtime is what a running `up` tells other commands about itself. It holds
-// passwords: its file is readable by its owner only.
+// Runtime holds the addresses and processes of a running `up` for other commands. It has
+// passwords, so only the owner can read its file.
 type Runtime struct {
 	PID           int    `json:"pid"`
 	BaseURL       string `json:"base_url"`
@@ -36,8 +36,8 @@ func WriteRuntime(data string, rt Runtime) error {
 	return nil
 }
 
-// ReplaceFile writes a file that only its owner may read. After a crash the file
-// has its old content or the new, never a part.
+// ReplaceFile atomically writes a file that only its owner may read. After a crash the
+// file has its old or its new content.
 func ReplaceFile(path string, content []byte) error {
 	temp := path + ".new"
 	f, err := os.OpenFile(temp, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, 0o600)
@@ -57,8 +57,8 @@ func ReplaceFile(path string, content []byte) error {
 // RemoveRuntime removes the runtime file at the end of an `up`.
 func RemoveRuntime(data string) error { return os.Remove(runtimePath(data)) }
 
-// ReadRuntime returns what the `up` that runs on a data directory wrote. The
-// error wraps os.ErrNotExist when none runs.
+// ReadRuntime returns the Runtime of the `up` that runs on a data directory. The error
+// wraps os.ErrNotExist if none runs.
 func ReadRuntime(data string) (*Runtime, error) {
 	text, err := os.ReadFile(runtimePath(data))
 	if err != nil {
@@ -74,8 +74,8 @@ func ReadRuntime(data string) (*Runtime, error) {
 	return &rt, nil
 }
 
-// LockData takes a data directory for this process, making it if need be. The
-// lock ends with the returned file, at the latest with the process.
+// LockData locks a data directory for this process and creates it if missing. Closing
+// the returned file releases the lock; so does the end of the process.
 func LockData(data string) (*os.File, error) {
 	if err := os.MkdirAll(data, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// Nice is by how much a process yields the processor to others: 0 to 19, as of nice(1).
+// Nice is the nice value of a process, 0 to 19.
 type Nice int
 
 // Flags adds the flag of n.

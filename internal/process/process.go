@@ -1,7 +1,7 @@
-// Package process keeps a child process running: it starts it, waits until it
-// answers, starts it again with growing pauses when it dies, and ends it. On
-// Linux the kernel ends the child when its parent dies, however that happens. On
-// every system the child's standard input then ends; until then nothing arrives there.
+// Package process supervises a child process: it starts the child, waits until it is
+// ready, restarts it with backoff when it dies, and ends it. On Linux the kernel signals
+// the child when its parent dies. On every system the child's standard input is empty
+// and ends when the parent dies.
 package process
 
 import (
@@ -21,16 +21,16 @@ import (
 
 // Config describes a child process.
 type Config struct {
-	// Name is what errors and logs call it.
+	// Name is the name of the child in errors and logs.
 	Name string
-	// Command makes a new command that was not started; it is called for every start.
+	// Command returns a new command that is not started. It is called for each start.
 	Command func() *exec.Cmd
 	// Stderr receives what the child writes to its standard error; the last line is
 	// part of the error of a start that fails. The child writes to a pipe, which
 	// breaks when this process dies. Nil leaves the Stderr of Command.
 	Stderr io.Writer
-	// OrphanSignal is what the kernel sends the child when this process dies, on
-	// Linux. Zero means SIGTERM. SIGKILL also ends a child that is stopped.
+	// OrphanSignal is the signal that the kernel sends to the child when this process
+	// dies, on Linux. Zero means SIGTERM. SIGKILL also ends a stopped (SIGSTOP) child.
 	OrphanSignal syscall.Signal
 	// Ready returns nil once the child answers. It is polled during a start and
 	// must return soon after its context ends.
@@ -43,22 +43,21 @@ type Config struct {
 const (
 	pauseMin   = 100 * time.Millisecond
 	pauseMax   = 5 * time.Second
-	steady     = 30 * time.Second // a life this long makes the next death count as the first
+	steady     = 30 * time.Second // after this uptime the backoff starts again
 	readyEvery = 10 * time.Millisecond
 )
 
-// Process is a supervised child. Its methods may be called from any goroutine.
+// Process is a supervised child. It is safe for concurrent use.
 type Process struct {
 	cfg  Config
-	stop context.CancelFunc // asks supervision to end the child
-	kill context.CancelFunc // asks it not to wait for that any longer
-	done chan struct{}      // closed when supervision has ended and the child is gone
+	stop context.CancelFunc // makes supervise end the child
+	kill context.CancelFunc // makes supervise kill the child
+	done chan struct{}      // closed when supervise and the child have ended
 	pid  atomic.Int64
 }
 
-// Start starts the child and returns once it is ready. From then on the child is
-// started again whenever it dies, until Stop is called. After an error no child
-// is left running.
+// Start starts the child and returns when it is ready. The child is then restarted when
+// it dies, until Stop is called. After an error no child is running.
 func Start(ctx context.Context, cfg Config) (*Process, error) {
 	if cfg.StartTimeout == 0 {
 		cfg.StartTimeout = 30 * time.Second
@@ -86,11 +85,11 @@ func Start(ctx context.Context, cfg Config) (*Process, error) {
 	return p, nil
 }
 
-// PID is the process id of the child, 0 between two lives.
+// PID returns the process id of the child, 0 during a restart.
 func (p *Process) PID() int { return int(p.pid.Load()) }
 
-// Stop asks the child to end and waits for it. When ctx ends first the child is
-// killed, and the error says so. Stopping twice is harmless.
+// Stop ends the child and waits for it. If ctx ends first, Stop kills the child and
+// returns an error. A second Stop is allowed.
 func (p *Process) Stop(ctx context.Context) error {
 	defer p.kill()
 	p.stop()
@@ -104,9 +103,9 @@ func (p *Process) Stop(ctx context.Context) error {
 	}
 }
 
-// supervise runs one life after the other until running ends. It reports the
-// outcome of the first start to first and gives up if that one fails. The kernel
-// ties a child to the thread that started it, so this goroutine keeps its thread.
+// supervise starts the child again and again until running ends. It sends the result of
+// the first start to first and returns if that start fails. The kernel ties a child to
+// the thread that started it, so this goroutine is locked to its thread.
 func (p *Process) supervise(running, patient context.Context, first chan<- error) {
 	runtime.LockOSThread()
 	defer close(p.done)
@@ -142,8 +141,8 @@ func (p *Process) supervise(running, patient context.Context, first chan<- error
 	}
 }
 
-// start begins one life and returns when the child is ready. The channel
-// delivers how the child exited. After an error the child is gone.
+// start starts the child once and returns when it is ready. The channel receives the
+// result of the child's exit. After an error the child has ended.
 func (p *Process) start(ctx context.Context) (<-chan error, error) {
 	cmd := p.cfg.Command()
 	endWithParent(cmd, p.cfg.OrphanSignal)
@@ -167,7 +166,7 @@ func (p *Process) start(ctx context.Context) (<-chan error, error) {
 		err := cmd.Wait()
 		p.pid.Store(0)
 		exited <- err
-		stopProbing() // a probe may wait for an answer that the child would have given
+		stopProbing() // a probe may wait for an answer of the ended child
 	}()
 	tick := time.NewTicker(readyEvery)
 	defer tick.Stop()
@@ -189,7 +188,7 @@ func (p *Process) start(ctx context.Context) (<-chan error, error) {
 	}
 }
 
-// wait returns when the child has exited, of itself or because running ended.
+// wait returns when the child has exited, by itself or because running ended.
 func (p *Process) wait(running, patient context.Context, exited <-chan error) error {
 	select {
 	case err := <-exited:
@@ -212,14 +211,14 @@ func (p *Process) signal(sig syscall.Signal) {
 	}
 }
 
-// lastLine passes on what is written to it and keeps the end of that. text may be
-// called once nothing is written any more.
+// lastLine passes on written bytes and stores the last ones. Call text only after the
+// last write.
 type lastLine struct {
 	w    io.Writer
 	kept []byte
 }
 
-// lineMaxBytes bounds what is kept of a line.
+// lineMaxBytes bounds the stored part of a line.
 const lineMaxBytes = 2 << 10
 
 func (l *lastLine) Write(p []byte) (int, error) {

@@ -2,10 +2,10 @@ package redis
 
 import "time"
 
-// Every Redis key of the service is built here. Keys carry a version, so that a
-// change of meaning can live beside the old one. Keys that one script touches
-// together carry the same hash tag, so that they share a slot in a cluster: the
-// cold path is one slot, everything about an account's reads another.
+// prefix begins every Redis key of the service. It has a version, so that keys of two
+// meanings can coexist. Keys that one script uses together have the same hash tag, so
+// that they share a slot in a cluster: the cold path is one slot, the reads of each
+// account are another.
 const prefix = "cs:1:"
 
 // Job holds one job: HASH, expires with the job.
@@ -24,8 +24,8 @@ func Lane(lane string) string { return prefix + "{cold}:lane:" + lane }
 // turn claimed last.
 func Turns(lane string) string { return prefix + "{cold}:turns:" + lane }
 
-// Leases lists the runs that a worker is working on: ZSET of run ids by the unix
-// ms, on the clock of Redis, at which the worker counts as dead unless it says more.
+// Leases lists the running runs: ZSET of run ids by the end of their lease, in unix ms
+// on the clock of Redis.
 func Leases() string { return prefix + "{cold}:leases" }
 
 // Retries lists the runs whose last attempt failed: ZSET of run ids by the start of
@@ -38,8 +38,8 @@ func RunLog() string { return prefix + "{cold}:runlog" }
 // ColdLedger holds the cold calls that are not yet in the ledger: HASH of JSON by job id.
 func ColdLedger() string { return prefix + "{cold}:ledger" }
 
-// Idempotency remembers what a POST with an Idempotency-Key was answered: HASH,
-// expires after a day. The key is given by the hex of its SHA-256.
+// Idempotency holds the answer to a POST with an Idempotency-Key: HASH, expires after a
+// day. keyHash is the hex of the SHA-256 of the key.
 func Idempotency(account, keyHash string) string {
 	return prefix + "{cold}:idem:" + account + ":" + keyHash
 }
@@ -71,7 +71,7 @@ func BatchLock(job string) string { return prefix + "batch:lock:" + job }
 // its fencing token.
 func BatchFence(job string) string { return prefix + "batch:fence:" + job }
 
-// BatchStatus holds how each batch job did last: HASH of JSON by job.
+// BatchStatus holds the last result of each batch job: HASH of JSON by job.
 func BatchStatus() string { return prefix + "batch:status" }
 
 // RefreshPaced is until when the refresh job has used up its pace: STRING, unix ms.
@@ -81,9 +81,8 @@ func RefreshPaced() string { return prefix + "batch:refresh:paced" }
 // counts and movers, the fence of each, and the epoch.
 func Universe() string { return prefix + "universe" }
 
-// SourceQuota counts the requests to a provider of data that all workers make
-// together: STRING of two instants in us on the clock of Redis, when the turns given
-// out are used up and when that was written.
+// SourceQuota limits the requests of all workers to one provider: STRING of two instants
+// in µs on the clock of Redis: the end of the turns given out, and the time of the write.
 func SourceQuota(quota string) string { return prefix + "source:" + quota }
 
 // Events is the pub/sub channel on which servers tell each other what changed.

@@ -22,25 +22,25 @@ import (
 )
 
 const (
-	// unixPathMaxBytes is what the smallest sockaddr_un among our platforms holds.
+	// unixPathMaxBytes fits in the smallest sockaddr_un of the supported platforms.
 	unixPathMaxBytes = 100
 	// leftoverMax bounds the wait for the end of an earlier owner's server.
 	leftoverMax = 35 * time.Second
-	// askMax bounds one call to that server, which may be stopped and never answer.
+	// askMax bounds one call to that server, which may be stopped (SIGSTOP).
 	askMax = time.Second
 )
 
 // Local is a private redis-server. It listens on a unix socket only, keeps an
-// append-only file, and is started again when it dies.
+// append-only file, and is restarted when it dies.
 type Local struct {
 	URL     string
 	process *process.Process
 }
 
-// StartLocal starts a redis-server whose data lives in dir and waits until it
-// has loaded that data. Every write it acknowledged is on the disk: with a sync each
-// second instead, writes acknowledged while one was in flight were seen to be lost
-// with a killed process. A server that an earlier owner of dir left behind is ended first.
+// StartLocal starts a redis-server with its data in dir and waits until it has loaded
+// the data. Every acknowledged write is on disk. With a sync per second, a killed process
+// can lose writes that it acknowledged during a sync. StartLocal first ends a server that
+// an earlier owner of dir left running.
 func StartLocal(ctx context.Context, dir string, logger *slog.Logger) (*Local, error) {
 	bin, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -83,14 +83,14 @@ func StartLocal(ctx context.Context, dir string, logger *slog.Logger) (*Local, e
 	return &Local{URL: url, process: child}, nil
 }
 
-// PID is the process id of the redis-server, 0 while it is being started again.
+// PID returns the process id of the redis-server, 0 during a restart.
 func (l *Local) PID() int { return l.process.PID() }
 
-// Stop ends the server after it has written its data; when ctx ends first it is killed.
+// Stop ends the server after it has written its data. If ctx ends first, Stop kills it.
 func (l *Local) Stop(ctx context.Context) error { return l.process.Stop(ctx) }
 
-// socketPath is a place in dir, or, when that path is too long for a socket, a
-// private directory under the system's temporary one that is always the same for dir.
+// socketPath returns a path in dir. If it is too long for a socket, it returns one in a
+// private temporary directory, always the same for dir.
 func socketPath(dir string) (string, error) {
 	if path := filepath.Join(dir, "redis.sock"); len(path) <= unixPathMaxBytes {
 		return path, nil
@@ -116,7 +116,7 @@ func endLeftover(ctx context.Context, socket string, logger *slog.Logger) error 
 	defer cancel()
 	for {
 		asking, cancel := context.WithTimeout(waiting, askMax)
-		// A server that obeys closes the connection instead of answering.
+		// On success the server closes the connection without an answer.
 		_ = client.Shutdown(asking).Err()
 		cancel()
 		if !listening(socket) {
@@ -133,7 +133,7 @@ func endLeftover(ctx context.Context, socket string, logger *slog.Logger) error 
 	}
 }
 
-// listening reports whether a process has a socket open, whether it answers or not.
+// listening reports whether a process has the socket open, even if it does not answer.
 func listening(socket string) bool {
 	conn, err := net.DialTimeout("unix", socket, askMax)
 	if err != nil {
@@ -156,7 +156,7 @@ func lastLine(path string) string {
 	return string(text[bytes.LastIndexByte(text, '\n')+1:])
 }
 
-// dialOnce is a client that reports a server that is not there at once.
+// dialOnce returns a client that does not retry to connect.
 func dialOnce(socket string) *goredis.Client {
 	return goredis.NewClient(&goredis.Options{
 		Network: "unix", Addr: socket, MaxRetries: -1, DialerRetries: 1, PoolSize: 1, ContextTimeoutEnabled: true,

@@ -15,9 +15,9 @@ var (
 	takeScript = goredis.NewScript(takeLua)
 )
 
-// TakeLock takes a lock for a time, and reports whether it did. It does not when
-// another holds the lock. The time must be the same for all who take the lock: a lock
-// that is held for longer is one from before the clock of Redis went back, and is free.
+// TakeLock takes a lock for a time, and reports whether it did. It returns false if the
+// lock is held. All callers must use the same length: a lock with a later expiry was
+// taken before the clock of Redis went back, and counts as free.
 func TakeLock(ctx context.Context, rdb goredis.UniversalClient, key, token string, length time.Duration) (bool, error) {
 	taken, err := takeScript.Run(ctx, rdb, []string{key}, token, length.Milliseconds()).Bool()
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package scorecache keeps the newest score of each company in Redis, between the
-// workers that make scores and the servers that read them. ClickHouse is the
-// record; what is here can be lost at any time.
+// Package scorecache caches the newest score of each company in Redis. Workers write
+// scores, servers read them. ClickHouse has the durable records; an entry of the cache
+// can be lost at any time.
 package scorecache
 
 import (
@@ -19,11 +19,11 @@ import (
 )
 
 const (
-	// ttl bounds how long a score is served that was replaced in ClickHouse by
-	// other means than a run.
+	// ttl bounds the staleness of a score that was replaced in ClickHouse by other means
+	// than a run.
 	ttl         = time.Hour
 	callTimeout = time.Second
-	// putTimeout bounds the writing of a group of scores; nobody waits for it as for a read.
+	// putTimeout bounds the write of a group of scores. No caller waits for it.
 	putTimeout = 5 * time.Second
 	stampLen   = 16
 )
@@ -33,7 +33,7 @@ var putLua string
 
 var putScript = goredis.NewScript(putLua)
 
-// summary is what is kept of a record: what readers of scores see.
+// summary is the cached part of a record.
 type summary struct {
 	Domain    string               `json:"d"`
 	Name      string               `json:"n"`
@@ -44,9 +44,9 @@ type summary struct {
 	Buckets   scoring.BucketScores `json:"b"`
 }
 
-// Put keeps each of the records unless a newer one of its company is kept.
+// Put caches each record unless a newer one of its company is cached.
 func Put(ctx context.Context, rdb goredis.UniversalClient, records ...scoring.Record) error {
-	// Not one script for all: in a cluster the keys lie in different slots.
+	// One script per key: in a cluster the keys have different slots.
 	pipe := rdb.Pipeline()
 	for _, rec := range records {
 		body, err := json.Marshal(summary{rec.Domain, rec.CompanyName, rec.PipelineVersion, rec.Composite, rec.ScalePremium, rec.Rating, rec.Buckets})
@@ -64,9 +64,9 @@ func Put(ctx context.Context, rdb goredis.UniversalClient, records ...scoring.Re
 	return nil
 }
 
-// Get returns the kept part of the newest record: domain, name, version, time,
-// composite, premium, rating and buckets. The error is scoring.ErrNotFound when
-// none is kept, which does not mean that there is none.
+// Get returns the cached part of the newest record: domain, name, version, time,
+// composite, premium, rating and buckets. The error is scoring.ErrNotFound if none is
+// cached; ClickHouse may still have one.
 func Get(ctx context.Context, rdb goredis.UniversalClient, domain string) (scoring.Record, error) {
 	records, err := GetMany(ctx, rdb, domain)
 	if err != nil {
@@ -79,11 +79,11 @@ func Get(ctx context.Context, rdb goredis.UniversalClient, domain string) (scori
 	return rec, nil
 }
 
-// GetMany is Get for several companies; those not kept are left out.
+// GetMany is Get for several companies. The result omits companies that are not cached.
 func GetMany(ctx context.Context, rdb goredis.UniversalClient, domains ...string) (map[string]scoring.Record, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	// Not MGET: in a cluster the keys lie in different slots.
+	// Not MGET: in a cluster the keys have different slots.
 	pipe := rdb.Pipeline()
 	replies := make([]*goredis.StringCmd, len(domains))
 	for i, domain := range domains {
@@ -123,8 +123,8 @@ func decode(value string) (scoring.Record, bool) {
 	}, true
 }
 
-// Publish keeps the records as Put does and announces their companies on the bus, so that servers
-// drop what they have in memory.
+// Publish caches the records as Put does and announces their companies on the bus, so that servers
+// drop their entries in memory.
 func Publish(ctx context.Context, rdb goredis.UniversalClient, records ...scoring.Record) error {
 	if err := Put(ctx, rdb, records...); err != nil {
 		return err
