@@ -92,10 +92,10 @@ func TestKilledWorkerIsTakenOver(t *testing.T) {
 	}
 }
 
-// silent is a worker that extends no leases and sweeps only when told to.
+// silent configures a worker that extends no leases and sweeps only by Reclaim.
 var silent = queue.ServerConfig{Lease: time.Hour, Sweep: time.Hour, Grace: time.Millisecond, Log: &runLog{}}
 
-// loseLease lets the lease of a run run out and has it reclaimed.
+// loseLease makes the lease of a run expire and reclaims the run.
 func loseLease(t *testing.T, client goredis.UniversalClient, q *queue.Queue, id string) {
 	t.Helper()
 	sweeping, err := queue.NewServer(q, silent)

@@ -9,7 +9,7 @@ import (
 // Reclaim does what a sweep does, without extending the server's own leases.
 func (s *Server) Reclaim(ctx context.Context) error { return s.reclaim(ctx) }
 
-// Claim begins runs that nobody then works on.
+// Claim begins runs without a handler.
 func (s *Server) Claim(ctx context.Context, most int) ([]scoring.Run, error) {
 	return s.claim(ctx, "test", most, s.cfg.Weights)
 }
