@@ -39,7 +39,7 @@ var ErrFinal = errors.New("run has already ended")
 // Config configures a Queue.
 type Config struct {
 	// TTL is the minimum time that a run is stored after its last start or join. It must
-	// equal the lifetime of jobs. Zero means 30 days.
+	// be at least the lifetime of jobs. Zero means 30 days.
 	TTL time.Duration
 	// Deadline bounds one attempt at a run. Zero means 90 s.
 	Deadline time.Duration

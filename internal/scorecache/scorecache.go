@@ -23,7 +23,7 @@ const (
 	// than a run.
 	ttl         = time.Hour
 	callTimeout = time.Second
-	// putTimeout bounds the write of a group of scores. No caller waits for it.
+	// putTimeout bounds the write of a group of scores.
 	putTimeout = 5 * time.Second
 	stampLen   = 16
 )
