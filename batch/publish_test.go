@@ -13,7 +13,7 @@ import (
 )
 
 // TestJobsPublishTheirPartAndAFailedOneLeavesTheLast plays a day of a batch: what is
-// published after each run, and what is told of it.
+// published after each run, and the status of each job.
 func TestJobsPublishTheirPartAndAFailedOneLeavesTheLast(t *testing.T) {
 	t.Parallel()
 	url := stores.Redis(t).URL

@@ -146,7 +146,7 @@ func TestRefreshStartsWhatIsDueOnce(t *testing.T) {
 		t.Errorf("second run saw %+v", got)
 	}
 	if keys, err := s.client.Keys(t.Context(), "*month*").Result(); err != nil || len(keys) != 0 {
-		t.Errorf("somebody was charged: %v, %v", keys, err)
+		t.Errorf("a refresh charged an account: %v, %v", keys, err)
 	}
 }
 

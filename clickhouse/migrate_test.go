@@ -165,7 +165,7 @@ const migratorVariable = "COMPANYSCORE_TEST_MIGRATOR"
 func TestMigratorProcess(t *testing.T) {
 	url := os.Getenv(migratorVariable)
 	if url == "" {
-		t.Skip("a helper of the tests below")
+		t.Skip("runs only as a process of the other tests of migrations")
 	}
 	db := openURL(t, url)
 	if _, err := db.Migrate(t.Context()); err != nil {
