@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -49,29 +51,26 @@ func (u *Universe) Count(ctx context.Context, at time.Time) (universe.Counts, er
 		ch.Named("version", counts.PipelineVersion), ch.Named("since_ms", millis(counts.Settled)),
 		ch.Named("leaders", uint16(universe.LeaderboardMax)), ch.Named("recent_max", uint32(u.recentMax+1)),
 	}
-	var sector, geoScope, profile, bins string
-	var leaderSteps []uint16
-	var sums []uint64
-	var domains, names []string
-	var recent []uint64
+	var sector, geoScope, profile, bins, leaderboard string
+	var sums, recent []uint64
 	err := u.db.each(ctx, universeCount, args, func(scan func(...any) error) error {
-		if err := scan(&sector, &geoScope, &profile, &bins, &sums, &leaderSteps, &domains, &names, &recent); err != nil {
+		if err := scan(&sector, &geoScope, &profile, &bins, &sums, &leaderboard, &recent); err != nil {
 			return err
 		}
 		if profile == "" { // the row with the ids of recent records
 			counts.Recent = recent
 			return nil
 		}
-		c := universe.Cohort{
+		leaders, err := parseLeaderboard(leaderboard)
+		if err != nil {
+			return err
+		}
+		counts.Cohorts = append(counts.Cohorts, universe.Cohort{
 			CohortKey:   universe.CohortKey{Sector: sector, GeoScope: geoScope, Profile: scoring.Profile(profile)},
+			Steps:       countBins(bins, &counts.PremiumHist),
 			BucketSums:  universe.BucketSums{TeamStructure: int64(sums[0]), MarketPosition: int64(sums[1]), MomentumTailwinds: int64(sums[2]), FinancialHealth: int64(sums[3])},
-			Leaderboard: make([]universe.Company, len(domains)),
-		}
-		c.Steps = countBins(bins, &counts.PremiumHist)
-		for i, domain := range domains {
-			c.Leaderboard[i] = universe.Company{Domain: domain, Name: names[i], Composite: points(leaderSteps[i])}
-		}
-		counts.Cohorts = append(counts.Cohorts, c)
+			Leaderboard: leaders,
+		})
 		return nil
 	})
 	if err != nil {
@@ -108,6 +107,21 @@ func countBins(bins string, premiums *[universe.PremiumBins]int64) []universe.St
 		}
 	}
 	return counts
+}
+
+// parseLeaderboard parses lines of composite in hundredths, domain and name.
+func parseLeaderboard(text string) ([]universe.Company, error) {
+	leaders := make([]universe.Company, 0, universe.LeaderboardMax)
+	for line := range strings.Lines(text) {
+		step, company, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		domain, name, ok := strings.Cut(company, "\t")
+		hundredths, err := strconv.ParseUint(step, 10, 16)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("line %q of a leaderboard is not composite, domain and name", line)
+		}
+		leaders = append(leaders, universe.Company{Domain: domain, Name: name, Composite: points(uint16(hundredths))})
+	}
+	return leaders, nil
 }
 
 func points(hundredths uint16) float64 { return float64(hundredths) / 100 }

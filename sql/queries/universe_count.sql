@@ -2,15 +2,17 @@
 -- Counts the newest record of each company under a pipeline version: one row per cohort, and one row with empty sector and profile.
 -- bins has two bytes per company, little-endian, in any order: 256 + 12 * composite in tenths + points of the scale premium, at most 11.
 -- The 256 is there because FixedString drops a last byte of zero. sums has the sums of the bucket scores in hundredths (team_structure,
--- market_position, momentum_tailwinds, financial_health). leaders has the leaderboard, best first; only cohorts of peers have one.
+-- market_position, momentum_tailwinds, financial_health). leaderboard has one line per company, best first: composite in hundredths, domain and name, with
+-- tabs between them. Neither domains nor names contain control characters. Only cohorts of peers have a leaderboard.
 -- The caller counts the bins: FINAL is half of the cost, so the table is read once, and a second grouping costs more than two bytes per
--- company. bins is a string because drivers read arrays element by element.
+-- company. bins and leaderboard are strings because drivers read arrays element by element.
 -- The row with the empty sector has the ids of up to recent_max records written since an instant.
 -- The setting makes all parts of the query read the same rows.
 -- params: version String, since_ms Int64, leaders UInt16 (size of a leaderboard), recent_max UInt32.
 SELECT
     sector, geo_scope, toString(profile) AS profile, arrayStringConcat(bins) AS bins, sums,
-    arrayMap(leader -> toUInt16(-leader.1), leaders) AS leader_steps, leaders.2 AS leader_domains, leaders.3 AS leader_names, emptyArrayUInt64() AS recent
+    arrayStringConcat(arrayMap(leader -> concat(toString(-leader.1), '\t', leader.2, '\t', leader.3), leaders), '\n') AS leaderboard,
+    emptyArrayUInt64() AS recent
 FROM
 (
     SELECT
@@ -24,7 +26,7 @@ FROM
     GROUP BY sector, geo_scope, profile
 )
 UNION ALL
-SELECT '', '', '', '', [], [], [], [], groupArray(id)
+SELECT '', '', '', '', [], '', groupArray(id)
 FROM
 (
     SELECT cityHash64(domain, scored_at) AS id
