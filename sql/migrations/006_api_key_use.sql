@@ -1,9 +1,9 @@
--- Apart from api_key, so that noting a use can never write back an old copy of a
--- key that was revoked meanwhile.
+-- Separate from api_key, so that a write of the last use cannot restore an old row
+-- of a key that was revoked in the meantime.
 CREATE TABLE IF NOT EXISTS api_key_use
 (
     key_id String COMMENT 'Key that was used',
-    last_used_at SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'Last use noted; may lag by a minute'
+    last_used_at SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'Last use; may lag by a minute'
 )
 ENGINE = AggregatingMergeTree
 ORDER BY key_id

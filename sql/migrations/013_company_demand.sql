@@ -1,14 +1,14 @@
--- What the refresh job has to know of a company beside its records: when somebody asked for it last, and when the job
--- started a run for it last. Servers write the one and the job the other; each row says one of them, and rows of a
--- company add up, in whatever order they arrive.
--- Losing the table is harmless: companies count as not asked for until they are again.
+-- The inputs of the refresh job besides records and facts: the newest day on which a caller
+-- asked for a company, and when the job last started a run for it. Servers write asked_on and
+-- the job writes started_at, in separate rows. Rows of a company merge in any order.
+-- The table may be lost: companies then count as not asked for until the next call.
 CREATE TABLE IF NOT EXISTS company_demand
 (
     domain String COMMENT 'Canonical host name of the company: lower case, punycode, no www.' CODEC(ZSTD(1)),
-    asked_on SimpleAggregateFunction(max, Date) COMMENT 'Newest day, in UTC, on which a caller asked for the company; 1970-01-01 when none did',
-    started_at SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'When the refresh job started a run for the company last; 1970-01-01 when it never did',
+    asked_on SimpleAggregateFunction(max, Date) COMMENT 'Newest day, UTC, on which a caller asked for the company; 1970-01-01 without a call',
+    started_at SimpleAggregateFunction(max, DateTime64(3, 'UTC')) COMMENT 'When the refresh job last started a run for the company; 1970-01-01 without one',
     CONSTRAINT domain_given CHECK domain != ''
 )
 ENGINE = AggregatingMergeTree
 ORDER BY domain
-COMMENT 'When each company was asked for, and refreshed, last. Private; read max(asked_on) and max(started_at) by domain.';
+COMMENT 'Last call for each company and its last refresh. Private; read max(asked_on) and max(started_at) by domain.';

@@ -3,10 +3,10 @@
 CREATE TABLE IF NOT EXISTS schema_migration
 (
     number UInt32 COMMENT 'Number of the migration',
-    name String COMMENT 'Name of its file',
+    name String COMMENT 'File name without .sql',
     checksum String COMMENT 'SHA-256 of its text in hex',
-    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was applied first'
+    applied_at DateTime64(3, 'UTC') DEFAULT now64(3) COMMENT 'When it was first applied'
 )
 ENGINE = ReplacingMergeTree
 ORDER BY number
-COMMENT 'Migrations of this schema that were applied.'
+COMMENT 'Applied migrations of this schema.'

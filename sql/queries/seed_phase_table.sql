@@ -3,8 +3,8 @@
 CREATE TABLE IF NOT EXISTS seed_phase
 (
     id UInt32 COMMENT 'Number of the phase in the cast',
-    pipeline_version LowCardinality(String) COMMENT 'As in score_history, like all that follows unless it says otherwise',
-    country LowCardinality(String) COMMENT 'Seat',
+    pipeline_version LowCardinality(String) COMMENT 'As in score_history, as are all columns below unless noted',
+    country LowCardinality(String) COMMENT 'Country of the headquarters',
     sector LowCardinality(String) COMMENT 'Sector',
     geo_scope LowCardinality(String) COMMENT 'Reach',
     profile Enum8('unclassified' = 0, 'growth' = 1, 'established' = 2) COMMENT 'Profile',
@@ -17,8 +17,8 @@ CREATE TABLE IF NOT EXISTS seed_phase
     momentum_tailwinds Float64 COMMENT 'Bucket score',
     financial_health Float64 COMMENT 'Bucket score',
     momentum_index Float64 COMMENT 'Momentum index of a first record',
-    momentum_before Float64 COMMENT 'Momentum index of a record that follows one of the phase before',
-    momentum_after Float64 COMMENT 'Momentum index of a record that follows one of the phase after',
+    momentum_before Float64 COMMENT 'Momentum index of a record after one of the previous phase',
+    momentum_after Float64 COMMENT 'Momentum index of a record after one of the next phase',
     completeness_pct Float64 COMMENT 'Completeness',
     team_structure_completeness_pct Float64 COMMENT 'Completeness of the bucket',
     market_position_completeness_pct Float64 COMMENT 'Completeness of the bucket',
@@ -36,4 +36,4 @@ CREATE TABLE IF NOT EXISTS seed_phase
 )
 ENGINE = ReplacingMergeTree
 ORDER BY id
-COMMENT 'Scored companies that a generated universe is played by. Exists while one is generated.'
+COMMENT 'Scored companies from which a universe is generated. Exists during the generation.'

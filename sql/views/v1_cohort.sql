@@ -1,17 +1,17 @@
--- Groups of peers. Composites are counted per value first, of which there are a thousand at most, so that percentiles are exact
--- without holding all of them. A percentile is the smallest value that has at least that share of the group at or below it.
+-- Statistics of cohorts. The inner query counts companies per composite, of which there are at most 1001 values, so percentiles
+-- are exact and need little memory. A percentile is the smallest value with at least that share of the cohort at or below it.
 CREATE OR REPLACE VIEW v1_cohort
 (
-    `pipeline_version` LowCardinality(String) COMMENT 'Generation of the formulas; the current one in all rows',
+    `pipeline_version` LowCardinality(String) COMMENT 'Version of the formulas; the current one in all rows',
     `sector` LowCardinality(String) COMMENT 'Sector of the companies',
-    `geo_scope` LowCardinality(String) COMMENT 'How far their business reaches',
-    `profile` Enum8('unclassified' = 0, 'growth' = 1, 'established' = 2) COMMENT 'Business profile; companies without one, and those of unknown sector or geo scope, have no peers and are in no cohort',
-    `companies` UInt64 COMMENT 'How many companies there are',
+    `geo_scope` LowCardinality(String) COMMENT 'Reach of the companies',
+    `profile` Enum8('unclassified' = 0, 'growth' = 1, 'established' = 2) COMMENT 'Business profile; unclassified companies, and those of unknown sector or geo scope, are in no cohort',
+    `companies` UInt64 COMMENT 'Number of companies',
     `mean` Float64 COMMENT 'Mean of the composites',
-    `stddev` Float64 COMMENT 'Standard deviation of the composites, of the whole population',
+    `stddev` Float64 COMMENT 'Population standard deviation of the composites',
     `min` Float64 COMMENT 'Lowest composite',
-    `p50` Float64 COMMENT 'Median composite, the lower one of two',
-    `p90` Float64 COMMENT 'Lowest composite that nine of ten companies do not exceed',
+    `p50` Float64 COMMENT 'Median composite; the lower one of two',
+    `p90` Float64 COMMENT '90th percentile of the composites',
     `max` Float64 COMMENT 'Highest composite',
     `team_structure_mean` Float64 COMMENT 'Mean of the bucket score',
     `market_position_mean` Float64 COMMENT 'Mean of the bucket score',
@@ -42,4 +42,4 @@ FROM
     GROUP BY sector, geo_scope, profile, tenths
 )
 GROUP BY sector, geo_scope, profile
-COMMENT 'Groups of peers: companies of one sector, geo scope and profile. One row per group; exact.';
+COMMENT 'Cohorts: companies of one sector, geo scope and profile. One row per cohort; exact.';

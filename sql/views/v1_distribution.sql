@@ -1,13 +1,13 @@
--- How all companies are spread. Every bin is there, also those nobody is in.
+-- Distribution of all companies. Empty bins have a row too.
 CREATE OR REPLACE VIEW v1_distribution
 (
-    `pipeline_version` LowCardinality(String) COMMENT 'Generation of the formulas; the current one in all rows',
+    `pipeline_version` LowCardinality(String) COMMENT 'Version of the formulas; the current one in all rows',
     `measure` String COMMENT 'What is counted: composite, scale_premium, rating or profile',
-    `label` String COMMENT 'The bin as GET /v1/distribution calls it, such as 45-50, SVC-3 or growth',
-    `lower` Nullable(Float64) COMMENT 'Where the bin begins, included; NULL for rating and profile',
-    `upper` Nullable(Float64) COMMENT 'Where the bin ends, not included except in the last bin; NULL for rating and profile',
-    `companies` UInt64 COMMENT 'How many companies are in the bin',
-    `share` Float64 COMMENT 'The same as a share of all companies, 0 to 1; 0 when there are none'
+    `label` String COMMENT 'Name of the bin as in GET /v1/distribution, such as 45-50, SVC-3 or growth',
+    `lower` Nullable(Float64) COMMENT 'Inclusive lower bound; NULL for rating and profile',
+    `upper` Nullable(Float64) COMMENT 'Upper bound, exclusive except in the last bin; NULL for rating and profile',
+    `companies` UInt64 COMMENT 'Number of companies in the bin',
+    `share` Float64 COMMENT 'Share of all companies, 0 to 1; 0 without companies'
 )
 AS WITH
     assumeNotNull((SELECT argMax(version, number) FROM pipeline_version)) AS current,
@@ -34,4 +34,4 @@ FROM
     WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version)
 )
 ARRAY JOIN arrayConcat(composite_bins, premium_bins, rating_bins, profile_bins) AS bin
-COMMENT 'How the companies are spread over composite, premium, rating and profile. One row per measure and bin.';
+COMMENT 'Distribution of companies over composite, premium, rating and profile. One row per measure and bin.';

@@ -1,20 +1,20 @@
--- How old the data is: what of each pipeline version there is, and when statistics were counted last.
+-- Age of the records of each pipeline version, and of the last runs of the count and refresh jobs.
 CREATE OR REPLACE VIEW v1_freshness
 (
-    `pipeline_version` LowCardinality(String) COMMENT 'Generation of the formulas',
+    `pipeline_version` LowCardinality(String) COMMENT 'Version of the formulas',
     `is_current` Bool COMMENT 'Whether new records are of this version',
     `companies` UInt64 COMMENT 'Companies with a record of this version',
-    `newest_scored_at` DateTime64(3, 'UTC') COMMENT 'When the newest record was made; 1970-01-01 when there is none',
-    `oldest_scored_at` DateTime64(3, 'UTC') COMMENT 'When the newest record of the company that has waited longest was made; 1970-01-01 when there is none',
+    `newest_scored_at` DateTime64(3, 'UTC') COMMENT 'scored_at of the newest record; 1970-01-01 without records',
+    `oldest_scored_at` DateTime64(3, 'UTC') COMMENT 'Oldest scored_at among the newest records of all companies; 1970-01-01 without records',
     `within_1h` UInt64 COMMENT 'Companies whose newest record is at most an hour old',
     `within_24h` UInt64 COMMENT 'Companies whose newest record is at most 24 hours old',
     `within_7d` UInt64 COMMENT 'Companies whose newest record is at most 7 days old',
     `within_30d` UInt64 COMMENT 'Companies whose newest record is at most 30 days old',
-    `statistics_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'When the last good count of all companies began; NULL when there was none, and for older versions',
-    `refresh_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'When the last good run of the refresh job began; NULL when there was none, and for older versions',
-    `refresh_young_share` Nullable(Float64) COMMENT 'Share of all companies that were younger than their target age then, 0 to 1; NULL as above, and without companies',
-    `refresh_due` Nullable(UInt64) COMMENT 'Companies that were older than that then, and of which a run could learn something new; NULL as above',
-    `refresh_oldest_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'When the newest record of the oldest company was made, of whichever version, as of then; NULL as above, and without companies'
+    `statistics_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'Start of the last successful run of the count job; NULL without one and for older versions',
+    `refresh_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'Start of the last successful run of the refresh job; NULL without one and for older versions',
+    `refresh_young_share` Nullable(Float64) COMMENT 'Share of all companies younger than their target age at refresh_at, 0 to 1; NULL when refresh_at is NULL, and without companies',
+    `refresh_due` Nullable(UInt64) COMMENT 'Companies older than their target age at refresh_at whose score a run can change; NULL when refresh_at is NULL',
+    `refresh_oldest_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'Oldest scored_at among the newest records of all companies at refresh_at, of any version; NULL when refresh_at is NULL, and without companies'
 )
 AS SELECT
     v.version AS pipeline_version, toBool(assumeNotNull(v.number = (SELECT max(number) FROM pipeline_version))) AS is_current,
@@ -33,4 +33,4 @@ LEFT JOIN
     FROM score_latest FINAL
     GROUP BY pipeline_version
 ) AS s ON s.pipeline_version = v.version
-COMMENT 'How old the data is. One row per pipeline version.';
+COMMENT 'Age of the data. One row per pipeline version.';

@@ -1,20 +1,20 @@
--- Whose score changed within a window that ends now: between the last record before the window and the last within it. Records
--- come in the order of domain, so that one company at a time is held, and one domain is read as fast as its history. Composite
--- and grade travel as one number, 8 times the tenths and the grade: the engine is several times faster with numbers.
--- Of copies of a record that have not been merged the one that was written last counts.
+-- Companies whose score differs between the last record before a window and the last record within it. Windows end now. Records
+-- are read in the order of domain, so ClickHouse aggregates one company at a time, and a condition on domain is fast. Composite
+-- and grade are one number, 8 times the tenths plus the grade: numbers aggregate several times faster than tuples.
+-- Of unmerged copies of a record the one that was written last counts.
 CREATE OR REPLACE VIEW v1_mover
 (
     `domain` String COMMENT 'Canonical host name of the company',
     `window_days` UInt8 COMMENT 'Length of the window: 7, 30 or 90 days until now',
-    `company_name` String COMMENT 'Best name found at the newest scoring',
-    `sector` LowCardinality(String) COMMENT 'Sector at the newest scoring',
+    `company_name` String COMMENT 'Company name in the newest record',
+    `sector` LowCardinality(String) COMMENT 'Sector in the newest record',
     `composite_now` Float64 COMMENT 'Newest composite',
-    `composite_then` Float64 COMMENT 'Last composite before the window began',
+    `composite_then` Float64 COMMENT 'Last composite before the window',
     `delta` Float64 COMMENT 'composite_now minus composite_then, in steps of 0.1; never 0',
     `rating_now` Enum8('SVC-5' = 1, 'SVC-4' = 2, 'SVC-3' = 3, 'SVC-2' = 4, 'SVC-2+' = 5, 'SVC-1' = 6, 'SVC-1+' = 7) COMMENT 'Newest grade',
-    `rating_then` Enum8('SVC-5' = 1, 'SVC-4' = 2, 'SVC-3' = 3, 'SVC-2' = 4, 'SVC-2+' = 5, 'SVC-1' = 6, 'SVC-1+' = 7) COMMENT 'Last grade before the window began',
-    `scored_at_now` DateTime64(3, 'UTC') COMMENT 'When the newest score was made',
-    `scored_at_then` DateTime64(3, 'UTC') COMMENT 'When the one before the window was made'
+    `rating_then` Enum8('SVC-5' = 1, 'SVC-4' = 2, 'SVC-3' = 3, 'SVC-2' = 4, 'SVC-2+' = 5, 'SVC-1' = 6, 'SVC-1+' = 7) COMMENT 'Last grade before the window',
+    `scored_at_now` DateTime64(3, 'UTC') COMMENT 'scored_at of the newest record',
+    `scored_at_then` DateTime64(3, 'UTC') COMMENT 'scored_at of the last record before the window'
 )
 AS SELECT
     domain, side.1 AS window_days, company_name, sector,

@@ -1,19 +1,19 @@
--- Work that ended or is in flight: the making of scores, of the last 90 days, and the jobs that keep statistics, of the last 400.
+-- Runs of companies of the last 90 days, and runs of cron jobs of the last 400 days, in flight or ended.
 CREATE OR REPLACE VIEW v1_run
 (
-    `started_at` DateTime64(3, 'UTC') COMMENT 'When it began; for a scoring that has not begun, when it was asked for',
-    `kind` LowCardinality(String) COMMENT 'score: a company was scored. batch: statistics were counted, or data put in order',
-    `id` String COMMENT 'Identifies the run; run_id of the record that a scoring made',
+    `started_at` DateTime64(3, 'UTC') COMMENT 'Start; for a score that is still queued, when it was queued',
+    `kind` LowCardinality(String) COMMENT 'score: cold run of a company. batch: run of a cron job',
+    `id` String COMMENT 'Id of the run; run_id of its record',
     `subject` String COMMENT 'Domain of the company, or name of the job',
     `outcome` LowCardinality(String) COMMENT 'score: queued, running, succeeded, failed, timed_out or aborted. batch: ok or failed',
-    `took_ms` Nullable(UInt64) COMMENT 'How long it took; NULL while it is not over',
-    `origin` LowCardinality(String) COMMENT 'api, refresh or bulk, the lane in which the run waited; empty for batch',
-    `attempts` Nullable(UInt16) COMMENT 'How often it was tried; NULL for batch',
-    `read_rows` Nullable(UInt64) COMMENT 'Rows that ClickHouse read for it; NULL for score',
-    `read_bytes` Nullable(UInt64) COMMENT 'Bytes that ClickHouse read for it; NULL for score',
-    `peak_memory_bytes` Nullable(UInt64) COMMENT 'Most memory that ClickHouse used meanwhile; NULL for score',
-    `companies` Nullable(UInt64) COMMENT 'Companies that were counted, 0 for jobs that count none; NULL for score',
-    `error` String COMMENT 'Why it failed; empty when it did not'
+    `took_ms` Nullable(UInt64) COMMENT 'Duration in milliseconds; NULL while in flight',
+    `origin` LowCardinality(String) COMMENT 'Lane of the run: api, refresh or bulk; empty for batch',
+    `attempts` Nullable(UInt16) COMMENT 'Number of attempts; NULL for batch',
+    `read_rows` Nullable(UInt64) COMMENT 'Rows that ClickHouse read during the run, of all clients; NULL for score',
+    `read_bytes` Nullable(UInt64) COMMENT 'Bytes that ClickHouse read during the run, of all clients; NULL for score',
+    `peak_memory_bytes` Nullable(UInt64) COMMENT 'Peak memory of ClickHouse during the run; NULL for score',
+    `companies` Nullable(UInt64) COMMENT 'Companies counted; 0 for jobs that count none; NULL for score',
+    `error` String COMMENT 'Cause of a failure; empty otherwise'
 )
 AS SELECT * FROM
 (
@@ -29,4 +29,4 @@ AS SELECT * FROM
         toNullable(peak_memory_bytes), toNullable(companies), error
     FROM batch_run
 ) AS runs
-COMMENT 'Runs that made scores, of 90 days, and runs of batch jobs, of 400. One row per run.';
+COMMENT 'Cold runs of the last 90 days and runs of cron jobs of the last 400. One row per run.';

@@ -1,32 +1,32 @@
--- Every score ever made, each once.
+-- All records, without copies that are not yet merged.
 CREATE OR REPLACE VIEW v1_score_history
 (
     `domain` String COMMENT 'Canonical host name of the company: lower case, punycode, no www.',
-    `scored_at` DateTime64(3, 'UTC') COMMENT 'When the run began; with the domain it identifies the record',
-    `pipeline_version` LowCardinality(String) COMMENT 'Generation of the formulas; never compare scores of different versions',
-    `run_id` String COMMENT 'Run that made the record, as in v1_run; empty for generated data',
-    `company_name` String COMMENT 'Best name found; derived from the domain when no source knew one',
-    `country` LowCardinality(String) COMMENT 'Seat, ISO 3166-1 alpha-2 in upper case; empty when unknown',
-    `sector` LowCardinality(String) COMMENT 'Sector the company was assigned to',
-    `geo_scope` LowCardinality(String) COMMENT 'How far its business reaches',
-    `profile` Enum8('unclassified' = 0, 'growth' = 1, 'established' = 2) COMMENT 'Business profile; decides how much scale premium can be earned',
+    `scored_at` DateTime64(3, 'UTC') COMMENT 'Start of the run; with the domain it identifies the record',
+    `pipeline_version` LowCardinality(String) COMMENT 'Version of the formulas; scores of different versions are not comparable',
+    `run_id` String COMMENT 'Run that wrote the record, as in v1_run; empty for generated data',
+    `company_name` String COMMENT 'Company name of the most trusted source; derived from the domain when none has one',
+    `country` LowCardinality(String) COMMENT 'Country of the headquarters, ISO 3166-1 alpha-2 in upper case, or EU; empty when unknown',
+    `sector` LowCardinality(String) COMMENT 'Sector of the company',
+    `geo_scope` LowCardinality(String) COMMENT 'Reach of the company: local, regional, national, global or unknown',
+    `profile` Enum8('unclassified' = 0, 'growth' = 1, 'established' = 2) COMMENT 'Business profile; sets the largest scale premium',
     `rating` Enum8('SVC-5' = 1, 'SVC-4' = 2, 'SVC-3' = 3, 'SVC-2' = 4, 'SVC-2+' = 5, 'SVC-1' = 6, 'SVC-1+' = 7) COMMENT 'Grade of the composite; sorts from lowest to highest grade',
     `composite` Float64 COMMENT 'The score, 0 to 100 in steps of 0.1, premium included',
     `base` Float64 COMMENT 'Weighted sum of the unrounded bucket scores, 0 to 100, premium not included',
-    `scale_premium` Float64 COMMENT 'Points added for proven scale, 0 to 12 in steps of 0.1; part of composite',
+    `scale_premium` Float64 COMMENT 'Points added for scale, 0 to 12 in steps of 0.1; part of composite',
     `team_structure` Float64 COMMENT 'Bucket score, 0 to 100 in steps of 0.1',
     `market_position` Float64 COMMENT 'Bucket score, 0 to 100 in steps of 0.1',
     `momentum_tailwinds` Float64 COMMENT 'Bucket score, 0 to 100 in steps of 0.1',
     `financial_health` Float64 COMMENT 'Bucket score, 0 to 100 in steps of 0.1',
-    `momentum_index` Float64 COMMENT 'Direction against the record of a month before, 0 to 100; 50 is no change',
-    `completeness_pct` Float64 COMMENT 'Weighted share of the signals that rest on data, 0 to 100',
-    `team_structure_completeness_pct` Float64 COMMENT 'The same share within the bucket, 0 to 100',
-    `market_position_completeness_pct` Float64 COMMENT 'The same share within the bucket, 0 to 100',
-    `momentum_tailwinds_completeness_pct` Float64 COMMENT 'The same share within the bucket, 0 to 100',
-    `financial_health_completeness_pct` Float64 COMMENT 'The same share within the bucket, 0 to 100',
-    `confidence` Enum8('directional' = 1, 'low' = 2, 'medium' = 3, 'high' = 4) COMMENT 'How far the score rests on data; sorts from least to most trustworthy'
+    `momentum_index` Float64 COMMENT 'Momentum bucket plus half of the change of base since the record nearest to 30 days before, of 20 to 120; at most 10 points; the bucket itself without such a record',
+    `completeness_pct` Float64 COMMENT 'Weighted share of signals that are not missing, in percent',
+    `team_structure_completeness_pct` Float64 COMMENT 'The same share within the bucket, in percent',
+    `market_position_completeness_pct` Float64 COMMENT 'The same share within the bucket, in percent',
+    `momentum_tailwinds_completeness_pct` Float64 COMMENT 'The same share within the bucket, in percent',
+    `financial_health_completeness_pct` Float64 COMMENT 'The same share within the bucket, in percent',
+    `confidence` Enum8('directional' = 1, 'low' = 2, 'medium' = 3, 'high' = 4) COMMENT 'How much of the score rests on data; sorts from lowest to highest'
 )
 AS SELECT
     domain, scored_at, pipeline_version, run_id, company_name, country, sector, geo_scope, profile, rating, composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, team_structure_completeness_pct, market_position_completeness_pct, momentum_tailwinds_completeness_pct, financial_health_completeness_pct, confidence
 FROM score_history FINAL
-COMMENT 'Every score ever made, without signals. One row per company, time of scoring and pipeline version; a condition on the domain is fast.';
+COMMENT 'All scores, without signals. One row per company, scored_at and pipeline version; a condition on domain is fast.';

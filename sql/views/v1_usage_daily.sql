@@ -1,13 +1,13 @@
--- Calls per account and day: each day's last running total of the month, less the one of the day before that has one.
+-- Calls per account and day: the last total of the month on that day, less the last total of the previous day with calls.
 CREATE OR REPLACE VIEW v1_usage_daily
 (
-    `day` Date COMMENT 'Day, UTC; days without a call have no row',
-    `account_id` String COMMENT 'Account that called',
-    `tier` Enum8('free' = 1, 'starter' = 2, 'growth' = 3, 'scale' = 4, 'enterprise' = 5) COMMENT 'Plan of the account at the last call of the day',
-    `cached_calls` UInt64 COMMENT 'Calls of the day that were answered from stored scores',
-    `cold_calls` UInt64 COMMENT 'Cold runs of the day that were charged, less those refunded',
-    `cached_calls_month` UInt64 COMMENT 'The same since the month began, this day included',
-    `cold_calls_month` UInt64 COMMENT 'The same since the month began, this day included'
+    `day` Date COMMENT 'Day, UTC; days without calls have no row',
+    `account_id` String COMMENT 'Account',
+    `tier` Enum8('free' = 1, 'starter' = 2, 'growth' = 3, 'scale' = 4, 'enterprise' = 5) COMMENT 'Tier of the account at the last count of the day',
+    `cached_calls` UInt64 COMMENT 'Calls of the day answered from stored scores',
+    `cold_calls` UInt64 COMMENT 'Cold calls charged on the day, less those refunded',
+    `cached_calls_month` UInt64 COMMENT 'cached_calls since the month began, this day included',
+    `cold_calls_month` UInt64 COMMENT 'cold_calls since the month began, this day included'
 )
 AS SELECT
     day, account_id, tier,
