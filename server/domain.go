@@ -16,7 +16,7 @@ import (
 func pathDomain(mode account.Mode, rest string) (string, error) {
 	raw, err := url.PathUnescape(rest)
 	if err != nil {
-		return "", errPathDomain.with("The domain in the path is not well escaped.")
+		return "", errPathDomain.with("The domain in the path has an invalid escape sequence.")
 	}
 	if !strings.Contains(raw, "://") && strings.Contains(strings.TrimSuffix(rest, "/"), "/") {
 		return "", &errNotFound

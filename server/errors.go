@@ -39,51 +39,51 @@ func (p problem) with(format string, args ...any) *problem {
 // All error codes with status and message.
 var (
 	errBodyInvalid     = problem{Status: 400, Code: "body invalid", Message: "The body must be a JSON object such as {\"domain\": \"example.com\"}."}
-	errDomainRequired  = problem{Status: 400, Code: "body.domain required", Message: "Say which company to score: {\"domain\": \"example.com\"}."}
+	errDomainRequired  = problem{Status: 400, Code: "body.domain required", Message: "Name the company to score: {\"domain\": \"example.com\"}."}
 	errBodyDomain      = problem{Status: 400, Code: "body.domain invalid"}
-	errDomainsRequired = problem{Status: 400, Code: "body.domains required", Message: "Say whose scores to read: {\"domains\": [\"example.com\"]}."}
+	errDomainsRequired = problem{Status: 400, Code: "body.domains required", Message: "List the companies to read: {\"domains\": [\"example.com\"]}."}
 	errBodyDomains     = problem{Status: 400, Code: "body.domains invalid", Message: fmt.Sprintf("The domains must be a list of 1 to %d strings.", batchMax)}
 	errItemDomain      = problem{Status: 400, Code: "domain invalid"}
 	errPathDomain      = problem{Status: 400, Code: "domain invalid"}
 	errSandboxOnly     = problem{
 		Status:  400,
 		Code:    "sandbox: only ['" + strings.Join(sandbox.Domains, "', '") + "'] supported",
-		Message: "A test key reaches the canned companies only. Use a live key for real domains.",
+		Message: "A test key reads sandbox companies only. Use a live key for real domains.",
 	}
-	errTestDomain        = problem{Status: 400, Code: "test domains require a svc_test_ key", Message: "Names under .test belong to the sandbox. Use a test key for them."}
+	errTestDomain        = problem{Status: 400, Code: "test domains require a svc_test_ key", Message: "Domains under .test are sandbox companies. Use a test key for them."}
 	errUnauthorized      = problem{Status: 401, Code: "unauthorized", Message: "Send a valid API key in the X-API-Key header."}
 	errFreeTier          = problem{Status: 403, Code: "free_tier_sandbox_only", Message: "The free tier scores sandbox domains only. Upgrade to score real companies.", Tier: account.Free}
 	errForbidden         = problem{Status: 403, Code: "forbidden", Message: "This job belongs to another account."}
 	errNoScore           = problem{Status: 404, Code: "no score available for this domain", Message: "This company was never scored. POST /v1/score starts a run."}
-	errJobNotFound       = problem{Status: 404, Code: "job not found", Message: "There is no such job, or it expired."}
-	errNotFound          = problem{Status: 404, Code: "not found", Message: "There is nothing at this address."}
-	errMethod            = problem{Status: 405, Code: "method not allowed", Message: "This address does not answer that method."}
+	errJobNotFound       = problem{Status: 404, Code: "job not found", Message: "The job does not exist or has expired."}
+	errNotFound          = problem{Status: 404, Code: "not found", Message: "This address does not exist."}
+	errMethod            = problem{Status: 405, Code: "method not allowed", Message: "This address does not support the method."}
 	errTimeout           = problem{Status: 408, Code: "request timeout", Message: "The request did not arrive in time."}
 	errTooLarge          = problem{Status: 413, Code: "request too large", Message: "The request is larger than this service accepts."}
-	errEncoding          = problem{Status: 415, Code: "content encoding not supported", Message: "Send the body as it is, without Content-Encoding."}
+	errEncoding          = problem{Status: 415, Code: "content encoding not supported", Message: "Send the body uncompressed, without Content-Encoding."}
 	errHeadersTooLarge   = problem{Status: 431, Code: "request too large", Message: "The headers of the request are larger than this service accepts."}
 	errBudgetExhausted   = problem{Status: 429, Code: "cold_budget_exhausted"}
 	errRateLimited       = problem{Status: 429, Code: "rate limited"}
 	errNoHistory         = problem{Status: 404, Code: "no_history", Message: "This company was never scored. POST /v1/score starts a run."}
-	errInvalidCursor     = problem{Status: 400, Code: "invalid_cursor", Message: "Send next_cursor of the page before as it came, for the same company."}
-	errLimit             = problem{Status: 400, Code: fmt.Sprintf("limit must be between 1 and %d", api.HistoryMax), Message: "The limit is how many records a page holds, a whole number."}
-	errWindow            = problem{Status: 400, Code: "window must be one of ['" + strings.Join(windows, "','") + "']", Message: "Say over which time the change is measured, such as ?window=30d."}
+	errInvalidCursor     = problem{Status: 400, Code: "invalid_cursor", Message: "Send next_cursor of the previous page unchanged, for the same company."}
+	errLimit             = problem{Status: 400, Code: fmt.Sprintf("limit must be between 1 and %d", api.HistoryMax), Message: "limit is the number of records per page, a whole number."}
+	errWindow            = problem{Status: 400, Code: "window must be one of ['" + strings.Join(windows, "','") + "']", Message: "Set the window over which the delta is measured, such as ?window=30d."}
 	errIdempotencyKey    = problem{Status: 400, Code: "idempotency_key invalid", Message: fmt.Sprintf("An Idempotency-Key has at most %d printable ASCII characters.", idempotencyKeyMax)}
-	errIdempotencyReused = problem{Status: 422, Code: "idempotency_key_reused", Message: "This Idempotency-Key came with another request within the last 24 hours. Use a new key for a new request."}
-	errNotCounted        = problem{Status: 503, Code: "universe not counted yet", Message: "The statistics are being made for the first time. Try again in a few seconds.", RetryAfter: 5}
-	errSandboxInvariant  = problem{Status: 500, Code: "sandbox_invariant_violated", Message: "A test key reached live data. Nothing was read or charged; please report it."}
+	errIdempotencyReused = problem{Status: 422, Code: "idempotency_key_reused", Message: "This Idempotency-Key was used with another request within the last 24 hours. Use a new key for a new request."}
+	errNotCounted        = problem{Status: 503, Code: "universe not counted yet", Message: "The first count of all companies has not ended. Try again in a few seconds.", RetryAfter: 5}
+	errSandboxInvariant  = problem{Status: 500, Code: "sandbox_invariant_violated", Message: "A request with a test key reached live data. Nothing was returned or charged. Please report it."}
 	errInternal          = problem{Status: 500, Code: "internal error"}
 	errEngine            = problem{Status: 500, Code: "scoring engine unavailable", Message: "This request started no scoring run and was not charged. Try again in a moment."}
-	errOutcomeUnknown    = errEngine.with("It is not known whether the scoring run was started and charged. If it was, the service tries to refund it. With an Idempotency-Key a repeated request is charged once at most.")
-	errOutcomeOfKey      = errEngine.with("It is not known whether the scoring run was started and charged. Repeat the request with the same Idempotency-Key: it is charged once at most.")
-	errRequestMalformed  = problem{Status: 400, Code: "request invalid", Message: "The request could not be read."}
-	errCoding            = problem{Status: 501, Code: "transfer coding not supported", Message: "The only Transfer-Encoding of this service is chunked."}
+	errOutcomeUnknown    = errEngine.with("It is not known whether the scoring run was started and charged. If it was, the service tries to refund it. With an Idempotency-Key a repeated request is charged at most once.")
+	errOutcomeOfKey      = errEngine.with("It is not known whether the scoring run was started and charged. Repeat the request with the same Idempotency-Key: it is charged at most once.")
+	errRequestMalformed  = problem{Status: 400, Code: "request invalid", Message: "The request is not valid HTTP."}
+	errCoding            = problem{Status: 501, Code: "transfer coding not supported", Message: "The only supported Transfer-Encoding is chunked."}
 
-	errConnections        = problem{Status: 503, Code: "too many connections", Message: "The server has as many connections open as it may. Try again in a moment.", RetryAfter: 1}
-	errAddressConnections = problem{Status: 429, Code: "too many connections", Message: "This address has as many connections open as it may. Use them for more than one request.", RetryAfter: 1}
-	errKeyAnswers         = problem{Status: 429, Code: "rate limited", Message: "Answers to this key are in flight with as many bytes as a key may have. Read them, or ask for less at once.", Reason: "answer_bytes", RetryAfter: 1}
-	errAllAnswers         = problem{Status: 503, Code: "overloaded", Message: "The server holds as many bytes of answers as it may. Try again in a moment.", RetryAfter: 1}
-	errAllBodies          = problem{Status: 503, Code: "overloaded", Message: "The server is receiving as many bytes of requests as it may. Try again in a moment.", RetryAfter: 1}
+	errConnections        = problem{Status: 503, Code: "too many connections", Message: "The server has reached its limit of connections. Try again in a moment.", RetryAfter: 1}
+	errAddressConnections = problem{Status: 429, Code: "too many connections", Message: "This address has reached its limit of connections. Reuse connections for several requests.", RetryAfter: 1}
+	errKeyAnswers         = problem{Status: 429, Code: "rate limited", Message: "Unread answers to this key have reached its limit of bytes. Read them, or send fewer requests at once.", Reason: "answer_bytes", RetryAfter: 1}
+	errAllAnswers         = problem{Status: 503, Code: "overloaded", Message: "The answers in flight have reached the server's limit of bytes. Try again in a moment.", RetryAfter: 1}
+	errAllBodies          = problem{Status: 503, Code: "overloaded", Message: "The requests in flight have reached the server's limit of bytes. Try again in a moment.", RetryAfter: 1}
 )
 
 // rejected returns the problem of a rejected cold call.
@@ -94,9 +94,9 @@ func rejected(r *meter.Rejected) *problem {
 		p = errBudgetExhausted
 		p.Message = "The cold calls of this month are used up."
 	case meter.PerKeyCold1h:
-		p.Message = "This key started as many cold runs within an hour as it may."
+		p.Message = "This key has reached its limit of cold calls per hour."
 	case meter.AccountCold24h:
-		p.Message = "This account started as many cold runs within 24 hours as it may."
+		p.Message = "This account has reached its limit of cold calls per 24 hours."
 	}
 	p.Reason = string(r.Reason)
 	p.RetryAfter = int(math.Ceil(r.RetryAfter.Seconds()))
@@ -144,5 +144,5 @@ func (s *Server) problemOf(c *fiber.Ctx, err error) *problem {
 		}
 	}
 	s.logger.Error("request failed", "request", requestID(c), "method", c.Method(), "path", c.Path(), "err", err)
-	return errInternal.with("Something went wrong on our side. Tell support this request id: %s", requestID(c))
+	return errInternal.with("The server failed. Give support this request id: %s", requestID(c))
 }

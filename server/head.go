@@ -33,10 +33,10 @@ const lengthDigitsMax = 18
 var (
 	errLineEnd      = errRequestMalformed.with("Lines of the head must end with CR LF.")
 	errRequestLine  = errRequestMalformed.with("The request line must be a method, an address and HTTP/1.1, with one space between them.")
-	errVersion      = errRequestMalformed.with("This service speaks HTTP/1.1 and HTTP/1.0.")
+	errVersion      = errRequestMalformed.with("This service supports HTTP/1.1 and HTTP/1.0.")
 	errHeaderColon  = errRequestMalformed.with("A header line has no colon.")
-	errHeaderName   = errRequestMalformed.with("A header name is empty, holds a character that names cannot have, or continues the line before it.")
-	errHeaderValue  = errRequestMalformed.with("A header value holds a control character.")
+	errHeaderName   = errRequestMalformed.with("A header name is empty, contains an invalid character, or continues the previous line.")
+	errHeaderValue  = errRequestMalformed.with("A header value contains a control character.")
 	errHost         = errRequestMalformed.with("A request needs exactly one Host header, with a valid value.")
 	errLength       = errRequestMalformed.with("Content-Length must be one whole number, sent once.")
 	errLengthCoding = errRequestMalformed.with("A request has a Content-Length or a Transfer-Encoding, not both.")
