@@ -32,7 +32,7 @@ func withAccounts(cmd *cobra.Command, where config.Stores, do func(ctx context.C
 	return do(ctx, clickhouse.NewAccounts(db))
 }
 
-// announce tells running servers what changed, and returns how soon they know.
+// announce announces a change to running servers and returns the time until they apply it.
 func (c *program) announce(ctx context.Context, where config.Stores, event redis.Event) string {
 	_, err := where.Resolve()
 	if err == nil {
@@ -43,8 +43,8 @@ func (c *program) announce(ctx context.Context, where config.Stores, event redis
 		}
 	}
 	if err != nil {
-		c.logger.Warn("servers were not told", "err", err)
-		return "within a minute, and within five if ClickHouse is away"
+		c.logger.Warn("change not announced to servers", "err", err)
+		return "within a minute, or within five if ClickHouse does not answer"
 	}
 	return "within a second"
 }
@@ -60,20 +60,20 @@ type accountOutput struct {
 
 func (c *program) account() *cobra.Command {
 	var where config.Stores
-	cmd := &cobra.Command{Use: "account", Short: "Open, list and change accounts"}
+	cmd := &cobra.Command{Use: "account", Short: "Create, list and change accounts"}
 	where.Flags(cmd.PersistentFlags())
 
 	var name, tier string
 	var asJSON bool
 	create := &cobra.Command{
-		Use: "create", Short: "Open an account", Args: cobra.NoArgs,
+		Use: "create", Short: "Create an account", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			parsed, err := account.ParseTier(tier)
 			if err != nil {
 				return cli.Usage(err)
 			}
 			if name == "" {
-				return cli.Usage(fmt.Errorf("say who the account is for with --name"))
+				return cli.Usage(fmt.Errorf("no account name: use --name"))
 			}
 			acct := account.Account{ID: uuid.Must(uuid.NewV7()).String(), Name: name, Tier: parsed, CreatedAt: time.Now()}
 			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
@@ -88,7 +88,7 @@ func (c *program) account() *cobra.Command {
 			})
 		},
 	}
-	create.Flags().StringVar(&name, "name", "", "who the account is for")
+	create.Flags().StringVar(&name, "name", "", "name of the account")
 	create.Flags().StringVar(&tier, "tier", string(account.Free), "free, starter, growth, scale or enterprise")
 	create.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 
@@ -134,7 +134,7 @@ func (c *program) account() *cobra.Command {
 				if err := accounts.Put(ctx, acct); err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "account %s is %s now; servers know %s\n", acct.ID, acct.Tier,
+				fmt.Fprintf(cmd.OutOrStdout(), "account %s has tier %s; servers apply it %s\n", acct.ID, acct.Tier,
 					c.announce(ctx, where, redis.Event{Kind: redis.AccountChanged, Name: acct.ID}))
 				return nil
 			})
@@ -158,20 +158,20 @@ type keyOutput struct {
 
 func (c *program) key() *cobra.Command {
 	var where config.Stores
-	cmd := &cobra.Command{Use: "key", Short: "Issue, list and revoke API keys"}
+	cmd := &cobra.Command{Use: "key", Short: "Create, list and revoke API keys"}
 	where.Flags(cmd.PersistentFlags())
 
 	var accountID, mode, name string
 	var asJSON bool
 	create := &cobra.Command{
-		Use: "create", Short: "Issue a key and print it, once", Args: cobra.NoArgs,
+		Use: "create", Short: "Create a key and print it once", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m := account.Mode(mode)
 			if m != account.Live && m != account.Test {
 				return cli.Usage(fmt.Errorf("mode %q: use live or test", mode))
 			}
 			if accountID == "" {
-				return cli.Usage(fmt.Errorf("say whose key it is with --account"))
+				return cli.Usage(fmt.Errorf("no account: use --account"))
 			}
 			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
 				if _, err := accounts.Account(ctx, accountID); err != nil {
@@ -184,14 +184,14 @@ func (c *program) key() *cobra.Command {
 				if asJSON {
 					return printJSON(cmd, keyOutput{ID: key.ID, Raw: raw, Mode: key.Mode})
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "key %s\n\n  %s\n\nIt is shown this once and stored as a hash: keep it now.\n", key.ID, raw)
+				fmt.Fprintf(cmd.OutOrStdout(), "key %s\n\n  %s\n\nThe key is not shown again. Only its hash is stored.\n", key.ID, raw)
 				return nil
 			})
 		},
 	}
 	create.Flags().StringVar(&accountID, "account", "", "id of the account")
 	create.Flags().StringVar(&mode, "mode", "", "live or test")
-	create.Flags().StringVar(&name, "name", "", "what the key is for")
+	create.Flags().StringVar(&name, "name", "", "name of the key")
 	create.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 
 	list := &cobra.Command{
@@ -235,7 +235,7 @@ func (c *program) key() *cobra.Command {
 						return err
 					}
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "key %s is revoked; servers refuse it %s\n", key.ID,
+				fmt.Fprintf(cmd.OutOrStdout(), "key %s is revoked; servers reject it %s\n", key.ID,
 					c.announce(ctx, where, redis.Event{Kind: redis.KeyChanged, Name: hex.EncodeToString(key.Hash[:])}))
 				return nil
 			})

@@ -31,10 +31,16 @@ func (c *program) batch() *cobra.Command {
 	var nice process.Nice
 	cmd := &cobra.Command{
 		Use:   "batch [JOB...]",
-		Short: "Run the jobs that keep stored data in order",
-		Long: `Run the jobs, each by its own schedule: count (rank, distribution and cohorts of all companies), movers,
-refresh (starts runs for companies whose score has become old) and housekeeping (merges tables). Give it the
-same --sources and --tiers as the workers: how fast it refreshes depends on what they ask. With --once the named jobs, or all of them, run now, and the program ends.`,
+		Short: "Run the cron jobs",
+		Long: `Run the cron jobs, each by its own schedule:
+
+  count         ranks, distribution and cohorts of all companies
+  movers        the largest deltas of each window
+  refresh       runs for companies with an old score
+  housekeeping  merges of tables
+
+Use the same --sources and --tiers as for the workers: they set the pace of the refresh job.
+With --once the named jobs, or all of them, run now, and the program ends.`,
 		Args:      cobra.OnlyValidArgs,
 		ValidArgs: batchjob.Names(),
 		RunE: func(cmd *cobra.Command, names []string) (err error) {
@@ -46,7 +52,7 @@ same --sources and --tiers as the workers: how fast it refreshes depends on what
 				return cli.Usage(err)
 			}
 			if len(names) > 0 && !once {
-				return cli.Usage(errors.New("names of jobs go with --once; by the clock all jobs run"))
+				return cli.Usage(errors.New("names of jobs need --once; without it all jobs run by their schedules"))
 			}
 			if err := nice.Apply(); err != nil {
 				return err
@@ -75,7 +81,7 @@ same --sources and --tiers as the workers: how fast it refreshes depends on what
 	where.Flags(cmd.Flags())
 	cfg.Schedules.Flags(cmd.Flags())
 	cfg.Refresh.Ages.Flags(cmd.Flags())
-	from.ChoiceFlags(cmd.Flags(), "data sources that workers ask")
+	from.ChoiceFlags(cmd.Flags(), "data sources of the workers")
 	meter.LimitsFlag(cmd.Flags(), &tiers)
 	memory.Flags(cmd.Flags(), 512) // a snapshot takes about 10 MB, and 100 MB while it is read
 	nice.Flags(cmd.Flags())
@@ -107,7 +113,7 @@ func (c *program) batchShow() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "show",
-		Short: "Print what the batch jobs have published, and how each did last",
+		Short: "Print the published snapshot and the last outcome of each cron job",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			open, err := stores.Open(cmd.Context(), where)
@@ -120,7 +126,7 @@ func (c *program) batchShow() *cobra.Command {
 				return err
 			}
 			if published.Counts.PipelineVersion == "" {
-				return errors.New("nothing is published yet: is a batch running?")
+				return errors.New("nothing is published yet: check that batch is running")
 			}
 			tables, err := universe.New(published)
 			if err != nil {

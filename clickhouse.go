@@ -22,9 +22,9 @@ func (c *program) clickhouse() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "clickhouse",
 		Short: "Run the embedded ClickHouse",
-		Long: `Run the ClickHouse engine on one data directory and answer ClickHouse's HTTP protocol.
-It has two users: companyscore, who may do everything, and analyst, who may read.
-A password that is not given is made up and printed.`,
+		Long: `Run the ClickHouse engine on one data directory and serve ClickHouse's HTTP protocol.
+It has two users: companyscore, with all rights, and analyst, read-only.
+If a password is not given, the program generates and prints one.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(config.CheckAddress("--listen", listen), nice.Validate()); err != nil {
@@ -51,11 +51,11 @@ A password that is not given is made up and printed.`,
 			return embedded.Run(cmd.Context(), cfg)
 		},
 	}
-	cmd.Flags().StringVar(&cfg.Path, "path", "./data/clickhouse", "data directory; one process at a time may use it")
-	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8123", "address to answer on, unless a socket is handed down with "+process.ListenFDs)
+	cmd.Flags().StringVar(&cfg.Path, "path", "./data/clickhouse", "data directory, for one process at a time")
+	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8123", "listen address, unless the parent passes a socket in "+process.ListenFDs)
 	nice.Flags(cmd.Flags())
-	cmd.Flags().BoolVar(&exitWithStdin, "exit-with-stdin", false, "end at once, as by SIGKILL, when standard input ends: a parent that keeps it open never leaves the engine behind")
-	cmd.Flags().StringVar(&cfg.Password, "password", "", "password of the user companyscore; better given by the variable, as arguments can be seen")
+	cmd.Flags().BoolVar(&exitWithStdin, "exit-with-stdin", false, "exit at once, as by SIGKILL, when standard input ends; use it to end with the parent process")
+	cmd.Flags().StringVar(&cfg.Password, "password", "", "password of the user companyscore; prefer the variable, because other users can see arguments")
 	cmd.Flags().StringVar(&cfg.AnalystPassword, "analyst-password", "", "password of the user analyst")
 	return cmd
 }
@@ -64,7 +64,7 @@ func (c *program) migrate() *cobra.Command {
 	var where config.Stores
 	cmd := &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring the ClickHouse schema up to date",
+		Short: "Apply pending migrations to ClickHouse",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			db, err := stores.OpenClickHouse(cmd.Context(), where, 0)
@@ -77,7 +77,7 @@ func (c *program) migrate() *cobra.Command {
 				fmt.Fprintln(cmd.OutOrStdout(), "applied", name)
 			}
 			if err == nil && len(applied) == 0 {
-				fmt.Fprintln(cmd.OutOrStdout(), "nothing to apply")
+				fmt.Fprintln(cmd.OutOrStdout(), "no pending migrations")
 			}
 			return err
 		},

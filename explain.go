@@ -22,10 +22,10 @@ func (c *program) explain() *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "explain DOMAIN",
-		Short: "Show where the newest score of a company comes from, signal by signal",
-		Long: `Show where the newest score of a company comes from: each of the 67 signals with its
-raw value, normalised score, weight, contribution to the base and source; the way
-from there to the grade; who the company was taken for, and why; how the sources fared.`,
+		Short: "Explain the newest score of a company, signal by signal",
+		Long: `Explain the newest score of a company: each of the 67 signals with its raw value,
+normalised score, weight, contribution to the base and source; the steps from the base
+to the grade; the identity of the company with its evidence; the outcome of each source.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			domain, err := domainname.Parse(args[0])
@@ -41,7 +41,7 @@ from there to the grade; who the company was taken for, and why; how the sources
 			defer func() { _ = errors.Join(scores.Close(cmd.Context()), traces.Close(cmd.Context())) }() // nothing was written
 			rec, err := scores.Latest(cmd.Context(), domain)
 			if errors.Is(err, scoring.ErrNotFound) {
-				return fmt.Errorf("%s was never scored: score it with `companyscore run start %s --wait`", domain, domain)
+				return fmt.Errorf("%s was never scored: run `companyscore run start %s --wait`", domain, domain)
 			}
 			if err != nil {
 				return err
@@ -60,6 +60,6 @@ from there to the grade; who the company was taken for, and why; how the sources
 		},
 	}
 	where.Flags(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, with everything every source said")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, with all observations of all sources")
 	return cmd
 }

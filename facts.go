@@ -13,15 +13,15 @@ import (
 )
 
 func (c *program) facts() *cobra.Command {
-	cmd := &cobra.Command{Use: "facts", Short: "Import what you already know about companies"}
+	cmd := &cobra.Command{Use: "facts", Short: "Import facts of companies"}
 	var where config.Stores
 	var quiet bool
 	imp := &cobra.Command{
 		Use:   "import FILE.csv|FILE.jsonl|FILE.parquet",
 		Short: "Import company facts from a file",
-		Long: `Import company facts from a CSV, JSONL or Parquet file; docs/facts.md explains the columns.
-Good rows go in, bad rows are reported with line, column and reason. Importing a
-company again replaces it. Exits 1 when any row was bad.`,
+		Long: `Import company facts from a CSV, JSONL or Parquet file; docs/facts.md lists the columns.
+Valid rows are imported; invalid rows are reported with line, column and reason. A second
+import of a company replaces its row. Exits 1 if any row was invalid.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			db, err := stores.OpenClickHouse(cmd.Context(), where, 0)
@@ -32,7 +32,7 @@ company again replaces it. Exits 1 when any row was bad.`,
 			bar := cli.NewBar(cmd.ErrOrStderr(), quiet, "importing", true)
 			report, err := facts.Import(cmd.Context(), clickhouse.NewFacts(db), args[0], func(read, total int64) {
 				bar.ChangeMax64(total)
-				_ = bar.Set64(read) // a bar that cannot be drawn is no reason to stop
+				_ = bar.Set64(read) // an error of the progress bar is ignored
 			})
 			_ = bar.Finish()
 			if err != nil {
@@ -52,7 +52,7 @@ company again replaces it. Exits 1 when any row was bad.`,
 		},
 	}
 	where.Flags(imp.Flags())
-	imp.Flags().BoolVar(&quiet, "quiet", false, "draw no progress bar")
+	imp.Flags().BoolVar(&quiet, "quiet", false, "show no progress bar")
 	cmd.AddCommand(imp)
 	return cmd
 }

@@ -29,7 +29,7 @@ const (
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
-// run is the whole program, with its streams as parameters.
+// run runs the program and returns its exit code.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -47,7 +47,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case errors.Is(err, cli.ErrReported):
 		return exitFailed
 	case !c.started || errors.As(err, &usage):
-		fmt.Fprintf(stderr, "companyscore: %v\nRun `companyscore --help` for what there is.\n", err)
+		fmt.Fprintf(stderr, "companyscore: %v\nRun `companyscore --help` for help.\n", err)
 		return exitUsage
 	}
 	fmt.Fprintf(stderr, "companyscore: %v\n", err)
@@ -58,14 +58,14 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 type program struct {
 	log     config.Log
 	logger  *slog.Logger
-	started bool // flags and arguments were understood
+	started bool // flags and arguments are valid
 }
 
 func (c *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "companyscore",
 		Short:         "Score companies by their domain names",
-		Long:          "companyscore scores companies by their domain names. `companyscore up` starts everything\non this machine; the other commands are its parts, and the tools of its operator and its customers.",
+		Long:          "companyscore scores companies by their domain names. `companyscore up` starts everything\non this machine. The other commands are single roles and tools.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -81,7 +81,7 @@ func (c *program) root() *cobra.Command {
 		},
 	}
 	c.log.Flags(root.PersistentFlags())
-	root.AddGroup(&cobra.Group{ID: "roles", Title: "Roles:"}, &cobra.Group{ID: "operator", Title: "For operators:"}, &cobra.Group{ID: "customer", Title: "For customers, data teams and load testers:"})
+	root.AddGroup(&cobra.Group{ID: "roles", Title: "Roles:"}, &cobra.Group{ID: "operator", Title: "Operator commands:"}, &cobra.Group{ID: "customer", Title: "Customer, SQL and benchmark commands:"})
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, cmd := range cmds {
 			cmd.GroupID = group

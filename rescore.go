@@ -30,16 +30,16 @@ func (c *program) rescore() *cobra.Command {
 	var waitMax time.Duration
 	cmd := &cobra.Command{
 		Use:   "rescore",
-		Short: "Bring stored records to the current pipeline version",
-		Long: `Score stored records again under the formulas of this program, from the signals they
-hold. Nothing is fetched; records of older versions stay as they are, and each gets one
-of the current version beside it, with the same time. Statistics count those of the
-current version only. An interrupted call is repeated to go on where it stopped.
-Exits 1 when any record failed.`,
+		Short: "Rescore stored records with the current pipeline version",
+		Long: `Rescore stored records with the formulas of this program, from their stored signals.
+No source is asked. Each record of an older version stays, and a record of the current
+version with the same scored_at is added. Statistics count records of the current version
+only. Repeat an interrupted call: it continues where it stopped. Exits 1 if any record
+failed.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from == scoring.PipelineVersion {
-				return cli.Usage(fmt.Errorf("records of version %s are of the current version already", from))
+				return cli.Usage(fmt.Errorf("version %s is the current version", from))
 			}
 			db, err := stores.OpenClickHouse(cmd.Context(), where, rescoreQueryMax)
 			if err != nil {
@@ -51,17 +51,17 @@ Exits 1 when any record failed.`,
 				Store: db, From: from, To: scoring.PipelineVersion, Score: scoring.Rescore,
 				Progress: func(done, total uint64) {
 					bar.ChangeMax64(int64(total))
-					_ = bar.Set64(int64(done)) // a bar that cannot be drawn is no reason to stop
+					_ = bar.Set64(int64(done)) // an error of the progress bar is ignored
 				},
 			})
 			_ = bar.Finish()
 			for _, fault := range report.Faults {
 				fmt.Fprintln(cmd.ErrOrStderr(), fault)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d records brought to %s, %d failed, %d have no signals, in %.1f s (%.0f records/s)\n",
+			fmt.Fprintf(cmd.OutOrStdout(), "%d records rescored with %s, %d failed, %d without signals, in %.1f s (%.0f records/s)\n",
 				report.Rescored, scoring.PipelineVersion, report.Failed, report.Bare, report.Took.Seconds(), float64(report.Rescored)/report.Took.Seconds())
 			if err != nil {
-				return fmt.Errorf("%w: call again to go on", err)
+				return fmt.Errorf("%w: repeat the command to continue", err)
 			}
 			if wait && report.Rescored > 0 {
 				waiting, cancel := context.WithTimeout(cmd.Context(), waitMax)
@@ -77,10 +77,10 @@ Exits 1 when any record failed.`,
 		},
 	}
 	where.Flags(cmd.Flags())
-	cmd.Flags().StringVar(&from, "from-version", "", "only records of this version (default: of all others)")
+	cmd.Flags().StringVar(&from, "from-version", "", "rescore only records of this version (default: of all versions but the current one)")
 	cmd.Flags().BoolVar(&wait, "wait", false, "wait until the published statistics count the new records")
-	cmd.Flags().DurationVar(&waitMax, "wait-max", 15*time.Minute, "how long to wait for that")
-	cmd.Flags().BoolVar(&quiet, "quiet", false, "draw no progress bar")
+	cmd.Flags().DurationVar(&waitMax, "wait-max", 15*time.Minute, "timeout of --wait")
+	cmd.Flags().BoolVar(&quiet, "quiet", false, "show no progress bar")
 	return cmd
 }
 
@@ -93,7 +93,7 @@ func waitUntilCounted(ctx context.Context, where config.Stores) error {
 	defer open.Close()
 	err = snapshot.Await(ctx, open.Redis, scoring.PipelineVersion, time.Now().Add(clockSkewMax))
 	if errors.Is(err, context.DeadlineExceeded) {
-		return errors.New("the records are stored, but no statistics that count them were published in time: is a batch running?")
+		return errors.New("the records are stored, but no snapshot that counts them was published in time: check that batch is running")
 	}
 	return err
 }

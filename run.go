@@ -23,7 +23,7 @@ import (
 func (c *program) runs() *cobra.Command {
 	var where config.Stores
 	var tiers string
-	cmd := &cobra.Command{Use: "run", Short: "Start, list and abort runs, without account or charge"}
+	cmd := &cobra.Command{Use: "run", Short: "Start, list and abort runs without an account or a charge"}
 	where.Flags(cmd.PersistentFlags())
 	meter.LimitsFlag(cmd.PersistentFlags(), &tiers)
 	open := func(ctx context.Context) (*stores.Stores, *queue.Queue, error) {
@@ -48,12 +48,12 @@ func (c *program) runs() *cobra.Command {
 	start := &cobra.Command{
 		Use:   "start DOMAIN...|--from FILE",
 		Short: "Score companies",
-		Long: `Score companies. A company whose current score is younger than --older-than is passed
-over, so that an interrupted call can simply be repeated. With --wait the command
-ends when all runs have ended, and exits 1 when any failed.`,
+		Long: `Start a run for each company. Companies with a score younger than --older-than are
+skipped, so an interrupted call can be repeated. With --wait the command waits for all
+runs and exits 1 if any failed.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (from == "") == (len(args) == 0) {
-				return cli.Usage(errors.New("name domains, or a file of them with --from"))
+				return cli.Usage(errors.New("no domains: give them as arguments, or use --from"))
 			}
 			raw := args
 			if from != "" {
@@ -77,24 +77,24 @@ ends when all runs have ended, and exits 1 when any failed.`,
 				return err
 			}
 			if b.runs, err = q.Start(cmd.Context(), scoring.LaneBulk, domains...); err != nil {
-				return fmt.Errorf("%w; call again to go on", err)
+				return fmt.Errorf("%w; repeat the command to continue", err)
 			}
 			if !wait {
-				fmt.Fprintf(cmd.OutOrStdout(), "%d started, %d passed over\n", len(domains), passed)
+				fmt.Fprintf(cmd.OutOrStdout(), "%d started, %d skipped\n", len(domains), passed)
 				return nil
 			}
 			return b.wait(passed)
 		},
 	}
-	start.Flags().StringVar(&from, "from", "", `file of domains: column "domain" of a .csv file, else one to a line; - for standard input`)
+	start.Flags().StringVar(&from, "from", "", `file of domains: column "domain" of a .csv file, or one per line; - for standard input`)
 	start.Flags().BoolVar(&wait, "wait", false, "wait until all runs have ended")
-	start.Flags().BoolVar(&quiet, "quiet", false, "draw no progress bar")
-	start.Flags().DurationVar(&olderThan, "older-than", time.Hour, "pass over companies scored within this time; 0 scores all")
+	start.Flags().BoolVar(&quiet, "quiet", false, "show no progress bar")
+	start.Flags().DurationVar(&olderThan, "older-than", time.Hour, "skip companies with a younger score; 0 skips none")
 
 	var limit int
 	var state string
 	list := &cobra.Command{
-		Use: "list", Short: "List the lanes and the open runs, or those that ended in some state", Args: cobra.NoArgs,
+		Use: "list", Short: "List lanes and runs", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			s, q, err := open(cmd.Context())
 			if err != nil {
@@ -123,8 +123,8 @@ ends when all runs have ended, and exits 1 when any failed.`,
 			return w.Flush()
 		},
 	}
-	list.Flags().IntVar(&limit, "limit", 100, "how many to list at most")
-	list.Flags().StringVar(&state, "state", "open", "open for runs that have not ended; out of the log of ended ones: all, succeeded, failed, timed_out or aborted")
+	list.Flags().IntVar(&limit, "limit", 100, "maximum number of runs")
+	list.Flags().StringVar(&state, "state", "open", "open for runs that have not ended; all, succeeded, failed, timed_out or aborted for ended runs")
 
 	abort := &cobra.Command{
 		Use: "abort RUN_ID", Short: "Abort a run", Args: cobra.ExactArgs(1),
@@ -148,7 +148,7 @@ ends when all runs have ended, and exits 1 when any failed.`,
 // printStatus prints a line for each lane and one for the runs that have begun.
 func printStatus(out io.Writer, status queue.Status) {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "LANE\tWAITING\tNEXT WAITS FOR")
+	fmt.Fprintln(w, "LANE\tWAITING\tAGE OF NEXT")
 	for _, lane := range status.Lanes {
 		age := "-"
 		if lane.Waiting > 0 {
@@ -196,7 +196,7 @@ func (b *bulk) wait(passed int) error {
 	for _, run := range failed[:min(len(failed), 20)] {
 		fmt.Fprintf(b.cmd.ErrOrStderr(), "%s %s: %s %s\n", run.ID, run.Domain, run.State, run.Error)
 	}
-	fmt.Fprintf(b.cmd.OutOrStdout(), "%d complete, %d failed, %d passed over, in %.1f s\n",
+	fmt.Fprintf(b.cmd.OutOrStdout(), "%d complete, %d failed, %d skipped, in %.1f s\n",
 		len(b.runs)-len(failed), len(failed), passed, time.Since(began).Seconds())
 	if len(failed) > 0 {
 		return cli.ErrReported

@@ -20,10 +20,10 @@ func (c *program) score() *cobra.Command {
 	var asJSON, force bool
 	cmd := &cobra.Command{
 		Use:   "score DOMAIN...",
-		Short: "Ask the service for the scores of companies",
-		Long: `Ask the service for the scores of companies, as a customer does: post each domain, poll
-its job if a run was started, print the score. The single argument "-" reads domains
-from standard input, one to a line. Exits 1 when any company got no score.`,
+		Short: "Get scores of companies from the service",
+		Long: `Get scores of companies from the service as a customer: post each domain, poll the job if
+a run was started, print the score. The argument "-" reads domains from standard input,
+one per line. Exits 1 if any company has no score.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			domains := args
@@ -40,7 +40,7 @@ from standard input, one to a line. Exits 1 when any company got no score.`,
 				}
 			}
 			if key == "" {
-				return cli.Usage(errors.New("give an API key with --key or COMPANYSCORE_KEY"))
+				return cli.Usage(errors.New("no API key: use --key or COMPANYSCORE_KEY"))
 			}
 			service := client.Client{URL: base, Key: key}
 			clearProgress := func() {}
@@ -81,9 +81,9 @@ from standard input, one to a line. Exits 1 when any company got no score.`,
 		},
 	}
 	cmd.Flags().StringVar(&key, "key", "", "API key")
-	cmd.Flags().StringVar(&base, "url", "", "address of the service; without it the running `up` of --data, else http://127.0.0.1:8080")
+	cmd.Flags().StringVar(&base, "url", "", "address of the service (default: of the running `up` of --data, else http://127.0.0.1:8080)")
 	cmd.Flags().StringVar(&data, "data", config.DefaultData, "data directory of a running `up`")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print each score as the service sent it, one to a line")
-	cmd.Flags().BoolVar(&force, "force-fresh", false, "have it scored again even if there is a fresh score (enterprise tier)")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the JSON of the service, one score per line")
+	cmd.Flags().BoolVar(&force, "force-fresh", false, "start a run even if a fresh score is stored (enterprise tier)")
 	return cmd
 }

@@ -23,7 +23,7 @@ func (c *program) serve() *cobra.Command {
 	var withDemo bool
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Answer the HTTP interface",
+		Short: "Serve the HTTP API",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			cfg.Limits, err = meter.LoadLimits(tiers)

@@ -21,9 +21,9 @@ import (
 
 func (c *program) source() *cobra.Command {
 	var from selection.Config
-	cmd := &cobra.Command{Use: "source", Short: "List data sources and their limits, and check that they answer"}
+	cmd := &cobra.Command{Use: "source", Short: "List and check data sources"}
 	list := &cobra.Command{
-		Use: "list", Short: "List data sources: which are on, and how they are asked", Args: cobra.NoArgs,
+		Use: "list", Short: "List data sources with their limits", Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			chosen, err := from.Names()
 			if err != nil {
@@ -31,7 +31,7 @@ func (c *program) source() *cobra.Command {
 			}
 			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
 			fmt.Fprintln(w, "SOURCE\tON\tDEADLINE\tCONNECT\tREQUEST\tRETRIES\tKEPT\tANSWER MAX\tLIMITS")
-			fmt.Fprintf(w, "%s\t%s\t\t\t\t\t\t\tour own store\n", scoring.FactsSource, from.Status(scoring.FactsSource, chosen))
+			fmt.Fprintf(w, "%s\t%s\t\t\t\t\t\t\town store\n", scoring.FactsSource, from.Status(scoring.FactsSource, chosen))
 			for _, p := range fetch.Policies {
 				kept := "no"
 				if p.TTL > 0 {
@@ -48,9 +48,9 @@ func (c *program) source() *cobra.Command {
 	var checking selection.Config
 	check := &cobra.Command{
 		Use:   "check [NAME...]",
-		Short: "Ask data sources about one company, now",
-		Long: `Ask data sources about one company, now, and show what each says and how long it takes.
-Sources that need to know who the company is are asked after those that find out.
+		Short: "Ask data sources for one company now",
+		Long: `Ask data sources for one company now and print the outcome and duration of each.
+Sources that need the identity of the company are asked after those that find it.
 Without names all live sources are asked. Nothing is stored.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -62,7 +62,7 @@ Without names all live sources are asked. Nothing is stored.`,
 			host, err := domainname.Parse(domain)
 			chosen, unknown := checking.Names()
 			if slices.Contains(chosen, scoring.FactsSource) {
-				unknown = errors.Join(unknown, errors.New("facts are our own: look at them with `companyscore explain`"))
+				unknown = errors.Join(unknown, errors.New("facts is not a live source: use `companyscore explain`"))
 			}
 			if err := errors.Join(err, unknown, checking.Validate()); err != nil {
 				return cli.Usage(err)
@@ -75,15 +75,15 @@ Without names all live sources are asked. Nothing is stored.`,
 		},
 	}
 	checking.Flags(check.Flags())
-	check.Flags().StringVar(&domain, "domain", "example.com", "company to ask about")
+	check.Flags().StringVar(&domain, "domain", "example.com", "domain of the company")
 	if flag := check.Flags().Lookup("sources"); flag != nil {
-		flag.Hidden = true // the arguments say which
+		flag.Hidden = true // arguments select sources
 	}
 	cmd.AddCommand(list, check)
 	return cmd
 }
 
-// checkSources asks sources about one company and prints a line for each. Failures are logged on
+// checkSources asks sources for one company and prints a line for each. Failures are logged on
 // standard error.
 func checkSources(cmd *cobra.Command, sources []source.Source, host string) error {
 	logger := slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), &slog.HandlerOptions{Level: slog.LevelDebug}))

@@ -20,10 +20,10 @@ func (c *program) sql() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   `sql "SELECT ..."`,
 		Short: "Query ClickHouse, read-only, as the analyst user",
-		Long: `Query ClickHouse as the analyst user, who may read and not write. Begin with the views
-v1_score_latest, v1_score_history and v1_signal; DESCRIBE explains every column, and
-docs/sql/ has all views, limits, exports and worked queries. The answer is written as
-it comes. A statement of "-" is read from standard input.`,
+		Long: `Query ClickHouse as the read-only user analyst. Start with the views v1_score_latest,
+v1_score_history and v1_signal. DESCRIBE explains every column. docs/sql/ has all views,
+limits, exports and worked queries. The answer is streamed. The argument "-" reads the
+statement from standard input.`,
 		Example: `  companyscore sql "SELECT sector, round(avg(composite), 1) AS mean, count() FROM v1_score_latest GROUP BY sector ORDER BY mean DESC"
   companyscore sql --format Parquet "SELECT * FROM v1_score_latest" > latest.parquet`,
 		Args: cobra.ExactArgs(1),
@@ -39,10 +39,10 @@ it comes. A statement of "-" is read from standard input.`,
 			if address == "" {
 				rt, err := config.ReadRuntime(data)
 				if err != nil {
-					return fmt.Errorf("no ClickHouse to query: start `companyscore up`, name its directory with --data, or give --analyst-url: %w", err)
+					return fmt.Errorf("no ClickHouse: start `companyscore up`, or use --data or --analyst-url: %w", err)
 				}
 				if rt.AnalystURL == "" {
-					return errors.New("this up uses a ClickHouse of yours: give its analyst's address with --analyst-url")
+					return errors.New("this up uses an external ClickHouse: use --analyst-url")
 				}
 				address = rt.AnalystURL
 			}
@@ -56,8 +56,8 @@ it comes. A statement of "-" is read from standard input.`,
 		},
 	}
 	cmd.Flags().StringVar(&address, "analyst-url", "", "ClickHouse to query: http(s)://analyst:password@host:port/database")
-	cmd.Flags().StringVar(&data, "data", config.DefaultData, "data directory of the running `up` to query")
+	cmd.Flags().StringVar(&data, "data", config.DefaultData, "data directory of the running `up`")
 	cmd.Flags().StringVar(&format, "format", "PrettyCompactMonoBlock", "output format of ClickHouse, such as CSVWithNames or JSONEachRow")
-	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long the query may take")
+	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "timeout of the query")
 	return cmd
 }

@@ -30,7 +30,7 @@ func (c *program) work() *cobra.Command {
 	var tiers string
 	cmd := &cobra.Command{
 		Use:   "work",
-		Short: "Score companies that were asked for",
+		Short: "Execute runs",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			limits, err := meter.LoadLimits(tiers)
@@ -62,6 +62,6 @@ func (c *program) work() *cobra.Command {
 	admin.Flags(cmd.Flags(), &cfg.AdminListen)
 	meter.LimitsFlag(cmd.Flags(), &tiers)
 	memory.Flags(cmd.Flags(), 192) // a worker keeps lists of traffic ranks and cached answers, and runs beside other processes
-	cmd.Flags().IntVar(&cfg.Concurrency, "concurrency", 0, "most runs in flight; 0 for what half of the memory limit holds")
+	cmd.Flags().IntVar(&cfg.Concurrency, "concurrency", 0, "maximum number of runs in flight; 0 derives it from half of the memory limit")
 	return cmd
 }

@@ -24,10 +24,10 @@ type Schedules struct {
 // Flags adds the flags of s with their defaults.
 func (s *Schedules) Flags(flags *pflag.FlagSet) {
 	const form = `: cron fields in UTC, "@every 10s" or "off"`
-	flags.StringVar(&s.Count, "schedule-count", "@every 10s", "when rank, distribution and cohorts are counted"+form)
-	flags.StringVar(&s.Movers, "schedule-movers", "@every 5m", "when the movers of all windows are found"+form)
-	flags.StringVar(&s.Refresh, "schedule-refresh", "@every 1m", "when runs are started for companies that have become too old"+form)
-	flags.StringVar(&s.Housekeeping, "schedule-housekeeping", "17 3 * * *", "when tables are merged"+form)
+	flags.StringVar(&s.Count, "schedule-count", "@every 10s", "schedule of the count job"+form)
+	flags.StringVar(&s.Movers, "schedule-movers", "@every 5m", "schedule of the movers job"+form)
+	flags.StringVar(&s.Refresh, "schedule-refresh", "@every 1m", "schedule of the refresh job"+form)
+	flags.StringVar(&s.Housekeeping, "schedule-housekeeping", "17 3 * * *", "schedule of the housekeeping job"+form)
 }
 
 // Args returns the flags that set the same schedules in another process.

@@ -80,8 +80,8 @@ const MemoryMB = 1024
 
 // Flags adds the flags of c with their defaults.
 func (c *Config) Flags(flags *pflag.FlagSet) {
-	flags.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "address to answer on")
-	flags.IntVar(&c.CacheMB, "cache-mb", 640, "memory for scores and pages of history; a score takes some 0.5 kB, an eighth is for pages")
+	flags.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "listen address")
+	flags.IntVar(&c.CacheMB, "cache-mb", 640, "MB for cached scores and history pages; a score takes about 0.5 kB, pages get an eighth")
 	admin.Flags(flags, &c.AdminListen)
 	c.HTTP.Flags(flags)
 }

@@ -63,9 +63,9 @@ type Config struct {
 func (c *Config) Flags(flags *pflag.FlagSet) {
 	c.Server.Flags(flags)
 	account.DemoFlag(flags, &c.Demo, true)
-	flags.StringVar(&c.Stores.Data, "data", config.DefaultData, "directory for all data")
-	flags.StringVar(&c.Stores.ClickHouseURL, "clickhouse-url", "", "ClickHouse to use instead of an own one")
-	flags.StringVar(&c.Stores.RedisURL, "redis-url", "", "Redis to use instead of an own one")
+	flags.StringVar(&c.Stores.Data, "data", config.DefaultData, "data directory")
+	flags.StringVar(&c.Stores.ClickHouseURL, "clickhouse-url", "", "external ClickHouse")
+	flags.StringVar(&c.Stores.RedisURL, "redis-url", "", "external Redis")
 	c.Sources.Flags(flags)
 	meter.LimitsFlag(flags, &c.TiersFile)
 	c.Schedules.Flags(flags)

@@ -67,7 +67,7 @@ Scenarios:
 	flags.StringVar(&f.data, "data", config.DefaultData, "data directory of a running up: its address, its demo key and its processes are used")
 	flags.StringArrayVar(&cfg.Keys, "key", nil, "API key; give several to have them take turns")
 	flags.StringVar(&f.keysFile, "keys-file", "", "file of API keys, one to a line, as bench seed --keys writes it")
-	flags.StringVar(&f.domainsFile, "domains-file", "", `file of companies: column "domain" of a .csv file, else one to a line; - for standard input`)
+	flags.StringVar(&f.domainsFile, "domains-file", "", `file of domains: column "domain" of a .csv file, or one per line; - for standard input`)
 	flags.IntVar(&f.domains, "domains", 0, "so many companies of the universe that bench seed made of --seed")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "of the universe, and of all that is drawn")
 	flags.Float64Var(&cfg.Rate, "rate", 1000, "requests a second")

@@ -116,5 +116,5 @@ Try it:
 
 // DemoFlag adds the flag --demo with its default value.
 func DemoFlag(flags *pflag.FlagSet, demo *bool, value bool) {
-	flags.BoolVar(demo, "demo", value, "open a demo account, keep its keys in demo.json of the data directory, and print them")
+	flags.BoolVar(demo, "demo", value, "create a demo account, store its keys in demo.json of the data directory, and print them")
 }

@@ -23,8 +23,8 @@ type Ages struct {
 
 // Flags adds the flags of a with their defaults.
 func (a *Ages) Flags(flags *pflag.FlagSet) {
-	flags.DurationVar(&a.Asked, "refresh-asked", 24*time.Hour, "age at which a company is scored again that was asked for in the last 30 days")
-	flags.DurationVar(&a.Others, "refresh-others", 7*24*time.Hour, "age at which any other company is scored again")
+	flags.DurationVar(&a.Asked, "refresh-asked", 24*time.Hour, "target age of companies asked for in the last 30 days")
+	flags.DurationVar(&a.Others, "refresh-others", 7*24*time.Hour, "target age of other companies")
 }
 
 // Args returns the flags that set the same ages in another process.

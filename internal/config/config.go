@@ -68,8 +68,8 @@ type Log struct {
 
 // Flags adds the flags of l with their defaults.
 func (l *Log) Flags(flags *pflag.FlagSet) {
-	flags.StringVar(&l.Level, "log-level", "info", "least severe messages to log: debug, info, warn or error")
-	flags.StringVar(&l.Format, "log-format", "text", "form of log lines: text or json")
+	flags.StringVar(&l.Level, "log-level", "info", "lowest logged level: debug, info, warn or error")
+	flags.StringVar(&l.Format, "log-format", "text", "format of the log: text or json")
 }
 
 // Logger returns a logger that writes to w.
@@ -111,7 +111,7 @@ func ParseSources(value string, known []string) ([]string, error) {
 		name = strings.TrimSpace(name)
 		switch {
 		case !slices.Contains(known, name):
-			faults = append(faults, fmt.Errorf("unknown source %q: use all or names out of %s", name, strings.Join(known, ", ")))
+			faults = append(faults, fmt.Errorf("unknown source %q: use all or names of %s", name, strings.Join(known, ", ")))
 		case !slices.Contains(names, name):
 			names = append(names, name)
 		}
@@ -129,9 +129,9 @@ type Stores struct {
 
 // Flags adds the flags of s with their defaults.
 func (s *Stores) Flags(flags *pflag.FlagSet) {
-	flags.StringVar(&s.ClickHouseURL, "clickhouse-url", "", "ClickHouse to use: clickhouse:// or http(s)://user:password@host:port/database")
-	flags.StringVar(&s.RedisURL, "redis-url", "", "Redis to use: redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
-	flags.StringVar(&s.Data, "data", DefaultData, "data directory of the running `up` whose stores to use when no URL is given")
+	flags.StringVar(&s.ClickHouseURL, "clickhouse-url", "", "ClickHouse: clickhouse:// or http(s)://user:password@host:port/database")
+	flags.StringVar(&s.RedisURL, "redis-url", "", "Redis: redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
+	flags.StringVar(&s.Data, "data", DefaultData, "data directory of the running `up` whose stores are used without URLs")
 }
 
 // DefaultData is the default data directory of `up`.
@@ -145,7 +145,7 @@ func (s *Stores) Resolve() (*Runtime, error) {
 	}
 	rt, err := ReadRuntime(s.Data)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("no stores to use: start `companyscore up`, name its directory with --data (now %s), or set CLICKHOUSE_URL and REDIS_URL", s.Data)
+		return nil, fmt.Errorf("no stores: start `companyscore up`, use its --data (now %s), or set CLICKHOUSE_URL and REDIS_URL", s.Data)
 	}
 	if err != nil {
 		return nil, err

@@ -35,12 +35,12 @@ func DefaultHTTP() HTTP {
 // Flags adds the flags of h with their defaults.
 func (h *HTTP) Flags(flags *pflag.FlagSet) {
 	d := DefaultHTTP()
-	flags.DurationVar(&h.ReadTimeout, "http-read-timeout", d.ReadTimeout, "time for a request to arrive")
-	flags.DurationVar(&h.WriteTimeout, "http-write-timeout", d.WriteTimeout, "time for an answer to be taken")
-	flags.DurationVar(&h.IdleTimeout, "http-idle-timeout", d.IdleTimeout, "time a connection may rest between requests; longer than that of a proxy in front")
-	flags.IntVar(&h.HeaderMax, "http-header-max", d.HeaderMax, "most bytes of a request's headers")
-	flags.IntVar(&h.Connections, "http-connections", d.Connections, "most connections at once")
-	flags.IntVar(&h.PerAddress, "http-connections-per-address", d.PerAddress, "most connections of one address; 0 for no bound, as behind a proxy")
+	flags.DurationVar(&h.ReadTimeout, "http-read-timeout", d.ReadTimeout, "timeout for receiving a request")
+	flags.DurationVar(&h.WriteTimeout, "http-write-timeout", d.WriteTimeout, "timeout for sending an answer")
+	flags.DurationVar(&h.IdleTimeout, "http-idle-timeout", d.IdleTimeout, "maximum idle time of a connection; use more than a proxy in front does")
+	flags.IntVar(&h.HeaderMax, "http-header-max", d.HeaderMax, "maximum size of request headers in bytes")
+	flags.IntVar(&h.Connections, "http-connections", d.Connections, "maximum number of connections")
+	flags.IntVar(&h.PerAddress, "http-connections-per-address", d.PerAddress, "maximum number of connections per address; 0 for no limit, as behind a proxy")
 }
 
 // Validate returns an error that names each limit that is out of range.
@@ -48,17 +48,17 @@ func (h HTTP) Validate() error {
 	var faults []error
 	for name, d := range map[string]time.Duration{"read": h.ReadTimeout, "write": h.WriteTimeout, "idle": h.IdleTimeout} {
 		if d <= 0 {
-			faults = append(faults, fmt.Errorf("--http-%s-timeout %s: it must be more than nothing", name, d))
+			faults = append(faults, fmt.Errorf("--http-%s-timeout %s: must be positive", name, d))
 		}
 	}
 	if h.HeaderMax < 4<<10 || h.HeaderMax > 1<<20 {
 		faults = append(faults, fmt.Errorf("--http-header-max %d: use 4096 to 1048576 bytes", h.HeaderMax))
 	}
 	if h.Connections < 1 {
-		faults = append(faults, fmt.Errorf("--http-connections %d: at least one is needed", h.Connections))
+		faults = append(faults, fmt.Errorf("--http-connections %d: must be at least 1", h.Connections))
 	}
 	if h.PerAddress < 0 {
-		faults = append(faults, fmt.Errorf("--http-connections-per-address %d: use 0 for no bound", h.PerAddress))
+		faults = append(faults, fmt.Errorf("--http-connections-per-address %d: use 0 for no limit", h.PerAddress))
 	}
 	return errors.Join(faults...)
 }
@@ -78,8 +78,8 @@ type Memory struct {
 
 // Flags adds the flags of m. limitMB is the default of LimitMB for the role.
 func (m *Memory) Flags(flags *pflag.FlagSet, limitMB int) {
-	flags.IntVar(&m.GCPercent, "gc-percent", 400, "growth of the heap between two garbage collections, unless GOGC says it")
-	flags.IntVar(&m.LimitMB, "memory-limit-mb", limitMB, "size of the heap near which garbage is collected more often, unless GOMEMLIMIT says it")
+	flags.IntVar(&m.GCPercent, "gc-percent", 400, "heap growth in percent between garbage collections; GOGC takes precedence")
+	flags.IntVar(&m.LimitMB, "memory-limit-mb", limitMB, "soft memory limit of the heap in MB; GOMEMLIMIT takes precedence")
 }
 
 // Validate returns an error that names each value that is out of range.

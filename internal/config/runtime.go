@@ -69,7 +69,7 @@ func ReadRuntime(data string) (*Runtime, error) {
 		return nil, fmt.Errorf("read runtime file %s: %w", runtimePath(data), err)
 	}
 	if err := syscall.Kill(rt.PID, 0); errors.Is(err, syscall.ESRCH) {
-		return nil, fmt.Errorf("the up that wrote %s is gone: %w", runtimePath(data), os.ErrNotExist)
+		return nil, fmt.Errorf("the up that wrote %s has ended: %w", runtimePath(data), os.ErrNotExist)
 	}
 	return &rt, nil
 }

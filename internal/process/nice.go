@@ -15,7 +15,7 @@ type Nice int
 
 // Flags adds the flag of n.
 func (n *Nice) Flags(flags *pflag.FlagSet) {
-	flags.IntVar((*int)(n), "nice", 0, "how far to yield the processor to other processes, 0 to 19")
+	flags.IntVar((*int)(n), "nice", 0, "nice value, 0 to 19")
 }
 
 // Validate returns an error unless n is 0 to 19.
