@@ -218,15 +218,15 @@ func (r *Runner) attempt(j job) {
 	r.restMu.Unlock()
 	switch {
 	case errors.Is(err, errTaken):
-		r.cfg.Logger.Debug("batch job runs elsewhere", "job", j.name)
+		r.cfg.Logger.Debug("batch job runs in another process", "job", j.name)
 	case err != nil && r.ctx.Err() == nil:
-		r.cfg.Logger.Error("batch job failed; what was published before stays", "job", j.name, "err", err)
+		r.cfg.Logger.Error("batch job failed; the previous result stays", "job", j.name, "err", err)
 	}
 }
 
 var (
-	errTaken = errors.New("another process runs it")
-	errLost  = errors.New("the lock was lost, as Redis did not answer or forgot it")
+	errTaken = errors.New("another process runs the job")
+	errLost  = errors.New("the lock was lost: Redis did not answer or lost the key")
 )
 
 var (

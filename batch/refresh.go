@@ -81,7 +81,7 @@ func (r *Runner) refresh(ctx context.Context, _ int64) (batchjob.Run, error) {
 	if cfg.Pace > 0 {
 		paced = paced.Add(time.Duration(float64(len(domains)) / cfg.Pace * float64(time.Second)))
 		if err := r.cfg.Redis.Set(ctx, redis.RefreshPaced(), paced.UnixMilli(), 0).Err(); err != nil {
-			return run, fmt.Errorf("note the pace of refreshes: %w", err)
+			return run, fmt.Errorf("write the pace of refreshes: %w", err)
 		}
 	}
 	if _, err := cfg.Queue.Start(ctx, scoring.LaneRefresh, domains...); err != nil {

@@ -10,7 +10,7 @@ import (
 // note stores the result of a run in Redis and in the store. It logs errors.
 func (r *Runner) note(ctx context.Context, run batchjob.Run) {
 	if err := batchjob.WriteRun(ctx, r.cfg.Redis, run); err != nil {
-		r.cfg.Logger.Warn("status of a batch job not noted", "job", run.Job, "err", err)
+		r.cfg.Logger.Warn("status of a batch job not written", "job", run.Job, "err", err)
 	}
 	if err := r.cfg.Store.WriteRuns(ctx, []batchjob.Run{run}); err != nil {
 		r.cfg.Logger.Warn("run of a batch job not recorded", "job", run.Job, "err", err)

@@ -43,7 +43,7 @@ func (s Schedules) Validate() error {
 			continue
 		}
 		if _, err := cron.ParseStandard(f.spec); err != nil {
-			faults = append(faults, fmt.Errorf("schedule-%s %q: %w: write five cron fields, @every and a duration, or off", f.name, f.spec, err))
+			faults = append(faults, fmt.Errorf("schedule-%s %q: %w: use five cron fields, @every and a duration, or off", f.name, f.spec, err))
 		}
 	}
 	return errors.Join(faults...)

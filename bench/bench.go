@@ -206,7 +206,7 @@ func (r *runner) once(ctx context.Context, rate float64) (*report.Run, error) {
 	if result.Planned > 0 {
 		unexpected = float64(out.Load.Unexpected) / float64(result.Planned)
 	}
-	out.SLO = append(out.SLO, hold(r.cfg.SLO, r.scenario.Headline, result, unexpected, r.cfg.ErrorsMax)...)
+	out.SLO = append(out.SLO, checkSLOs(r.cfg.SLO, r.scenario.Headline, result, unexpected, r.cfg.ErrorsMax)...)
 	out.Verdict = judge(r.evidence(out, result, rate))
 	return out, nil
 }

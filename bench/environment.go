@@ -14,8 +14,8 @@ import (
 	"companyscore/bench/report"
 )
 
-// Environment reads where and with what a run is made, as far as the system tells. It
-// takes a second, in which it watches the processors.
+// Environment returns the machine and the software of a bench run, as far as known. It takes a
+// second to measure interruptions of the processors.
 func Environment(command string, versions map[string]string) report.Environment {
 	e := report.Environment{
 		Command: command, Cores: runtime.NumCPU(), Go: runtime.Version(), CPU: runtime.GOARCH, Versions: make(map[string]string), LoadBefore: LoadAverage(), Stops: watchStops(stopsFor),
@@ -46,7 +46,7 @@ func Environment(command string, versions map[string]string) report.Environment 
 	return e
 }
 
-// commitOf is the commit a program was built from.
+// commitOf returns the commit from which a program was built.
 func commitOf(info *debug.BuildInfo) string {
 	commit, changed := "unknown", ""
 	for _, s := range info.Settings {
@@ -60,7 +60,7 @@ func commitOf(info *debug.BuildInfo) string {
 	return commit + changed
 }
 
-// ProcessVersion says what a running process was built from, "" if that cannot be read.
+// ProcessVersion returns the version of a running process, "" if it is not readable.
 func ProcessVersion(pid int) string {
 	info, err := buildinfo.ReadFile(fmt.Sprintf("/proc/%d/exe", pid))
 	if err != nil {
@@ -69,7 +69,7 @@ func ProcessVersion(pid int) string {
 	return info.GoVersion + ", commit " + commitOf(info)
 }
 
-// ToolVersion returns the first line that a program prints of itself, "" if it is not there.
+// ToolVersion returns the first line of the output of a program, "" if it is not installed.
 func ToolVersion(name string, args ...string) string {
 	out, err := exec.Command(name, args...).CombinedOutput()
 	if err != nil {
@@ -79,7 +79,7 @@ func ToolVersion(name string, args ...string) string {
 	return line
 }
 
-// LoadAverage is that of the machine, over 1, 5 and 15 minutes.
+// LoadAverage returns the load averages of 1, 5 and 15 minutes.
 func LoadAverage() string {
 	text, err := os.ReadFile("/proc/loadavg")
 	if err != nil {

@@ -7,13 +7,13 @@ import (
 )
 
 const (
-	findSteps = 16   // at most
-	findExact = 1.05 // the search ends when what was kept and what was missed are this close
+	findSteps = 16   // maximum number of steps
+	findExact = 1.05 // the search ends below this ratio of missed and met rate
 )
 
-// findMax doubles the rate until a promise is missed, then halves the distance.
-// A rate at which conditions drift is tried once more. It returns the report of the
-// highest rate that was kept, else of the lowest tried.
+// findMax doubles the rate until an SLO is missed, then bisects. It repeats a rate once if
+// conditions drifted. It returns the report of the highest rate that met the SLO, or of the
+// lowest rate if none did.
 func (r *runner) findMax(ctx context.Context) (*report.Run, error) {
 	search := &report.FindMax{Limit: "steps"}
 	var best, lowest *report.Run

@@ -17,11 +17,11 @@ import (
 // Scenario is one kind of load.
 type Scenario struct {
 	Name string
-	// About says in a line what it asks for.
+	// About describes the requests in one line.
 	About string
-	// Headline names the classes it is about, most important first.
+	// Headline lists the measured classes, most important first.
 	Headline []load.Key
-	// ops are the kinds of requests, and the outcomes that are provided for.
+	// ops are the kinds of requests with their expected outcomes.
 	ops    []operation
 	source func(c *client, loop int) load.Source
 }
@@ -31,7 +31,7 @@ type operation struct {
 	outcomes []string
 }
 
-// What answers a 200, by its Server-Timing header.
+// The outcomes of a 200, by its Server-Timing header.
 var tiers = []string{"l1", "redis", "clickhouse", "table", "sandbox", "none", "200"}
 
 var scoreOp = operation{"score", tiers}
@@ -44,26 +44,26 @@ const (
 	opScored
 )
 
-// Scenarios lists what can be run.
+// Scenarios lists all scenarios.
 var Scenarios = []Scenario{
 	{
-		Name: "hot", About: "one company, whose score is in memory", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
+		Name: "hot", About: "one company, from memory", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
 		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: func() int { return 0 }} },
 	},
 	{
-		Name: "zipf", About: "companies by Zipf's law (s = 1.1): few are asked for most of the time", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
+		Name: "zipf", About: "companies with a Zipf distribution (s = 1.1)", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
 		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: c.zipf(loop)} },
 	},
 	{
-		Name: "uniform-miss", About: "every company once, in a random order: nothing is in memory", Headline: []load.Key{{Op: "score", Outcome: "clickhouse"}, {Op: "score", Outcome: "redis"}}, ops: []operation{scoreOp},
+		Name: "uniform-miss", About: "every company once in random order, none in memory", Headline: []load.Key{{Op: "score", Outcome: "clickhouse"}, {Op: "score", Outcome: "redis"}}, ops: []operation{scoreOp},
 		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: c.permuted(loop)} },
 	},
 	{
-		Name: "not-found", About: "companies that were never scored", Headline: []load.Key{{Op: "score", Outcome: "404"}}, ops: []operation{{"score", []string{"404"}}},
+		Name: "not-found", About: "companies without a score", Headline: []load.Key{{Op: "score", Outcome: "404"}}, ops: []operation{{"score", []string{"404"}}},
 		source: func(c *client, loop int) load.Source { return &unknown{client: c, random: c.random(loop)} },
 	},
 	{
-		Name: "conditional", About: "with the ETag of the answer before: nothing has changed", Headline: []load.Key{{Op: "score", Outcome: "304"}}, ops: []operation{{"score", append(slices.Clone(tiers), "304")}},
+		Name: "conditional", About: "with the ETag of the previous answer, unchanged", Headline: []load.Key{{Op: "score", Outcome: "304"}}, ops: []operation{{"score", append(slices.Clone(tiers), "304")}},
 		source: func(c *client, loop int) load.Source {
 			return &conditional{client: c, pick: c.zipf(loop), tags: make(map[int][]byte)}
 		},
@@ -73,7 +73,7 @@ var Scenarios = []Scenario{
 		source: func(c *client, loop int) load.Source { return &batches{client: c, pick: c.zipf(loop)} },
 	},
 	{
-		Name: "history-paging", About: "the history of a company, page after page", Headline: []load.Key{{Op: "history", Outcome: "l1"}, {Op: "history", Outcome: "clickhouse"}},
+		Name: "history-paging", About: "all history pages of a company", Headline: []load.Key{{Op: "history", Outcome: "l1"}, {Op: "history", Outcome: "clickhouse"}},
 		ops:    []operation{{"history", tiers}, {"next page", tiers}},
 		source: func(c *client, loop int) load.Source { return &history{client: c, pick: c.zipf(loop)} },
 	},
@@ -83,21 +83,21 @@ var Scenarios = []Scenario{
 		source: func(c *client, loop int) load.Source { return &analytics{client: c, pick: c.zipf(loop)} },
 	},
 	{
-		Name: "cold-start", About: "companies never scored: a run is started, polled and read", Headline: []load.Key{{Op: "post", Outcome: "202"}},
+		Name: "cold-start", About: "companies without a score: start a run, poll the job, read the score", Headline: []load.Key{{Op: "post", Outcome: "202"}},
 		ops:    coldOps,
 		source: func(c *client, loop int) load.Source { return newCold(c, loop, 1) },
 	},
 	{
-		Name: "mixed", About: "zipf, and a share of companies never scored", Headline: []load.Key{{Op: "score", Outcome: "l1"}},
+		Name: "mixed", About: "zipf, and a share of companies without a score", Headline: []load.Key{{Op: "score", Outcome: "l1"}},
 		ops:    coldOps,
 		source: func(c *client, loop int) load.Source { return newCold(c, loop, c.cfg.ColdShare) },
 	},
 	{
-		Name: "resident", About: "asks for all companies in batches, then for one at random", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
+		Name: "resident", About: "load all companies with batch calls, then read random ones", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
 		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: c.uniform(loop)} },
 	},
 	{
-		Name: "null", About: "a server that does nothing, which it starts itself: the most the generator can reach", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
+		Name: "null", About: "an own server that does nothing, for the maximum of the generator", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
 		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: func() int { return 0 }} },
 	},
 }
@@ -126,17 +126,17 @@ func (s *Scenario) opNames() []string {
 	return names
 }
 
-// expects reports whether a class is one the scenario provides for.
+// expects reports whether the scenario expects a class.
 func (s *Scenario) expects(k load.Key) bool {
 	return slices.ContainsFunc(s.ops, func(op operation) bool { return op.name == k.Op && slices.Contains(op.outcomes, k.Outcome) })
 }
 
-// client writes requests. All loops share it; nothing in it changes, except what jobs guards.
+// client builds requests. All loops share it. It is constant but for jobs.
 type client struct {
 	cfg      *Config
 	universe *Universe
-	tails    [][]byte // what follows the target of a request, for each key
-	runID    string   // makes names that were never scored
+	tails    [][]byte // request bytes after the target, per key
+	runID    string   // part of domains without a score
 	jobs     *jobs
 }
 
@@ -152,7 +152,7 @@ func (c *client) random(loop int) *rand.Rand {
 	return rand.New(rand.NewPCG(c.cfg.Seed, 1+uint64(loop)))
 }
 
-// zipf draws companies by Zipf's law.
+// zipf returns a generator of company indexes with a Zipf distribution.
 func (c *client) zipf(loop int) func() int {
 	z := rand.NewZipf(c.random(loop), 1.1, 1, uint64(c.universe.Len()-1))
 	return func() int { return int(z.Uint64()) }
@@ -163,8 +163,8 @@ func (c *client) uniform(loop int) func() int {
 	return func() int { return random.IntN(n) }
 }
 
-// permuted goes through all companies in an order that looks random. Loops share
-// them out among themselves.
+// permuted returns a generator of all company indexes in random order. Each loop gets
+// its share of them.
 func (c *client) permuted(loop int) func() int {
 	n, loops := c.universe.Len(), max(c.cfg.Threads, 1)
 	random := rand.New(rand.NewPCG(c.cfg.Seed, 0)) // the same for all loops
@@ -181,21 +181,21 @@ func (c *client) permuted(loop int) func() int {
 	}
 }
 
-// turn counts requests, so that keys take turns.
+// turn counts requests, for a round robin of keys.
 type turn struct{ n int }
 
-// tail is what follows the target of the next request.
+// tail returns the bytes after the target of the next request.
 func (t *turn) tail(c *client) []byte {
 	t.n++
 	return c.tails[t.key(c)]
 }
 
-// key is the number of the key of the last request.
+// key returns the index of the key of the last request.
 func (t *turn) key(c *client) int { return t.n % len(c.tails) }
 
 const endOfHead = "\r\n"
 
-// get appends a request for a path made of the parts.
+// get appends a request for the path before + domain + after.
 func (t *turn) get(c *client, dst []byte, before string, domain []byte, after string) []byte {
 	return get(dst, before, domain, after, t.tail(c))
 }
@@ -220,13 +220,13 @@ func (t *turn) post(c *client, dst []byte, path string, body []byte) []byte {
 	return append(dst, body...)
 }
 
-// single is the part of a source whose requests do not follow from others.
+// single is part of sources without follow-up requests.
 type single struct{ turn }
 
 func (single) Answered(load.Request, load.Answer) (time.Duration, bool) { return 0, false }
 func (single) Resume(dst []byte, r load.Request) ([]byte, load.Request) { return dst, r }
 
-// reads asks for scores.
+// reads reads scores.
 type reads struct {
 	single
 	client *client
@@ -237,10 +237,10 @@ func (s *reads) Next(dst []byte) ([]byte, load.Request, bool) {
 	return s.get(s.client, dst, "/v1/score/", s.client.universe.Domain(s.pick()), ""), load.Request{}, true
 }
 
-// unknownNames is how many companies that were never scored are asked for.
+// unknownNames is the number of companies without a score.
 const unknownNames = 10_000
 
-// unknown asks for companies that were never scored.
+// unknown reads companies without a score.
 type unknown struct {
 	single
 	client *client
@@ -255,7 +255,7 @@ func (s *unknown) Next(dst []byte) ([]byte, load.Request, bool) {
 	return s.get(s.client, dst, "/v1/score/", s.name, ""), load.Request{}, true
 }
 
-// conditional asks for scores it has, naming what it has.
+// conditional reads scores with the ETag of the previous answer.
 type conditional struct {
 	turn
 	client *client
@@ -284,7 +284,7 @@ func (s *conditional) Answered(r load.Request, a load.Answer) (time.Duration, bo
 
 func (*conditional) Resume(dst []byte, r load.Request) ([]byte, load.Request) { return dst, r }
 
-// batches asks for many scores at once.
+// batches sends batch calls.
 type batches struct {
 	single
 	client *client
@@ -310,7 +310,7 @@ func batchBody(dst []byte, n int, domain func(i int) []byte) []byte {
 	return append(dst, "]}"...)
 }
 
-// history reads pages until there are no more.
+// history reads all history pages of a company.
 type history struct {
 	turn
 	client *client
@@ -348,7 +348,7 @@ func (s *history) Resume(dst []byte, r load.Request) ([]byte, load.Request) {
 	return s.get(s.client, dst, "/v1/score/", s.client.universe.Domain(p.company), historyLimit+"&cursor="+string(p.cursor)), r
 }
 
-// analytics asks for what is known of all companies, and of a company's peers.
+// analytics reads distribution, movers and cohorts in turn.
 type analytics struct {
 	single
 	client *client
@@ -369,7 +369,7 @@ func (s *analytics) Next(dst []byte) ([]byte, load.Request, bool) {
 	return s.get(s.client, dst, "/v1/company/", s.client.universe.Domain(s.pick()), "/cohort"), load.Request{Op: 2}, true
 }
 
-// fill asks for all companies, once, in batches.
+// fill reads all companies once with batch calls.
 type fill struct {
 	turn
 	client *client
@@ -379,7 +379,7 @@ type fill struct {
 	found  *counter
 }
 
-// fillBatch is how many companies a call of fill asks for.
+// fillBatch is the number of companies per call of fill.
 const fillBatch = 1000
 
 func (s *fill) Next(dst []byte) ([]byte, load.Request, bool) {
@@ -412,7 +412,7 @@ func (c *counter) add(n int64) {
 	c.mu.Unlock()
 }
 
-// jobs counts the runs that were started, for all loops.
+// jobs counts the started runs of all loops.
 type jobs struct {
 	mu                        sync.Mutex
 	started, complete, failed int64
@@ -420,10 +420,10 @@ type jobs struct {
 	toScore                   *hdrhistogram.Histogram
 }
 
-// pollMax is how long a job is polled.
+// pollMax bounds the polling of a job.
 const pollMax = 180 * time.Second
 
-// cold reads, and starts, polls and reads runs now and then.
+// cold reads scores. For a share of requests it starts a run, polls the job and reads the score.
 type cold struct {
 	turn
 	client *client
@@ -435,7 +435,7 @@ type cold struct {
 }
 
 type coldRun struct {
-	key    int // jobs are polled by who started them
+	key    int // the key that started the run polls the job
 	domain []byte
 	job    []byte
 	began  time.Time
@@ -510,7 +510,7 @@ func (s *cold) Resume(dst []byte, r load.Request) ([]byte, load.Request) {
 	return get(dst, "/v1/jobs/", run.job, "", tail), r
 }
 
-// field returns a text of a JSON object that has no escapes, nil if there is none.
+// field returns a string of a JSON object, nil if there is none or if it has escapes.
 func field(body []byte, name string) []byte {
 	_, rest, found := bytes.Cut(body, append(append([]byte{'"'}, name...), `":"`...))
 	if !found {
@@ -523,7 +523,7 @@ func field(body []byte, name string) []byte {
 	return text
 }
 
-// slots hold what is known of requests that others follow from. Slots are used again.
+// slots stores the state of requests with follow-up requests. Free slots are reused.
 type slots[T any] struct {
 	all  []*T
 	free []uint64

@@ -68,7 +68,7 @@ func TestPromisesAreHeldAgainstTheirClass(t *testing.T) {
 		"kept":                      {"p50<51ms", 0, true, ""},
 		"missed":                    {"p99<99ms", 0, false, ""},
 		"of a class by name":        {"score redis:max<101ms", 0, true, ""},
-		"of a class without answer": {"score l1:p99<1h", 0, false, "no such answer"},
+		"of a class without answer": {"score l1:p99<1h", 0, false, "no answer of this class"},
 		"kept with few failures":    {"p50<51ms", 0.01, true, ""},
 		"kept with many failures":   {"p50<51ms", 0.02, false, "2.00 %"},
 	} {
@@ -76,12 +76,12 @@ func TestPromisesAreHeldAgainstTheirClass(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := hold([]SLO{slo}, headline, measured(redis), c.unexpected, 0.01)
+		got := checkSLOs([]SLO{slo}, headline, measured(redis), c.unexpected, 0.01)
 		if len(got) != 1 || got[0].Met != c.met || !strings.Contains(got[0].Why, c.why) || (got[0].Why == "") != (c.why == "") {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
-	if got := hold([]SLO{{Percentile: 50, Limit: time.Hour}}, headline, &load.Result{}, 0, 0); got[0].Met {
+	if got := checkSLOs([]SLO{{Percentile: 50, Limit: time.Hour}}, headline, &load.Result{}, 0, 0); got[0].Met {
 		t.Errorf("a promise is kept without an answer: %+v", got)
 	}
 }

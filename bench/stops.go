@@ -9,13 +9,12 @@ import (
 )
 
 const (
-	stopsFor = time.Second
-	stopMin  = 100 * time.Microsecond
+	stopsFor = time.Second // length of the measurement
+	stopMin  = 100 * time.Microsecond // shorter interruptions are not counted
 )
 
-// watchStops has every processor read the clock for a moment, and returns for how
-// long at a time they did not get to it: what a hypervisor or the kernel takes from
-// them no server can give back.
+// watchStops reads the clock in a busy loop on every processor for d and returns the
+// interruptions of 0.1 ms and more by a hypervisor or the kernel.
 func watchStops(d time.Duration) report.Stops {
 	var all report.Stops
 	var mu sync.Mutex

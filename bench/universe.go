@@ -2,23 +2,22 @@ package bench
 
 import "fmt"
 
-// Universe is the companies that requests ask for, by number from 0. It may be read
-// from several goroutines.
+// Universe lists the companies of requests, by index. Concurrent reads are safe.
 type Universe struct {
-	text []byte   // all names, one after the other
-	ends []uint32 // of each within text
+	text []byte   // all names, concatenated
+	ends []uint32 // end of each name in text
 }
 
-// universeMax bounds the companies of a universe, and what their names may take.
+// universeMax bounds the number of companies, universeMaxBytes the size of their names.
 const (
 	universeMax      = 20_000_000
 	universeMaxBytes = 1 << 31
 )
 
-// Len is the number of companies.
+// Len returns the number of companies.
 func (u *Universe) Len() int { return len(u.ends) }
 
-// Domain returns the name of a company. It must not be changed.
+// Domain returns the domain of a company. Callers must not change it.
 func (u *Universe) Domain(i int) []byte {
 	start := uint32(0)
 	if i > 0 {
@@ -27,10 +26,10 @@ func (u *Universe) Domain(i int) []byte {
 	return u.text[start:u.ends[i]]
 }
 
-// MakeUniverse returns n companies, each named by what name appends for its number.
+// MakeUniverse returns n companies. name appends the domain of an index.
 func MakeUniverse(n int, name func(dst []byte, i int) []byte) (*Universe, error) {
 	if n < 0 || n > universeMax {
-		return nil, fmt.Errorf("%d companies: at most %d", n, universeMax)
+		return nil, fmt.Errorf("%d companies: use at most %d", n, universeMax)
 	}
 	u := &Universe{ends: make([]uint32, 0, n)}
 	for i := range n {

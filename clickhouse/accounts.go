@@ -176,7 +176,7 @@ func (a *Accounts) TouchKeys(ctx context.Context, used map[string]time.Time) err
 		rows = append(rows, &useRow{id, at})
 	}
 	if err := insert(ctx, a.db, keyUseInsert, rows); err != nil {
-		return fmt.Errorf("note uses of keys: %w", err)
+		return fmt.Errorf("write uses of keys: %w", err)
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func parseURL(raw string) (*ch.Options, error) {
 	u, err := url.Parse(raw)
 	if err != nil {
 		// The URL may contain a password, so the error omits it.
-		return nil, errors.New("the ClickHouse URL cannot be read: write http://user:password@host:8123/database")
+		return nil, errors.New("invalid ClickHouse URL: use http://user:password@host:8123/database")
 	}
 	switch u.Scheme {
 	case "http", "https", "clickhouse":
@@ -191,7 +191,7 @@ func redactURL(err error) error {
 	if !errors.As(err, &at) {
 		return err
 	}
-	return fmt.Errorf("ask ClickHouse at %s: %w", hostOf(at.URL), at.Err)
+	return fmt.Errorf("query ClickHouse at %s: %w", hostOf(at.URL), at.Err)
 }
 
 func hostOf(address string) string {

@@ -42,8 +42,8 @@ func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []s
 		sum := sha256.Sum256([]byte(m.Text))
 		checksums[m.Number] = hex.EncodeToString(sum[:])
 		if before, ok := done[m.Number]; ok && before != checksums[m.Number] {
-			return nil, fmt.Errorf("database %s was made by another build: migration %s has another text there. Use an empty database (for `up`, a new --data directory) "+
-				"and import the facts again, or run the build that made it. Whoever edits a migration that was applied puts its text back and adds a new one", db.database, m.Name)
+			return nil, fmt.Errorf("database %s was made by another build: migration %s has another text. Use an empty database (for `up`, a new --data directory) "+
+				"and import the facts again, or run the build that made it. To change the schema, restore the text of the migration and add a new one", db.database, m.Name)
 		}
 	}
 	for _, m := range migrations {

@@ -34,7 +34,7 @@ func (db *DB) NoteAsked(ctx context.Context, domains []string, at time.Time) err
 		rows[i] = &demandRow{Domain: domain, AskedOn: at.UTC().Truncate(24 * time.Hour), StartedAt: never(time.Time{})}
 	}
 	if err := insert(ctx, db, demandInsert, rows); err != nil {
-		return fmt.Errorf("note demand for %d companies: %w", len(domains), err)
+		return fmt.Errorf("write demand for %d companies: %w", len(domains), err)
 	}
 	return nil
 }
@@ -46,7 +46,7 @@ func (u *Universe) NoteRefreshed(ctx context.Context, domains []string, at time.
 		rows[i] = &demandRow{Domain: domain, AskedOn: never(time.Time{}), StartedAt: at.UTC()}
 	}
 	if err := insert(ctx, u.db, demandInsert, rows); err != nil {
-		return fmt.Errorf("note refreshes of %d companies: %w", len(domains), err)
+		return fmt.Errorf("write refreshes of %d companies: %w", len(domains), err)
 	}
 	return nil
 }
@@ -100,7 +100,7 @@ func (s *Scores) Unchanged(ctx context.Context, domains []string) (map[string]bo
 		Domain string `ch:"domain"`
 	}
 	if err := s.db.few(ctx, &rows, scoreUnchanged, ch.Named("domains", domains), ch.Named("version", scoring.PipelineVersion)); err != nil {
-		return nil, fmt.Errorf("companies without news among %d: %w", len(domains), err)
+		return nil, fmt.Errorf("find companies without new facts among %d: %w", len(domains), err)
 	}
 	unchanged := make(map[string]bool, len(rows))
 	for _, row := range rows {

@@ -54,7 +54,7 @@ func (db *DB) Seeded(ctx context.Context) (s seed.State, found bool, err error) 
 func (db *DB) NoteSeeded(ctx context.Context, s seed.State) error {
 	row := seedRunRow{s.Seed, uint32(s.Records), string(s.Signals), s.Until, uint64(s.Domains), uint64(s.Target), s.Next}
 	if err := insert(ctx, db, seedRunInsert, []*seedRunRow{&row}); err != nil {
-		return fmt.Errorf("note the generated universe: %w", err)
+		return fmt.Errorf("write the generated universe: %w", err)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ func (u *Usage) Usage(ctx context.Context, accountID, period string) (account.Mo
 func parsePeriod(period string) (time.Time, error) {
 	month, err := time.Parse("2006-01", period)
 	if err != nil {
-		return time.Time{}, fmt.Errorf("period %q: write YYYY-MM", period)
+		return time.Time{}, fmt.Errorf("period %q: use YYYY-MM", period)
 	}
 	return month, nil
 }

@@ -57,7 +57,7 @@ type pendingRow[Row any] struct {
 // fail returns the error for the caller of a row: err, and the last transient error.
 func (p *pendingRow[Row]) fail(err error) error {
 	if trouble := p.trouble.Load(); trouble != nil && *trouble != err {
-		return fmt.Errorf("write %s: %w; the store said: %w", p.what, err, *trouble)
+		return fmt.Errorf("write %s: %w; last error of ClickHouse: %w", p.what, err, *trouble)
 	}
 	return fmt.Errorf("write %s: %w", p.what, err)
 }

@@ -156,7 +156,7 @@ func (c *Client) await(ctx context.Context, accepted []byte) ([]byte, error) {
 			return nil, &RunError{polled.Reason}
 		}
 		if time.Since(began) > pollTimeout {
-			return nil, fmt.Errorf("not scored within %s; look again later at %s%s", pollTimeout, c.URL, job.PollURL)
+			return nil, fmt.Errorf("not scored within %s; poll %s%s later", pollTimeout, c.URL, job.PollURL)
 		}
 	}
 }

@@ -73,7 +73,7 @@ var Columns = []Column{
 	{"as_of", "Day on which the row was true, YYYY-MM-DD; headcount and money older than six years are not used.", func(r *scoring.CompanyFacts, s string) error {
 		day, err := time.Parse(time.DateOnly, s)
 		if err != nil || day.Year() < 1900 || day.Year() > 2200 {
-			return errors.New("not a day of the form YYYY-MM-DD")
+			return errors.New("not a date of the form YYYY-MM-DD")
 		}
 		r.AsOf = day
 		return nil
@@ -155,7 +155,7 @@ func setCountry(r *scoring.CompanyFacts, s string) error {
 		code = strings.ToUpper(s)
 	}
 	if !countryCode.MatchString(code) || scoring.RegionOf(code) == scoring.Unknown && code != "AQ" {
-		return errors.New("not an ISO 3166-1 alpha-2 code or a country name we know")
+		return errors.New("not an ISO 3166-1 alpha-2 code or a known country name")
 	}
 	r.Country = code
 	return nil
@@ -180,7 +180,7 @@ func columnOf(name string) (Column, error) {
 			}}, nil
 		}
 	}
-	return Column{}, fmt.Errorf("unknown column %q: do you mean %q? docs/facts.md lists all", name, nearest(name))
+	return Column{}, fmt.Errorf("unknown column %q, maybe %q; docs/facts.md lists all columns", name, nearest(name))
 }
 
 // nearest returns the column name with the smallest edit distance to name.

@@ -33,7 +33,7 @@ func newCSVTable(f io.ReadCloser, size int64) (*csvTable, error) {
 	t.in = bufio.NewReader(&t.text)
 	_, head, err := t.next()
 	if errors.Is(err, io.EOF) {
-		return nil, errors.New("the file is empty: the first line must name the columns")
+		return nil, errors.New("the file is empty: the first line must be column names")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read column names: %v", err) // %v: the error must not be a Fault

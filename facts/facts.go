@@ -240,11 +240,11 @@ func checkColumns(names []string) error {
 			return err
 		}
 		if slices.Contains(names[:i], name) {
-			return fmt.Errorf("column %q stands there twice", name)
+			return fmt.Errorf("duplicate column %q", name)
 		}
 	}
 	if !slices.Contains(names, "domain") {
-		return errors.New(`there is no column "domain"`)
+		return errors.New(`no column "domain"`)
 	}
 	return nil
 }

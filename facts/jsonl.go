@@ -56,7 +56,7 @@ func (t *jsonTable) parse(text []byte) error {
 	}
 	broken := func(field string, err error) error {
 		if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-			err = errors.New("the line ends too early")
+			err = errors.New("the line ends unexpectedly")
 		}
 		return fault(field, "not JSON: "+err.Error())
 	}

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Holds a live `up` against the specification and prints one line for each rule.
-# What was described or promised and never tried is told at the end.
+# Operations and rules that no test covered are listed at the end.
 set -eu
 cd "$(dirname "$0")/.."
 out=$(mktemp)

@@ -21,13 +21,13 @@ var latencyBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .02
 func newMetrics(registry prometheus.Registerer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "companyscore_http_requests_total", Help: "Requests answered, by route, status and what answered.",
+			Name: "companyscore_http_requests_total", Help: "Requests answered, by route, status and tier.",
 		}, []string{"route", "status", "tier"}),
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "companyscore_http_request_seconds", Help: "Time from the request to its answer, by route.", Buckets: latencyBuckets,
+			Name: "companyscore_http_request_seconds", Help: "Duration of requests in seconds, by route.", Buckets: latencyBuckets,
 		}, []string{"route"}),
 		cold: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "companyscore_cold_calls_total", Help: "Calls that would start a run, by outcome: admitted, replayed, the limit that was reached, or error.",
+			Name: "companyscore_cold_calls_total", Help: "Cold calls, by outcome: admitted, replayed, the limit that was reached, or error.",
 		}, []string{"outcome"}),
 	}
 	registry.MustRegister(m.requests, m.latency, m.cold)

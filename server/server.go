@@ -143,7 +143,7 @@ func New(cfg Dependencies) (*Server, error) {
 	}
 	s.logger = slog.New(s.log)
 	cfg.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "companyscore_http_answer_bytes", Help: "Bytes of large answers in flight: reserved, made, or not yet read by their clients.",
+		Name: "companyscore_http_answer_bytes", Help: "Bytes of large answers in flight: reserved, built, or not yet read by their clients.",
 	}, func() float64 { return float64(s.answers.used.Load()) }))
 	for _, tier := range account.Tiers {
 		s.tails[tier] = api.ScoreTail(s.callerBody(tier))

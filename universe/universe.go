@@ -194,7 +194,7 @@ func New(s Snapshot) (*Tables, error) {
 	for i := range s.Counts.Cohorts {
 		c := &s.Counts.Cohorts[i]
 		if t.cohorts[c.CohortKey] != nil {
-			return nil, fmt.Errorf("tables of the universe: cohort %v is there twice", c.CohortKey)
+			return nil, fmt.Errorf("tables of the universe: duplicate cohort %v", c.CohortKey)
 		}
 		t.cohorts[c.CohortKey] = c
 		last := -1
@@ -219,7 +219,7 @@ func New(s Snapshot) (*Tables, error) {
 		premiums += n
 	}
 	if premiums != d.Count || len(d.Profiles) != 3 {
-		return nil, errors.New("tables of the universe: the counts do not add up")
+		return nil, errors.New("tables of the universe: the counts are inconsistent")
 	}
 	t.distribution = d
 	for i, n := 0, int64(0); i < len(t.below); i++ {

@@ -178,7 +178,7 @@ func (u *run) start(ctx context.Context) (err error) {
 		return err
 	}
 	if len(applied) > 0 {
-		u.logger.Info("schema is new", "migrations", len(applied))
+		u.logger.Info("migrations applied", "migrations", len(applied))
 	}
 	u.logger.Debug("schema is current")
 	var demo *account.Demo
@@ -238,11 +238,11 @@ func (u *run) startClickHouse(ctx context.Context) error {
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return fmt.Errorf("find an address for ClickHouse: %w", err)
+		return fmt.Errorf("listen for ClickHouse: %w", err)
 	}
 	defer ln.Close()
 	if u.chListener, err = ln.(*net.TCPListener).File(); err != nil {
-		return fmt.Errorf("share the address of ClickHouse: %w", err)
+		return fmt.Errorf("pass the listener to ClickHouse: %w", err)
 	}
 	self, err := os.Executable()
 	if err != nil {

@@ -11,13 +11,13 @@ import (
 	"companyscore/internal/process"
 )
 
-// readyLine reads the line that a server prints when it answers.
+// readyLine reads the ready line of a server.
 type readyLine struct {
 	mu   sync.Mutex
 	text strings.Builder
 }
 
-// readyMaxBytes bounds what is kept of it.
+// readyMaxBytes bounds the output that readyLine stores.
 const readyMaxBytes = 4 << 10
 
 func (r *readyLine) Write(b []byte) (int, error) {
@@ -29,7 +29,7 @@ func (r *readyLine) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// address is host:port, empty as long as it was not said.
+// address returns host:port, empty before the ready line.
 func (r *readyLine) address() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,8 +47,7 @@ func startNull(ctx context.Context, c *commands) (*process.Process, int, string,
 	return startChild(ctx, c, "bench", "null-server")
 }
 
-// startChild starts this program with other arguments, and returns once it has
-// printed where it answers.
+// startChild starts this program with other arguments and returns after its ready line.
 func startChild(ctx context.Context, c *commands, args ...string) (*process.Process, int, string, error) {
 	self, err := os.Executable()
 	if err != nil {
@@ -64,7 +63,7 @@ func startChild(ctx context.Context, c *commands, args ...string) (*process.Proc
 		},
 		Ready: func(context.Context) error {
 			if said.address() == "" {
-				return errors.New("it has not said where it answers")
+				return errors.New("it has not printed its address")
 			}
 			return nil
 		},
@@ -79,5 +78,5 @@ func startChild(ctx context.Context, c *commands, args ...string) (*process.Proc
 func stopChild(ctx context.Context, child *process.Process) {
 	ctx, cancel := process.ShutdownContext(ctx)
 	defer cancel()
-	_ = child.Stop(ctx) // it holds nothing
+	_ = child.Stop(ctx) // it has no data
 }

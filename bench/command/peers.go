@@ -32,7 +32,7 @@ import (
 	"companyscore/sql"
 )
 
-// peersFlags is what `bench peers` is told.
+// peersFlags are the flags of `bench peers`.
 type peersFlags struct {
 	data        string
 	key         string
@@ -61,7 +61,7 @@ two share them. With --apart=false, or with the up of --data, all run where they
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.rounds < 1 || f.rounds > 1000 || f.each < 100*time.Millisecond || f.connections < 1 {
-				return cli.Usage(errors.New("rounds are 1 to 1000, of at least 100ms each, on at least one connection"))
+				return cli.Usage(errors.New("use 1 to 1000 rounds, at least 100ms for --each, and at least one connection"))
 			}
 			if f.data != "" || len(processor.Allowed()) < 2 {
 				f.apart = false
@@ -91,23 +91,23 @@ two share them. With --apart=false, or with the up of --data, all run where they
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.data, "data", "", "data directory of a running up to use; without it one is started")
-	flags.StringVar(&f.key, "key", "", "API key for it; without it that of its demo account")
-	flags.StringVar(&f.domain, "domain", "apple.com", "company to ask for; it is scored if it was not")
-	flags.StringVar(&f.companies, "companies", filepath.Join("examples", "companies.csv"), "facts that an up of its own imports, if the file is there")
-	flags.IntVar(&f.rounds, "rounds", 11, "rounds; many short ones tell more than a few long ones where others use the machine too")
-	flags.DurationVar(&f.each, "each", 1200*time.Millisecond, "how long each server is measured in a round")
-	flags.IntVar(&f.connections, "connections", 64, "connections")
-	flags.BoolVar(&f.apart, "apart", true, "keep servers on one processor and the generator on another, where there are two and the system can")
-	flags.StringVar(&f.jsonTo, "json", "", "write the result as JSON to this file too; - for standard output, instead of text")
+	flags.StringVar(&f.data, "data", "", "data directory of a running `up` (default: start one)")
+	flags.StringVar(&f.key, "key", "", "API key (default: of its demo account)")
+	flags.StringVar(&f.domain, "domain", "apple.com", "domain to read; it is scored first if necessary")
+	flags.StringVar(&f.companies, "companies", filepath.Join("examples", "companies.csv"), "facts that a started `up` imports, if the file exists")
+	flags.IntVar(&f.rounds, "rounds", 11, "number of rounds; prefer many short ones on a shared machine")
+	flags.DurationVar(&f.each, "each", 1200*time.Millisecond, "duration of the measurement of each server in a round")
+	flags.IntVar(&f.connections, "connections", 64, "number of connections")
+	flags.BoolVar(&f.apart, "apart", true, "pin servers and generator to different processors, if possible")
+	flags.StringVar(&f.jsonTo, "json", "", "also write the result as JSON to this file; - for standard output, without text")
 	return cmd
 }
 
-// peerServer is one of the servers that are compared, in a process of its own.
+// peerServer runs one of the compared servers in its own process.
 func (c *commands) peerServer() *cobra.Command {
 	var answerFile, redisURL string
 	cmd := &cobra.Command{
-		Use: "peer-server KIND", Short: "Answer as one of the servers of bench peers", Args: cobra.ExactArgs(1), Hidden: true,
+		Use: "peer-server KIND", Short: "Run a server of bench peers", Args: cobra.ExactArgs(1), Hidden: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			answer, err := peer.ReadAnswer(answerFile)
 			if err != nil {
@@ -130,7 +130,7 @@ func (c *commands) peerServer() *cobra.Command {
 	return cmd
 }
 
-// peersRun starts what is compared, and ends it.
+// peersRun starts and stops the compared servers.
 type peersRun struct {
 	commands *commands
 	flags    peersFlags
@@ -139,7 +139,7 @@ type peersRun struct {
 	children []*process.Process
 }
 
-// close ends what was started, last first, and removes its directory.
+// close stops the servers in reverse order and removes their directory.
 func (r *peersRun) close(ctx context.Context) {
 	for i := len(r.children) - 1; i >= 0; i-- {
 		stopChild(ctx, r.children[i])
@@ -158,7 +158,7 @@ func (r *peersRun) start(ctx context.Context, args ...string) (int, string, erro
 	return pid, address, err
 }
 
-// call runs this program to its end.
+// call runs this program and waits for its end.
 func (r *peersRun) call(ctx context.Context, args ...string) error {
 	self, err := os.Executable()
 	if err != nil {
@@ -176,7 +176,7 @@ func (r *peersRun) compare(ctx context.Context) (*peer.Result, error) {
 	env := bench.Environment(commandLine(), nil)
 	processors := processor.Allowed()
 	if r.flags.apart {
-		err := processor.KeepProcess(processors[0]) // and all that it starts
+		err := processor.KeepProcess(processors[0]) // and its child processes
 		if errors.Is(err, errors.ErrUnsupported) {
 			r.flags.apart = false
 		} else if err != nil {
@@ -214,7 +214,7 @@ func (r *peersRun) compare(ctx context.Context) (*peer.Result, error) {
 	maps.Copy(env.Versions, peerVersions(rt.PID))
 	target := peer.Route + r.flags.domain
 	var answer peer.Answer
-	for range 2 { // the second comes from memory
+	for range 2 { // the second answer comes from memory
 		if answer, err = peer.Fetch(ctx, rt.BaseURL+target, key); err != nil {
 			return nil, err
 		}
@@ -240,7 +240,7 @@ func (r *peersRun) compare(ctx context.Context) (*peer.Result, error) {
 	return result, nil
 }
 
-// peerVersions tells what is compared.
+// peerVersions returns the versions of the compared servers.
 func peerVersions(up int) map[string]string {
 	versions := make(map[string]string)
 	for name, version := range map[string]string{
@@ -253,7 +253,7 @@ func peerVersions(up int) map[string]string {
 	return versions
 }
 
-// collect starts all peers. Ours is the first.
+// collect starts all peers. The service is the first.
 func (r *peersRun) collect(ctx context.Context, cfg *peer.Config, rt *config.Runtime, target, key string, answer peer.Answer) error {
 	answerFile := filepath.Join(r.dir, "answer.json")
 	if err := report.WriteFile(answerFile, func(w io.Writer) error { return json.NewEncoder(w).Encode(answer) }); err != nil {
@@ -273,7 +273,7 @@ func (r *peersRun) collect(ctx context.Context, cfg *peer.Config, rt *config.Run
 		return err
 	}
 	add(peer.BareFiber, fiberAddress, []int{fiberPID}, nil)
-	if err := r.gatherNginx(ctx, cfg, add, fiberAddress, fiberPID, answer); err != nil {
+	if err := r.addNginx(ctx, cfg, add, fiberAddress, fiberPID, answer); err != nil {
 		return err
 	}
 	pid, address, err := r.start(ctx, "bench", "peer-server", peer.KindNetHTTP, "--answer", answerFile)
@@ -281,10 +281,10 @@ func (r *peersRun) collect(ctx context.Context, cfg *peer.Config, rt *config.Run
 		return err
 	}
 	add("net/http", address, []int{pid}, nil)
-	if err := r.gatherRedis(ctx, cfg, add, rt, answer, answerFile); err != nil {
+	if err := r.addRedis(ctx, cfg, add, rt, answer, answerFile); err != nil {
 		return err
 	}
-	if err := r.gatherClickHouse(cfg, rt); err != nil {
+	if err := r.addClickHouse(cfg, rt); err != nil {
 		return err
 	}
 	pid, address, err = r.start(ctx, "bench", "null-server")
@@ -297,8 +297,8 @@ func (r *peersRun) collect(ctx context.Context, cfg *peer.Config, rt *config.Run
 
 type addPeer func(name, address string, serving, besides []int)
 
-// gatherNginx adds all kinds of nginx, unless it is not there.
-func (r *peersRun) gatherNginx(ctx context.Context, cfg *peer.Config, add addPeer, origin string, originPID int, answer peer.Answer) error {
+// addNginx adds all kinds of nginx if it is installed.
+func (r *peersRun) addNginx(ctx context.Context, cfg *peer.Config, add addPeer, origin string, originPID int, answer peer.Answer) error {
 	for i, kind := range []struct {
 		name, origin string
 		keepOpen     bool
@@ -326,8 +326,8 @@ func (r *peersRun) gatherNginx(ctx context.Context, cfg *peer.Config, add addPee
 	return nil
 }
 
-// gatherRedis adds Fiber with Redis.
-func (r *peersRun) gatherRedis(ctx context.Context, cfg *peer.Config, add addPeer, rt *config.Runtime, answer peer.Answer, answerFile string) error {
+// addRedis adds Fiber with Redis.
+func (r *peersRun) addRedis(ctx context.Context, cfg *peer.Config, add addPeer, rt *config.Runtime, answer peer.Answer, answerFile string) error {
 	pid, ok := rt.Processes["redis-server"]
 	if !ok {
 		cfg.Skipped = append(cfg.Skipped, "Fiber with Redis: the up uses a Redis of yours")
@@ -349,8 +349,8 @@ func (r *peersRun) gatherRedis(ctx context.Context, cfg *peer.Config, add addPee
 	return nil
 }
 
-// gatherClickHouse adds the query that a read makes which is in no cache.
-func (r *peersRun) gatherClickHouse(cfg *peer.Config, rt *config.Runtime) error {
+// addClickHouse adds the query of an uncached read.
+func (r *peersRun) addClickHouse(cfg *peer.Config, rt *config.Runtime) error {
 	pid, ok := rt.Processes["clickhouse"]
 	if !ok {
 		cfg.Skipped = append(cfg.Skipped, "ClickHouse over HTTP: the up uses a ClickHouse of yours")
@@ -371,7 +371,7 @@ func (r *peersRun) gatherClickHouse(cfg *peer.Config, rt *config.Runtime) error 
 	return nil
 }
 
-// answers waits for a server to take connections.
+// answers waits until a server accepts connections.
 func answers(address string) func(ctx context.Context) error {
 	return func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)

@@ -25,7 +25,7 @@ import (
 	"companyscore/internal/seed"
 )
 
-// runFlags is what `bench run` is told beside what bench.Config holds.
+// runFlags are the flags of `bench run` that are not in bench.Config.
 type runFlags struct {
 	url, data    string
 	keysFile     string
@@ -46,10 +46,9 @@ func (c *commands) run() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Send one kind of load and measure the answers",
-		Long: `Send one kind of load at a rate fixed in advance and measure how long answers take, from
-when each request was meant to be sent. Answers are told apart by what made them.
-Exits 1 when the figures may not be used (verdict other than VALID) or a promise given
-with --slo is missed. docs/bench.md explains every figure.
+		Long: `Send one kind of load at a fixed rate and measure the latency of answers from when each
+request was due. Answers are classified by the store that answered. Exits 1 if the verdict
+is not VALID or an SLO of --slo is missed. docs/bench.md explains every figure.
 
 Scenarios:
 ` + scenarioList(),
@@ -62,35 +61,35 @@ Scenarios:
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&cfg.Scenario, "scenario", "hot", "what to ask for; see above")
-	flags.StringVar(&f.url, "url", "", "address of the service, http://host:port; without it the running up of --data, else http://127.0.0.1:8080")
-	flags.StringVar(&f.data, "data", config.DefaultData, "data directory of a running up: its address, its demo key and its processes are used")
-	flags.StringArrayVar(&cfg.Keys, "key", nil, "API key; give several to have them take turns")
-	flags.StringVar(&f.keysFile, "keys-file", "", "file of API keys, one to a line, as bench seed --keys writes it")
+	flags.StringVar(&cfg.Scenario, "scenario", "hot", "kind of load; see above")
+	flags.StringVar(&f.url, "url", "", "address of the service, http://host:port (default: of the running `up` of --data, else http://127.0.0.1:8080)")
+	flags.StringVar(&f.data, "data", config.DefaultData, "data directory of a running `up`, for its address, demo key and processes")
+	flags.StringArrayVar(&cfg.Keys, "key", nil, "API key; several are used in turn")
+	flags.StringVar(&f.keysFile, "keys-file", "", "file of API keys, one per line, as written by bench seed --keys")
 	flags.StringVar(&f.domainsFile, "domains-file", "", `file of domains: column "domain" of a .csv file, or one per line; - for standard input`)
-	flags.IntVar(&f.domains, "domains", 0, "so many companies of the universe that bench seed made of --seed")
-	flags.Uint64Var(&cfg.Seed, "seed", 1, "of the universe, and of all that is drawn")
-	flags.Float64Var(&cfg.Rate, "rate", 1000, "requests a second")
-	flags.BoolVar(&f.saturate, "saturate", false, "keep all connections busy instead, for the throughput")
-	flags.StringVar(&f.arrivals, "arrivals", string(load.Constant), "constant or poisson")
-	flags.DurationVar(&cfg.Duration, "duration", 10*time.Second, "how long to measure")
-	flags.DurationVar(&cfg.Warmup, "warmup", 2*time.Second, "how long to send the same load before")
-	flags.DurationVar(&cfg.Timeout, "timeout", 10*time.Second, "how long one request may take")
-	flags.DurationVar(&cfg.Drain, "drain", 10*time.Second, "how long to wait for answers, and for runs, at the end")
-	flags.IntVar(&cfg.Connections, "connections", 64, "connections")
-	flags.IntVar(&cfg.Pipeline, "pipeline", 1, "requests under way on one connection at most")
-	flags.IntVar(&cfg.Threads, "threads", max(1, runtime.NumCPU()/4), "threads that send; each takes a core when busy")
-	flags.StringVar(&f.priority, "priority", "", "of these threads, if it is granted: normal, high or real-time; without it high, and normal with --saturate")
-	flags.Float64Var(&cfg.ColdShare, "cold-share", 0.01, "share of companies never scored, of scenario mixed")
-	flags.DurationVar(&cfg.PollEvery, "poll-every", 5*time.Second, "how often jobs are polled")
-	flags.IntVar(&cfg.BatchSize, "batch-size", 100, "companies in one call, of scenario batch")
-	flags.StringArrayVar(&f.slos, "slo", nil, `promise such as p99<2ms, max<1s or "score redis:p99<5ms"; without a class it is about the scenario's own`)
-	flags.Float64Var(&cfg.ErrorsMax, "errors-max", 0, "share of requests that may fail before --slo is missed")
-	flags.BoolVar(&cfg.FindMax, "find-max", false, "look for the highest rate that keeps --slo, beginning with --rate")
-	flags.StringArrayVar(&f.pids, "pid", nil, "process of the server to watch, NAME=PID; without it those of the running up")
+	flags.IntVar(&f.domains, "domains", 0, "number of companies of the universe that bench seed generated from --seed")
+	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the universe and of all random numbers")
+	flags.Float64Var(&cfg.Rate, "rate", 1000, "requests per second")
+	flags.BoolVar(&f.saturate, "saturate", false, "send as fast as possible (closed loop), to measure the throughput")
+	flags.StringVar(&f.arrivals, "arrivals", string(load.Constant), "arrivals of requests: constant or poisson")
+	flags.DurationVar(&cfg.Duration, "duration", 10*time.Second, "duration of the measurement")
+	flags.DurationVar(&cfg.Warmup, "warmup", 2*time.Second, "duration of the same load before it")
+	flags.DurationVar(&cfg.Timeout, "timeout", 10*time.Second, "timeout of a request")
+	flags.DurationVar(&cfg.Drain, "drain", 10*time.Second, "wait for answers and runs at the end")
+	flags.IntVar(&cfg.Connections, "connections", 64, "number of connections")
+	flags.IntVar(&cfg.Pipeline, "pipeline", 1, "maximum number of requests in flight per connection")
+	flags.IntVar(&cfg.Threads, "threads", max(1, runtime.NumCPU()/4), "number of sending threads; each uses a core when busy")
+	flags.StringVar(&f.priority, "priority", "", "priority of these threads, if permitted: normal, high or real-time (default high, normal with --saturate)")
+	flags.Float64Var(&cfg.ColdShare, "cold-share", 0.01, "share of companies without a score, for scenario mixed")
+	flags.DurationVar(&cfg.PollEvery, "poll-every", 5*time.Second, "interval between polls of a job")
+	flags.IntVar(&cfg.BatchSize, "batch-size", 100, "companies per call, for scenario batch")
+	flags.StringArrayVar(&f.slos, "slo", nil, `latency limit such as p99<2ms, max<1s or "score redis:p99<5ms"; without a class for the headline class`)
+	flags.Float64Var(&cfg.ErrorsMax, "errors-max", 0, "share of failed requests above which --slo is missed")
+	flags.BoolVar(&cfg.FindMax, "find-max", false, "search the highest rate that meets --slo, starting with --rate")
+	flags.StringArrayVar(&f.pids, "pid", nil, "process to watch, NAME=PID (default: those of the running `up`)")
 	flags.StringVar(&f.jsonTo, "json", "", "write the report as JSON to this file; - for standard output, instead of text")
 	flags.StringVar(&f.html, "html", "", "write the report as an HTML page to this file")
-	flags.BoolVar(&f.quiet, "quiet", false, "show nothing while it runs")
+	flags.BoolVar(&f.quiet, "quiet", false, "show no progress")
 	return cmd
 }
 
@@ -152,23 +151,23 @@ func (c *commands) runLoad(cmd *cobra.Command, cfg bench.Config, f runFlags) err
 	return nil
 }
 
-// prepare turns flags into what a run needs.
+// prepare sets cfg from the flags.
 func (c *commands) prepare(cmd *cobra.Command, cfg *bench.Config, f *runFlags) error {
 	var faults []error
 	cfg.Command = commandLine()
 	cfg.Arrivals = load.Arrivals(f.arrivals)
 	switch cfg.Priority = load.Priority(f.priority); {
 	case f.priority == "" && f.saturate:
-		cfg.Priority = load.Normal // nothing is late where nothing is due
+		cfg.Priority = load.Normal // a closed loop has no due times
 	case f.priority == "":
 		cfg.Priority = load.High
 	case !slices.Contains(load.Priorities, cfg.Priority):
-		faults = append(faults, fmt.Errorf("priority %q: normal, high or real-time", f.priority))
+		faults = append(faults, fmt.Errorf("priority %q: use normal, high or real-time", f.priority))
 	}
 	if f.saturate {
 		cfg.Rate = 0
 	} else if cfg.Rate <= 0 {
-		faults = append(faults, errors.New("rate: more than 0; --saturate sends as many as possible"))
+		faults = append(faults, errors.New("--rate must be positive; for maximum throughput use --saturate"))
 	}
 	for _, text := range f.slos {
 		slo, err := bench.ParseSLO(text)
@@ -184,7 +183,7 @@ func (c *commands) prepare(cmd *cobra.Command, cfg *bench.Config, f *runFlags) e
 	var err error
 	switch {
 	case f.domainsFile != "" && f.domains != 0:
-		faults = append(faults, errors.New("companies come from --domains-file or from --domains, not from both"))
+		faults = append(faults, errors.New("use --domains-file or --domains, not both"))
 	case f.domains != 0:
 		names := seed.NewNames(cfg.Seed)
 		cfg.Universe, err = bench.MakeUniverse(f.domains, func(dst []byte, i int) []byte { return names.AppendDomain(dst, uint64(i)) })
@@ -220,7 +219,7 @@ func readUniverse(path string, stdin io.Reader) (*bench.Universe, error) {
 	return bench.MakeUniverse(len(domains), func(dst []byte, i int) []byte { return append(dst, domains[i]...) })
 }
 
-// aim finds the server: its address, a key, its processes.
+// aim sets address, keys and processes of the server.
 func aim(cfg *bench.Config, f *runFlags) error {
 	rt, err := config.ReadRuntime(f.data)
 	running := err == nil
@@ -234,7 +233,7 @@ func aim(cfg *bench.Config, f *runFlags) error {
 	}
 	parsed, err := url.Parse(f.url)
 	if err != nil || parsed.Scheme != "http" || parsed.Host == "" || strings.Trim(parsed.Path, "/") != "" {
-		return fmt.Errorf("url %q: write http://host:port; what is behind TLS is measured at the proxy's own back end", f.url)
+		return fmt.Errorf("url %q: use http://host:port; TLS is not supported, so measure the server behind the proxy", f.url)
 	}
 	cfg.Address = parsed.Host
 	if parsed.Port() == "" {
@@ -250,7 +249,7 @@ func aim(cfg *bench.Config, f *runFlags) error {
 		name, number, found := strings.Cut(text, "=")
 		pid := 0
 		if _, err := fmt.Sscanf(number, "%d", &pid); !found || name == "" || err != nil || pid < 1 {
-			return fmt.Errorf("pid %q: write NAME=PID", text)
+			return fmt.Errorf("pid %q: use NAME=PID", text)
 		}
 		pids[name] = pid
 	}
@@ -271,7 +270,7 @@ func aim(cfg *bench.Config, f *runFlags) error {
 	return nil
 }
 
-// upProcesses names the processes of a running `up`.
+// upProcesses returns the processes of a running `up` by name.
 func upProcesses(data string, last *config.Runtime) map[string]int {
 	if rt, err := config.ReadRuntime(data); err == nil {
 		last = rt
@@ -283,7 +282,7 @@ func upProcesses(data string, last *config.Runtime) map[string]int {
 	return pids
 }
 
-// commandLine is how the program was called, without keys.
+// commandLine returns the command line without keys.
 func commandLine() string {
 	args := slices.Clone(os.Args)
 	for i := range args {
@@ -317,12 +316,12 @@ func readKeys(path string) ([]string, error) {
 		}
 	}
 	if len(lines) == 0 {
-		return nil, fmt.Errorf("read keys from %s: there are none", path)
+		return nil, fmt.Errorf("read keys from %s: the file has none", path)
 	}
 	return lines, nil
 }
 
-// liveView writes one line that is replaced every second.
+// liveView writes a line and replaces it every second.
 func liveView(w io.Writer) func(bench.Progress) {
 	return func(p bench.Progress) {
 		phase := p.Phase
@@ -360,7 +359,7 @@ tolerance, when more answers were unexpected, or when the two cannot be compared
 		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !(percent >= 0 && percent <= 1000) {
-				return cli.Usage(fmt.Errorf("tolerance %g: a percentage", percent))
+				return cli.Usage(fmt.Errorf("tolerance %g: use a percentage", percent))
 			}
 			before, err := report.Read(args[0])
 			if err != nil {
@@ -380,7 +379,7 @@ tolerance, when more answers were unexpected, or when the two cannot be compared
 			return nil
 		},
 	}
-	cmd.Flags().Float64Var(&percent, "tolerance", 10, "percentage by which a figure may be worse")
+	cmd.Flags().Float64Var(&percent, "tolerance", 10, "tolerated worsening of a figure in percent")
 	return cmd
 }
 
@@ -388,7 +387,7 @@ func (c *commands) report() *cobra.Command {
 	var html string
 	cmd := &cobra.Command{
 		Use:   "report RUN.json",
-		Short: "Make text or an HTML page of a report",
+		Short: "Print a report as text or as an HTML page",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			run, err := report.Read(args[0])
@@ -405,7 +404,7 @@ func (c *commands) report() *cobra.Command {
 	return cmd
 }
 
-// nullServer is the other end of scenario null, in a process of its own.
+// nullServer runs the server of scenario null in its own process.
 func (c *commands) nullServer() *cobra.Command {
 	return &cobra.Command{
 		Use: "null-server", Short: "Answer every request with the same bytes", Args: cobra.NoArgs, Hidden: true,

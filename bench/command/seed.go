@@ -40,11 +40,11 @@ With --keys it opens accounts and issues a live key of each, for a load generato
 			plan.Signals = seed.Signals(signals)
 			if until != "" {
 				if plan.Until, err = time.Parse(time.RFC3339Nano, until); err != nil {
-					return cli.Usage(fmt.Errorf("--until %q: write a time such as 2026-05-01T12:00:00Z", until))
+					return cli.Usage(fmt.Errorf("--until %q: use a time such as 2026-05-01T12:00:00Z", until))
 				}
 			}
 			if plan.Domains == 0 && keys.count == 0 {
-				return cli.Usage(errors.New("say what to make: --domains, --keys or both"))
+				return cli.Usage(errors.New("nothing to generate: use --domains, --keys or both"))
 			}
 			if plan.Domains != 0 {
 				check := plan
@@ -89,28 +89,28 @@ With --keys it opens accounts and issues a live key of each, for a load generato
 	}
 	where.Flags(cmd.Flags())
 	flags := cmd.Flags()
-	flags.IntVar(&plan.Domains, "domains", 0, "how many companies there shall be")
-	flags.IntVar(&plan.Records, "records", 5, "how many records each company has")
-	flags.Uint64Var(&plan.Seed, "seed", 1, "which universe")
-	flags.StringVar(&signals, "signals", string(seed.SignalsNewest), "which records have their 67 signals: newest (of each company), all or none")
-	flags.StringVar(&until, "until", "", "when the youngest records are made (default: when the universe was begun)")
-	flags.BoolVar(&expect, "expect", false, "write nothing, print as JSON what statistics of the universe must say at --until")
-	flags.BoolVar(&beside, "append", false, "write although the store holds other records")
-	flags.IntVar(&keys.count, "keys", 0, "how many accounts with a live key to make")
+	flags.IntVar(&plan.Domains, "domains", 0, "number of companies")
+	flags.IntVar(&plan.Records, "records", 5, "number of records per company")
+	flags.Uint64Var(&plan.Seed, "seed", 1, "seed of the universe")
+	flags.StringVar(&signals, "signals", string(seed.SignalsNewest), "records with their 67 signals: newest (of each company), all or none")
+	flags.StringVar(&until, "until", "", "time of the youngest records (default: the time of the first call)")
+	flags.BoolVar(&expect, "expect", false, "write nothing, print the expected statistics at --until as JSON")
+	flags.BoolVar(&beside, "append", false, "write even if the store has other records")
+	flags.IntVar(&keys.count, "keys", 0, "number of accounts with a live key to create")
 	flags.StringVar(&tier, "tier", string(account.Enterprise), "tier of these accounts")
-	flags.StringVar(&keys.path, "keys-file", "bench-keys.txt", "file to write the keys to, one to a line, readable by its owner only")
+	flags.StringVar(&keys.path, "keys-file", "bench-keys.txt", "file for the keys, one per line, readable by its owner only")
 	flags.BoolVar(&quiet, "quiet", false, "show no progress")
 	return cmd
 }
 
-// seedUniverse writes a universe and shows how it goes.
+// seedUniverse generates a universe and shows its progress.
 func seedUniverse(cmd *cobra.Command, store Store, plan seed.Plan, beside, quiet bool) error {
 	began := time.Now()
 	show := newSeedProgress(cmd.ErrOrStderr(), quiet)
 	before, err := seed.Write(cmd.Context(), store, plan, beside, show.update)
 	show.end()
 	if errors.Is(err, seed.ErrNotEmpty) {
-		return fmt.Errorf("%w: say --append to write made-up companies beside them, or use an empty store", err)
+		return fmt.Errorf("%w: use --append to add generated companies, or an empty store", err)
 	}
 	if err != nil {
 		return err
@@ -122,13 +122,13 @@ func seedUniverse(cmd *cobra.Command, store Store, plan seed.Plan, beside, quiet
 	return nil
 }
 
-// seedProgress shows how far the writing of a universe is: on a terminal in one
-// line, elsewhere in a line every ten seconds.
+// seedProgress shows the progress of a generation: on a terminal in one line, else with a
+// line every ten seconds.
 type seedProgress struct {
 	w        io.Writer
 	line     bool
 	began    time.Time
-	from     int64 // records that were there when it was first told
+	from     int64 // records at the first report
 	shown    time.Time
 	interval time.Duration
 }
@@ -164,29 +164,29 @@ func (p *seedProgress) update(done, total int64) {
 	fmt.Fprintf(p.w, "%sseeding: %d of %d records, %.0f records/s, %s left%s", begin, done, total, rate, left, end)
 }
 
-// end leaves the line.
+// end ends the line on a terminal.
 func (p *seedProgress) end() {
 	if p.line {
 		fmt.Fprint(p.w, "\r\x1b[K")
 	}
 }
 
-// keysMax bounds the keys that one call issues.
+// keysMax bounds the number of keys per call.
 const keysMax = 100_000
 
-// issuedKeys are accounts with a live key of each.
+// issuedKeys are accounts with one live key each.
 type issuedKeys struct {
 	count int
 	tier  account.Tier
 	path  string
 }
 
-// issue makes the accounts and the keys and writes the file, a key to a line. The file is begun
-// first, so that no key is issued that nobody gets to see.
+// issue creates the accounts and keys and writes the file, one key per line. It creates the file
+// first, so that no key is created without being stored.
 func (k issuedKeys) issue(ctx context.Context, accounts Store) error {
 	f, err := os.OpenFile(k.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return fmt.Errorf("%s is there already: name another file with --keys-file, or remove it", k.path)
+		return fmt.Errorf("%s already exists: use another --keys-file, or remove it", k.path)
 	}
 	if err != nil {
 		return err

@@ -25,7 +25,7 @@ type readiness struct {
 func newPoller() (*poller, error) {
 	fd, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
 	if err != nil {
-		return nil, fmt.Errorf("make an epoll instance: %w", err)
+		return nil, fmt.Errorf("create an epoll instance: %w", err)
 	}
 	return &poller{fd: fd}, nil
 }

@@ -128,7 +128,7 @@ func (r *reader) until(data, mark []byte) (found []byte, used int, err error) {
 func (r *reader) begin(head []byte) (done bool, err error) {
 	line, rest, _ := bytes.Cut(head, endOfLine)
 	if len(line) < 12 || string(line[:7]) != "HTTP/1." || line[8] != ' ' || len(line) > 12 && line[12] != ' ' {
-		return false, fmt.Errorf("%.40q is no answer of HTTP/1", line)
+		return false, fmt.Errorf("%.40q is not an HTTP/1 answer", line)
 	}
 	status := 0
 	for _, c := range line[9:12] {
@@ -151,7 +151,7 @@ func (r *reader) begin(head []byte) (done bool, err error) {
 		line, rest, _ = bytes.Cut(rest, endOfLine)
 		colon := bytes.IndexByte(line, ':')
 		if colon <= 0 {
-			return false, fmt.Errorf("%.40q is no header", line)
+			return false, fmt.Errorf("%.40q is not a header", line)
 		}
 		name, value := line[:colon], bytes.TrimSpace(line[colon+1:])
 		switch len(name) {

@@ -11,25 +11,24 @@ import (
 	"strings"
 )
 
-// Nginx is one nginx, in a directory of its own.
+// Nginx is an nginx process with its own directory.
 type Nginx struct {
 	Address string
 	dir     string
 	binary  string
 }
 
-// ErrNoNginx says that nginx is not installed.
+// ErrNoNginx reports that nginx is not installed.
 var ErrNoNginx = errors.New("nginx is not installed (Debian, Ubuntu: apt-get install nginx-light)")
 
 // NewNginx writes the configuration of an nginx under dir, which must be empty. With
-// an origin it is a cache in front of that, keyed by API key and address, that holds
-// everything, and with keepOpen does not open the file of an answer each time;
-// without an origin it returns the answer itself. It has as many workers as the
-// servers written in Go have threads.
+// an origin it is a cache in front of the origin, keyed by API key and address, that caches
+// every answer. keepOpen keeps the files of answers open. Without an origin it returns the
+// answer from its configuration. It has GOMAXPROCS workers.
 func NewNginx(dir, origin string, keepOpen bool, a Answer, workers int) (*Nginx, error) {
 	binary, err := exec.LookPath("nginx")
 	if err != nil {
-		if binary = "/usr/sbin/nginx"; !isFile(binary) { // often not on the path
+		if binary = "/usr/sbin/nginx"; !isFile(binary) { // often not in PATH
 			return nil, ErrNoNginx
 		}
 	}
@@ -58,7 +57,7 @@ func NewNginx(dir, origin string, keepOpen bool, a Answer, workers int) (*Nginx,
 	}
 	user := ""
 	if os.Geteuid() == 0 {
-		user = "user root;" // or its workers could not write to the directory
+		user = "user root;" // without it workers cannot write to the directory
 	}
 	text := fmt.Sprintf(`%s
 daemon off;
@@ -91,7 +90,7 @@ http {
 	return &Nginx{Address: address, dir: dir, binary: binary}, nil
 }
 
-// returning is a location that returns the answer from the configuration.
+// returning returns a location that serves the answer from the configuration.
 func returning(a Answer) (string, error) {
 	var b strings.Builder
 	names := make([]string, 0, len(a.Header))
@@ -118,15 +117,15 @@ func returning(a Answer) (string, error) {
 	return b.String(), nil
 }
 
-// quoted writes a text for nginx's configuration, which knows no way to write a dollar sign.
+// quoted quotes a text for the configuration of nginx, which has no escape for a dollar sign.
 func quoted(text string) (string, error) {
 	if strings.ContainsAny(text, "$'\\\n") {
-		return "", errors.New("nginx cannot return this answer from its configuration")
+		return "", errors.New("nginx cannot serve this answer from its configuration")
 	}
 	return "'" + text + "'", nil
 }
 
-// Command starts it, in the foreground.
+// Command returns the command that runs nginx in the foreground.
 func (n *Nginx) Command() *exec.Cmd {
 	cmd := exec.Command(n.binary, "-p", n.dir, "-c", filepath.Join(n.dir, "nginx.conf"), "-e", filepath.Join(n.dir, "error.log"))
 	cmd.Stderr = os.Stderr

@@ -1,6 +1,5 @@
-// Package peer sets the hot read beside other ways to send the same bytes: servers
-// that do less, and what people would otherwise put in front. All are measured in one
-// run, in turns, so that they share whatever the machine does meanwhile.
+// Package peer compares the hot read with other servers that send the same bytes. All peers
+// are measured in one run, in turns, so that changes of the machine affect all of them.
 package peer
 
 import (
@@ -21,17 +20,16 @@ import (
 	"companyscore/bench/report"
 )
 
-// Answer is what all peers send: that of the service itself.
+// Answer is the answer of the service. All peers send it.
 type Answer struct {
 	Header map[string]string `json:"header"`
 	Body   string            `json:"body"`
 }
 
-// answerMaxBytes bounds an answer that is taken over.
+// answerMaxBytes bounds the body of an answer.
 const answerMaxBytes = 64 << 10
 
-// Fetch takes over an answer of the service. Headers that a server makes by itself
-// are left out.
+// Fetch reads an answer of the service, without the headers that every server sets itself.
 func Fetch(ctx context.Context, url, key string) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -62,7 +60,7 @@ func Fetch(ctx context.Context, url, key string) (Answer, error) {
 	return a, nil
 }
 
-// ReadAnswer reads an answer that was written as JSON.
+// ReadAnswer reads an answer from a JSON file.
 func ReadAnswer(path string) (Answer, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -75,18 +73,18 @@ func ReadAnswer(path string) (Answer, error) {
 	return a, nil
 }
 
-// Peer is one server that is measured.
+// Peer is one measured server.
 type Peer struct {
 	Name    string
 	Address string // host:port
 	Target  string // path and query of the request
 	Header  map[string]string
-	// Serving are the processes whose CPU counts for each answer. Besides run with
-	// them and do not answer.
+	// Serving are the processes whose CPU time counts per answer. Besides are other
+	// processes of the peer.
 	Serving, Besides []int
 }
 
-// Names of peers that results are held against.
+// Names of peers that targets refer to.
 const (
 	Ours       = "companyscore, hot GET"
 	BareFiber  = "bare Fiber"
@@ -97,48 +95,48 @@ const (
 // Config describes a comparison.
 type Config struct {
 	Peers       []Peer
-	Skipped     []string // peers that could not be had, and why
+	Skipped     []string // peers that are not available, with the reason
 	Rounds      int
-	Each        time.Duration // of a peer in a round, after a tenth of it unmeasured
+	Each        time.Duration // duration per peer and round; a tenth of it is added as warm-up
 	Connections int
-	Processors  []int // of the generator; nil leaves it to the system
+	Processors  []int // of the generator; nil pins nothing
 	Seed        uint64
 	Progress    func(round int, name string)
 }
 
-// Result is a comparison. Its first peer is the service itself.
+// Result is the result of a comparison. The first peer is the service.
 type Result struct {
 	StartedAt   time.Time          `json:"started_at"`
 	Rounds      int                `json:"rounds"`
 	Each        float64            `json:"each_s"`
 	Connections int                `json:"connections"`
-	Apart       bool               `json:"apart"` // servers had one processor, and the generator another
+	Apart       bool               `json:"apart"` // servers and generator were pinned to different processors
 	Peers       []Measured         `json:"peers"`
 	Skipped     []string           `json:"skipped"`
 	Targets     []Target           `json:"targets"`
 	Environment report.Environment `json:"environment"`
 }
 
-// Measured is one peer. Ratios are of the service to it, by round: above 1 the
-// service sends more, or needs less for each answer.
+// Measured has the figures of one peer. Ratios compare the service with the peer per round.
+// Above 1 the service has a higher rate, or uses less CPU time per answer.
 type Measured struct {
 	Name       string    `json:"name"`
 	PerSecond  []float64 `json:"per_s"`
-	CPU        []float64 `json:"cpu_us"`     // of the processes that answer, for each answer
-	AllCPU     []float64 `json:"all_cpu_us"` // with those besides
+	CPU        []float64 `json:"cpu_us"`     // per answer, of the serving processes
+	AllCPU     []float64 `json:"all_cpu_us"` // the same with other processes of the peer
 	Client     []float64 `json:"client_share"`
 	Throughput Spread    `json:"throughput_ratio"`
 	Cost       Spread    `json:"cpu_ratio"`
 }
 
-// Spread is the median, the lowest and the highest of the rounds.
+// Spread is the median, minimum and maximum of the rounds.
 type Spread struct {
 	Median float64 `json:"median"`
 	Low    float64 `json:"low"`
 	High   float64 `json:"high"`
 }
 
-// Target is a ratio the service is held to.
+// Target is a ratio that the service must reach.
 type Target struct {
 	What  string  `json:"what"`
 	Ratio float64 `json:"ratio"`
@@ -146,16 +144,16 @@ type Target struct {
 	Met   bool    `json:"met"`
 }
 
-// What the service is held to.
+// The targets of the service.
 const (
 	leastOfBareFiber  = 0.90
 	leastOfProxyCache = 1.10
 )
 
-// Run measures all peers in turns, each round in another order.
+// Run measures all peers in turns. The order differs per round.
 func Run(ctx context.Context, cfg Config) (*Result, error) {
 	if len(cfg.Peers) == 0 || cfg.Rounds < 1 || cfg.Each <= 0 {
-		return nil, errors.New("a comparison has peers, rounds and a time for each")
+		return nil, errors.New("a comparison needs peers, rounds and a duration")
 	}
 	r := &Result{
 		StartedAt: time.Now().UTC(), Rounds: cfg.Rounds, Each: cfg.Each.Seconds(), Connections: cfg.Connections, Apart: len(cfg.Processors) > 0, Skipped: append([]string{}, cfg.Skipped...),
@@ -177,7 +175,7 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 	return r, nil
 }
 
-// repeat sends the same request again and again.
+// repeat is a source that repeats one request.
 type repeat []byte
 
 func (s repeat) Next(dst []byte) ([]byte, load.Request, bool) {
@@ -206,7 +204,7 @@ func (m *Measured) measure(ctx context.Context, cfg Config, p Peer) error {
 		return err
 	}
 	used, usedBeside := bench.CPU(p.Serving...)-before, bench.CPU(p.Besides...)-beside
-	answered := int64(0) // with those of the warm-up, whose CPU is in it too
+	answered := int64(0) // includes the warm-up, as does the CPU time
 	for _, i := range result.Intervals {
 		answered += i.Answered
 	}
@@ -216,7 +214,7 @@ func (m *Measured) measure(ctx context.Context, cfg Config, p Peer) error {
 		}
 	}
 	if answered == 0 {
-		return errors.New("nothing was answered")
+		return errors.New("no answers")
 	}
 	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 / float64(answered) }
 	m.Name = p.Name
@@ -227,7 +225,7 @@ func (m *Measured) measure(ctx context.Context, cfg Config, p Peer) error {
 	return nil
 }
 
-// conclude holds the first peer against all.
+// conclude compares the first peer with all others.
 func (r *Result) conclude() {
 	ours := r.Peers[0]
 	for i := range r.Peers {
@@ -250,7 +248,7 @@ func (r *Result) conclude() {
 	target(ProxyCache, "server CPU for each answer", func(m Measured) Spread { return m.Cost }, leastOfProxyCache)
 }
 
-// spread divides two lists round by round.
+// spread returns the spread of the ratios of two lists.
 func spread(a, b []float64) Spread {
 	ratios := make([]float64, len(a))
 	for i := range a {
@@ -281,7 +279,7 @@ func (r *Result) JSON(w io.Writer) error {
 	return encoder.Encode(r)
 }
 
-// Text writes the result for a terminal.
+// Text writes the result as text.
 func (r *Result) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	where := "all on the same processors"

@@ -12,22 +12,22 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// Kinds of servers that this program can be.
+// The kinds of servers of this program.
 const (
 	KindFiber   = "fiber"
 	KindNetHTTP = "nethttp"
 	KindRedis   = "redis"
 )
 
-// Route is where all of them answer.
+// Route is the route of all servers.
 const Route = "/v1/score/"
 
-// idle is how long a connection may rest, so that none is closed between two rounds.
+// idle is the idle timeout of connections. It exceeds the time between two rounds.
 const idle = 10 * time.Minute
 
-// Serve answers every request for a score with the same bytes until ctx ends, and
-// says where on ready. A server of kind redis reads the body from Redis each time,
-// where PutBody has put it.
+// Serve answers every request for a score with the same bytes until ctx ends. It calls
+// ready with its address. A server of kind redis reads the body from Redis for every
+// request; PutBody writes it.
 func Serve(ctx context.Context, kind string, a Answer, client goredis.UniversalClient, ready func(address string)) error {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -57,7 +57,7 @@ func Serve(ctx context.Context, kind string, a Answer, client goredis.UniversalC
 			return c.Send(text)
 		})
 	default:
-		return fmt.Errorf("there is no server of kind %q", kind)
+		return fmt.Errorf("unknown kind of server %q", kind)
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- app.Listener(ln) }()
@@ -77,10 +77,10 @@ func setHeader(c *fiber.Ctx, a Answer) {
 	}
 }
 
-// redisKey is where the body of a company lies during a comparison.
+// redisKey returns the key of the body of a company in Redis.
 func redisKey(domain string) string { return "bench:peer:" + domain }
 
-// PutBody puts the body of a company where a server of kind redis finds it, for an hour.
+// PutBody writes the body of a company for servers of kind redis. It expires after an hour.
 func PutBody(ctx context.Context, client goredis.UniversalClient, domain string, a Answer) error {
 	return client.Set(ctx, redisKey(domain), a.Body, time.Hour).Err()
 }
@@ -95,7 +95,7 @@ func serveNetHTTP(ctx context.Context, ln net.Listener, a Answer) error {
 			header.Set(name, value)
 		}
 		header.Set("Content-Length", length)
-		_, _ = w.Write(body) // the client may be gone
+		_, _ = w.Write(body) // the client may have closed the connection
 	})
 	server := &http.Server{Handler: mux, IdleTimeout: idle, ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 1)

@@ -1,13 +1,12 @@
-// Package processor says which processors there are and keeps threads on them, so
-// that a server and what asks it do not take time from each other. Where the system
-// knows nothing of the kind, threads stay where they are.
+// Package processor lists processors and pins threads to them, so that a server and the
+// load generator do not share one. On systems without support it pins nothing.
 package processor
 
 import "runtime"
 
-// Keep has the calling goroutine run on one processor to its end: it locks the
-// thread and never gives it back, so the thread ends with the goroutine.
+// Keep pins the calling goroutine to one processor until it ends. It locks the thread and
+// never unlocks it, so the thread ends with the goroutine.
 func Keep(cpu int) {
 	runtime.LockOSThread()
-	_ = keepThread(0, cpu) // a processor that is none leaves it where it is
+	_ = keepThread(0, cpu) // an invalid processor pins nothing
 }

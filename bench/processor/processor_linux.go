@@ -23,8 +23,8 @@ func Allowed() []int {
 	return all
 }
 
-// KeepProcess has all threads of this process run on one processor, and so those
-// and the processes that they start from now on.
+// KeepProcess pins all threads of this process to one processor. New threads and child
+// processes inherit it.
 func KeepProcess(cpu int) error {
 	threads, err := os.ReadDir("/proc/self/task")
 	if err != nil {

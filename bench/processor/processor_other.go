@@ -16,7 +16,7 @@ func Allowed() []int {
 	return all
 }
 
-// KeepProcess fails with errors.ErrUnsupported: processes cannot be kept on a processor here.
+// KeepProcess returns errors.ErrUnsupported.
 func KeepProcess(int) error { return errors.ErrUnsupported }
 
 func keepThread(int, int) error { return errors.ErrUnsupported }

@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// chart is a drawing of lines over a common axis, made as SVG.
+// chart is a line chart. svg renders it.
 type chart struct {
 	title  string
 	series []series
 	logY   bool
-	xTicks []tick // nil: even ones
+	xTicks []tick // nil for even ticks
 	xLabel func(float64) string
 	yLabel func(float64) string
 }
@@ -29,16 +29,16 @@ type tick struct {
 	label string
 }
 
-// Sizes of a drawing, in its own units.
+// Sizes in SVG units.
 const (
 	chartWidth, chartHeight = 760, 300
 	chartLeft, chartRight   = 74, 12
 	chartTop, chartBottom   = 10, 34
 	plotWidth, plotHeight   = chartWidth - chartLeft - chartRight, chartHeight - chartTop - chartBottom
-	seriesMax               = 8 // lines that can be told apart
+	seriesMax               = 8 // number of distinct colours
 )
 
-// svg draws the chart, with a legend below. It is empty without points.
+// svg returns the chart with a legend. It is empty without points.
 func (c chart) svg() template.HTML {
 	if len(c.series) > seriesMax {
 		c.series = c.series[:seriesMax]
@@ -98,7 +98,7 @@ func (c chart) svg() template.HTML {
 	return template.HTML(b.String())
 }
 
-// bounds are those of all points; minX is above maxX when there are none.
+// bounds returns the bounds of all points. Without points minX is above maxX.
 func (c chart) bounds() (minX, maxX, minY, maxY float64) {
 	minX, maxX, minY, maxY = math.Inf(1), math.Inf(-1), math.Inf(1), math.Inf(-1)
 	for _, s := range c.series {
@@ -137,7 +137,7 @@ func (c chart) yTicks(low, high float64) []float64 {
 	return ticks
 }
 
-// even returns round numbers between two bounds, at most some n of them.
+// even returns about n round numbers between two bounds.
 func even(low, high float64, n int) []float64 {
 	raw := (high - low) / float64(n)
 	if raw <= 0 {

@@ -129,7 +129,7 @@ func relative(before, after float64) float64 {
 	return after/before - 1
 }
 
-// Worse reports whether anything is worse, or could not be compared.
+// Worse reports whether a figure is worse or the reports are not comparable.
 func (c Comparison) Worse() bool {
 	if len(c.Unusable) > 0 {
 		return true
@@ -142,10 +142,10 @@ func (c Comparison) Worse() bool {
 	return false
 }
 
-// Text writes the comparison for a terminal.
+// Text writes the comparison as text.
 func (c Comparison) Text(out io.Writer) error {
 	for _, reason := range c.Unusable {
-		fmt.Fprintln(out, "cannot be compared:", reason)
+		fmt.Fprintln(out, "not comparable:", reason)
 	}
 	for _, note := range c.Notes {
 		fmt.Fprintln(out, "note:", note)

@@ -27,7 +27,7 @@ var page = template.Must(template.New("page.html").Funcs(template.FuncMap{
 	"percent": Percent, "size": Size, "slope": func(x float64) string { return Size(int64(x)) },
 }).ParseFS(pageFile, "page.html"))
 
-// HTML writes the report as one page that needs nothing else.
+// HTML writes the report as one self-contained page.
 func (r *Run) HTML(w io.Writer) error {
 	return page.Execute(w, struct {
 		*Run
@@ -36,11 +36,11 @@ func (r *Run) HTML(w io.Writer) error {
 	}{r, r.summary(), r.charts()})
 }
 
-// charts draws what the report holds. Empty ones are left out.
+// charts returns the charts that have points.
 func (r *Run) charts() []template.HTML {
 	seconds := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) + " s" }
 	bytes := func(v float64) string { return Size(int64(v)) }
-	byPercentile := chart{title: "Latency by percentile, from when a request was meant to be sent", logY: true, xTicks: percentileTicks, yLabel: Duration}
+	byPercentile := chart{title: "Latency by percentile, from when a request was due", logY: true, xTicks: percentileTicks, yLabel: Duration}
 	for _, c := range r.Classes {
 		s := series{name: c.Name}
 		for _, p := range c.Curve {
@@ -50,13 +50,13 @@ func (r *Run) charts() []template.HTML {
 		}
 		byPercentile.series = append(byPercentile.series, s)
 	}
-	latency := chart{title: "Latency of " + first(r.Headline) + ", second by second", logY: true, xLabel: seconds, yLabel: Duration}
-	answers := chart{title: "Requests a second", xLabel: seconds, yLabel: Count}
+	latency := chart{title: "Latency of " + first(r.Headline) + " per second", logY: true, xLabel: seconds, yLabel: Duration}
+	answers := chart{title: "Requests per second", xLabel: seconds, yLabel: Count}
 	p50, p99, slowest, pacing := series{name: "p50"}, series{name: "p99"}, series{name: "slowest"}, series{name: "delay of the generator, p99"}
 	sent, answered, failed, waiting := series{name: "sent"}, series{name: "answered"}, series{name: "failed"}, series{name: "waiting for a connection"}
 	for _, i := range r.Intervals {
 		if i.At > r.Settings.Warmup+r.Settings.Duration {
-			break // what follows is waiting for the last answers
+			break // the rest is the wait for the last answers
 		}
 		add := func(s *series, v float64) { s.points = append(s.points, [2]float64{i.At, v}) }
 		add(&p50, i.P50)
@@ -70,8 +70,8 @@ func (r *Run) charts() []template.HTML {
 	}
 	latency.series = []series{p50, p99, slowest, pacing}
 	answers.series = []series{sent, answered, failed, waiting}
-	memory := chart{title: "Memory held by the processes of the server", xLabel: seconds, yLabel: bytes}
-	cpu := chart{title: "Cores used by the processes of the server", xLabel: seconds, yLabel: func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }}
+	memory := chart{title: "Memory of the server processes", xLabel: seconds, yLabel: bytes}
+	cpu := chart{title: "CPU use of the server processes, in cores", xLabel: seconds, yLabel: func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }}
 	for _, p := range r.processes() {
 		held, used := series{name: p.Name}, series{name: p.Name}
 		for i, s := range p.Samples {
@@ -91,7 +91,7 @@ func (r *Run) charts() []template.HTML {
 	return drawn
 }
 
-// nines puts a percentile on an axis where 90, 99 and 99.9 are evenly apart.
+// nines returns the position of a percentile on an axis with equal distances between 90, 99 and 99.9.
 func nines(percentile float64) float64 { return -math.Log10(1 - percentile/100) }
 
 var percentileTicks = []tick{

@@ -327,9 +327,9 @@ func Read(path string) (*Run, error) {
 	}
 	switch {
 	case r.Schema == 0 || r.Settings.Scenario == "":
-		return nil, fmt.Errorf("read report %s: it is no report of `bench run`", path)
+		return nil, fmt.Errorf("read report %s: not a report of `bench run`", path)
 	case r.Schema != Schema:
-		return nil, fmt.Errorf("read report %s: its form is %d, this program reads %d: make it again", path, r.Schema, Schema)
+		return nil, fmt.Errorf("read report %s: schema %d, but this program reads %d: repeat the bench run", path, r.Schema, Schema)
 	}
 	return &r, nil
 }

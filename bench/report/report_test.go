@@ -19,7 +19,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files")
 
 // sample is a report in which everything occurs.
 func sample() *Run {
@@ -93,7 +93,7 @@ func golden(t *testing.T, name string, text []byte) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(want), string(text)); diff != "" {
-		t.Errorf("%s is not what it was; go test ./bench/report -update writes it anew (-want +got):\n%s", name, diff)
+		t.Errorf("%s differs; go test ./bench/report -update writes it (-want +got):\n%s", name, diff)
 	}
 }
 
@@ -202,7 +202,7 @@ func TestAReportIsReadAsItWasWritten(t *testing.T) {
 
 func TestWhatIsNoReportIsRefused(t *testing.T) {
 	t.Parallel()
-	for text, says := range map[string]string{"": "EOF", "{}": "no report", `{"schema":99,"settings":{"scenario":"hot"}}`: "99", "[1]": "cannot unmarshal"} {
+	for text, says := range map[string]string{"": "EOF", "{}": "not a report", `{"schema":99,"settings":{"scenario":"hot"}}`: "99", "[1]": "cannot unmarshal"} {
 		path := filepath.Join(t.TempDir(), "x.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -297,7 +297,7 @@ func TestCompare(t *testing.T) {
 		"another rate":                    {func(r *Run) { r.Settings.Rate = 500 }, false, "rate: 1000, then 500"},
 		"another machine":                 {func(r *Run) { r.Environment.CPU = "other" }, false, "CPU: Some <CPU>, then other"},
 		"a class that is gone":            {func(r *Run) { r.Classes = r.Classes[:3] }, false, "the second run has no post 429"},
-		"another scenario":                {func(r *Run) { r.Settings.Scenario = "hot" }, true, "cannot be compared"},
+		"another scenario":                {func(r *Run) { r.Settings.Scenario = "hot" }, true, "not comparable"},
 		"not valid":                       {func(r *Run) { r.Verdict.Status = GeneratorSaturated }, true, "the second run is GENERATOR_SATURATED"},
 		"a closed loop":                   {func(r *Run) { r.Settings.Rate = 0 }, true, "closed"},
 	} {

@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 )
 
-// Text writes the report for a terminal. A run that is not valid has no headline.
+// Text writes the report as text. A report that is not valid has no headline figures.
 func (r *Run) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	line := func(format string, args ...any) { fmt.Fprintf(w, format+"\n", args...) }
@@ -52,21 +52,21 @@ func (r *Run) Text(out io.Writer) error {
 		return err
 	}
 	line("")
-	line("sent %s of %s due, answered %s, unexpected %s (!), %s connections opened again", Count(float64(r.Load.Sent)), Count(float64(r.Load.Planned)), Count(float64(r.Load.Answered)),
+	line("sent %s of %s due, answered %s, unexpected %s (!), %s reconnects", Count(float64(r.Load.Sent)), Count(float64(r.Load.Planned)), Count(float64(r.Load.Answered)),
 		Count(float64(r.Load.Unexpected)), Count(float64(r.Load.Reconnects)))
 	g := r.Generator
 	if s.Rate > 0 {
-		line("generator: late p50 %s, p99 %s, max %s; then waiting for a connection p99 %s; %s of a core, priority %s", Duration(g.Pacing.P50), Duration(g.Pacing.P99), Duration(g.Pacing.Max),
+		line("generator: delay p50 %s, p99 %s, max %s; wait for a connection p99 %s; %s of a core per thread, priority %s", Duration(g.Pacing.P50), Duration(g.Pacing.P99), Duration(g.Pacing.Max),
 			Duration(g.Waiting.P99), Percent(g.CPUShare), g.Priority)
 	} else {
-		line("generator: %s of a core, priority %s", Percent(g.CPUShare), g.Priority)
+		line("generator: %s of a core per thread, priority %s", Percent(g.CPUShare), g.Priority)
 	}
 	if j := r.Jobs; j != nil {
-		line("runs: %s started, %s complete, %s failed, %s not settled at the end; to the score p50 %s, p99 %s", Count(float64(j.Started)), Count(float64(j.Complete)),
+		line("runs: %s started, %s complete, %s failed, %s pending at the end; time to score p50 %s, p99 %s", Count(float64(j.Started)), Count(float64(j.Complete)),
 			Count(float64(j.Failed)), Count(float64(j.Unsettled)), Duration(j.ToScore.P50), Duration(j.ToScore.P99))
 	}
 	if f := r.Fill; f != nil {
-		line("fill: %s companies asked for, %s found, in %.1f s", Count(float64(f.Companies)), Count(float64(f.Found)), f.Seconds)
+		line("fill: %s companies requested, %s found, in %.1f s", Count(float64(f.Companies)), Count(float64(f.Found)), f.Seconds)
 		for _, p := range r.processes() {
 			if after, ok := f.RSSAfter[p.Name]; ok {
 				line("  %s: %s before, %s after", p.Name, Size(f.RSSBefore[p.Name]), Size(after))
@@ -74,9 +74,9 @@ func (r *Run) Text(out io.Writer) error {
 		}
 	}
 	if r.Server != nil {
-		line("server: %s of CPU for each answer; the rest of the machine: %s in the first third, %s in the last", Duration(r.Server.CPUPerRequest), Percent(r.Server.OtherFirst), Percent(r.Server.OtherLast))
+		line("server: %s of CPU time per answer; other processes used %s in the first third, %s in the last", Duration(r.Server.CPUPerRequest), Percent(r.Server.OtherFirst), Percent(r.Server.OtherLast))
 		line("")
-		line("\tcores\tCPU\tmemory at start\tat 1/3\tat 2/3\tat the end\tslope a minute\t")
+		line("\tcores\tCPU\tmemory at start\tat 1/3\tat 2/3\tat the end\tslope per minute\t")
 		for _, p := range r.Server.Processes {
 			line("%s\t%.2f\t%.1f s\t%s\t%s\t%s\t%s\t%s\t", p.Name, p.CPUShare, p.CPU, Size(p.RSSStart), Size(p.RSSThird), Size(p.RSSThirds), Size(p.RSSEnd), Size(int64(p.Slope)))
 		}
@@ -86,7 +86,7 @@ func (r *Run) Text(out io.Writer) error {
 	}
 	if m := r.FindMax; m != nil {
 		line("")
-		line("\tasked\tachieved\tp99\tverdict\tkept\t")
+		line("\trate\tachieved\tp99\tverdict\tmet\t")
 		for _, step := range m.Steps {
 			line("\t%s\t%s\t%s\t%s\t%v\t", Count(step.Rate), Count(step.Achieved), Duration(step.P99), step.Status, step.Met)
 		}
@@ -95,25 +95,25 @@ func (r *Run) Text(out io.Writer) error {
 		}
 		switch {
 		case m.Best == 0:
-			line("no rate kept it")
+			line("no rate met the SLO")
 		case m.Limit == "generator":
-			line("highest rate that kept it: %s/s, where the generator ended; the server may do more", Count(m.Best))
+			line("highest rate that met the SLO: %s/s, limited by the generator", Count(m.Best))
 		default:
-			line("highest rate that kept it: %s/s", Count(m.Best))
+			line("highest rate that met the SLO: %s/s", Count(m.Best))
 		}
 	}
 	e := r.Environment
 	line("")
 	line("%s, %d cores, %s, Linux %s, %s, commit %s", e.CPU, e.Cores, Size(e.Memory), e.Kernel, e.Go, e.Commit)
-	line("the processors by themselves, before: %s", e.Stops)
+	line("interruptions of the idle machine before: %s", e.Stops)
 	return w.Flush()
 }
 
 func (s Stops) String() string {
 	if s.Count == 0 {
-		return "never away for 0.1 ms"
+		return "none of 0.1 ms"
 	}
-	return fmt.Sprintf("one of them away for %s of the time, %s at the longest", Percent(s.Share), Duration(s.Longest))
+	return fmt.Sprintf("%s of the time on one processor, at most %s", Percent(s.Share), Duration(s.Longest))
 }
 
 func (r *Run) processes() []Process {
@@ -123,17 +123,17 @@ func (r *Run) processes() []Process {
 	return r.Server.Processes
 }
 
-// summary is a sentence on what was done.
+// summary returns the settings in one sentence.
 func (r *Run) summary() string {
 	s := r.Settings
-	how := "as fast as it goes"
+	how := "closed loop"
 	if s.Rate > 0 {
 		how = fmt.Sprintf("%s/s, %s arrivals", Count(s.Rate), s.Arrivals)
 	}
 	return fmt.Sprintf("%s: %s, %g s after %g s of warm-up, %d connections, seed %d", s.Scenario, how, s.Duration, s.Warmup, s.Connections, s.Seed)
 }
 
-// Duration writes microseconds with three figures.
+// Duration formats microseconds with three significant digits.
 func Duration(us float64) string {
 	switch {
 	case us == 0:
@@ -146,7 +146,7 @@ func Duration(us float64) string {
 	return figures(us/1_000_000) + " s"
 }
 
-// Count writes a number with separators.
+// Count formats a number with separators.
 func Count(n float64) string {
 	if n != 0 && math.Abs(n) < 10 && n != math.Trunc(n) {
 		return strconv.FormatFloat(n, 'f', 2, 64)
@@ -164,10 +164,10 @@ func Count(n float64) string {
 	return sign + strings.Join(append([]string{text}, parts...), ",")
 }
 
-// Percent writes a share.
+// Percent formats a share of 0 to 1.
 func Percent(share float64) string { return figures(100*share) + " %" }
 
-// Size writes bytes.
+// Size formats bytes.
 func Size(bytes int64) string {
 	n := math.Abs(float64(bytes))
 	sign := ""
@@ -183,7 +183,7 @@ func Size(bytes int64) string {
 	return sign + figures(n/(1<<30)) + " GB"
 }
 
-// figures writes a number with three figures, or whole from a hundred on.
+// figures formats a number with three significant digits, without decimals from 100.
 func figures(x float64) string {
 	switch a := math.Abs(x); {
 	case a >= 99.95:

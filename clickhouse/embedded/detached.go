@@ -18,7 +18,7 @@ func (s *Server) logDetached() error {
 		"WHERE reason != '' ORDER BY modification_time DESC, name LIMIT %d", detachedMax)
 	out, _, err := s.engine.control.query(query, "JSONEachRow", nil)
 	if err != nil {
-		return fmt.Errorf("look for parts set aside: %w", err)
+		return fmt.Errorf("list detached parts: %w", err)
 	}
 	for rows := json.NewDecoder(bytes.NewReader(out)); ; {
 		var part struct{ Table, Name, Reason, Path, At string }
@@ -26,7 +26,7 @@ func (s *Server) logDetached() error {
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return fmt.Errorf("look for parts set aside: %w", err)
+			return fmt.Errorf("list detached parts: %w", err)
 		}
 		s.cfg.Logger.Error("a damaged part was set aside, its rows may be missing from the table", "table", part.Table, "part", part.Name,
 			"reason", part.Reason, "since", part.At, "path", part.Path,

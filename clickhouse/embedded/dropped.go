@@ -23,7 +23,7 @@ func removeDropped(path string) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for dropped tables: %w", err)
+		return fmt.Errorf("list dropped tables: %w", err)
 	}
 	var faults []error
 	for _, entry := range entries {

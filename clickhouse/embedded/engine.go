@@ -145,7 +145,7 @@ func (e *engine) open(s session, initial, final string) (*conn, error) {
 	c := &conn{engine: e, tag: "connection " + strconv.FormatInt(e.opened.Add(1), 10), session: s}
 	c.handle = e.lib.open("clickhouse", "--path="+e.path)
 	if c.handle == nil {
-		return nil, errors.New("libchdb gave no connection: it has one data directory per process, and says more on stderr")
+		return nil, errors.New("libchdb returned no connection: it supports one data directory per process; stderr has the cause")
 	}
 	setup := []string{"SET implicit_select = 0, max_query_size = " + strconv.Itoa(2*maxQuery)}
 	for _, more := range []string{initial, s.settings, "log_comment = " + quoteString(c.tag), final} {

@@ -36,7 +36,7 @@ func Run(ctx context.Context, cfg Config) error {
 		err = nil
 	}
 	if unfinished := server.Shutdown(closing); unfinished != nil {
-		server.cfg.Logger.Warn("ended with statements unfinished; acknowledged data are safe", "err", unfinished)
+		server.cfg.Logger.Warn("stopped with unfinished statements; acknowledged data is safe", "err", unfinished)
 	}
 	return err
 }

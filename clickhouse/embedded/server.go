@@ -136,7 +136,7 @@ func (s *Server) prepare() (err error) {
 		return err
 	}
 	if err := s.logDetached(); err != nil {
-		s.cfg.Logger.Warn("embedded ClickHouse", "error", err)
+		s.cfg.Logger.Warn("embedded ClickHouse", "err", err)
 	}
 	own := newPool(s.engine, s.cfg.Connections, s.cfg.QueueWait, "", "")
 	s.users = []*user{{name: s.cfg.User, password: sha256.Sum256([]byte(s.cfg.Password)), pool: own}}
@@ -238,7 +238,7 @@ func (s *Server) asException(err error) *exception {
 	case errors.Is(err, context.Canceled), errors.Is(err, errPoolClosed):
 		return newException(codeCancelled, "Query was cancelled: %v", err)
 	}
-	s.cfg.Logger.Error("embedded ClickHouse: request failed", "error", err)
+	s.cfg.Logger.Error("embedded ClickHouse: request failed", "err", err)
 	return newException(codeUnknownException, "%v", err)
 }
 

@@ -78,7 +78,7 @@ func Start(cfg Config) (*Admin, error) {
 	if cfg.Listen != "" {
 		ln, err := net.Listen("tcp", cfg.Listen)
 		if err != nil {
-			return nil, fmt.Errorf("answer operators: %w", err)
+			return nil, fmt.Errorf("admin server: %w", err)
 		}
 		a.URL = "http://" + ln.Addr().String()
 		a.server = &http.Server{
@@ -87,7 +87,7 @@ func Start(cfg Config) (*Admin, error) {
 		}
 		go func() { // ends with Close
 			if err := a.server.Serve(ln); !errors.Is(err, http.ErrServerClosed) {
-				failed <- fmt.Errorf("answer operators: %w", err)
+				failed <- fmt.Errorf("admin server: %w", err)
 			}
 		}()
 	}

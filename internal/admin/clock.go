@@ -54,7 +54,7 @@ func NewClock(redis, record func(context.Context) (time.Time, error), metrics pr
 	} {
 		metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name:        "companyscore_clock_ahead_seconds",
-			Help:        "How far the clock of Redis, and the scored_at of the newest record, lie ahead of the clock of this process; more than 2 either way is wrong. NaN when not known.",
+			Help:        "Seconds by which the clock of Redis, or the scored_at of the newest record, is ahead of the clock of this process. More than 2 either way is wrong. NaN when unknown.",
 			ConstLabels: prometheus.Labels{"of": of},
 		}, func() float64 {
 			d := c.last.Load()

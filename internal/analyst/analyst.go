@@ -12,7 +12,7 @@ import (
 )
 
 // ErrAddress is the error of an address that is not a URL of ClickHouse's HTTP interface.
-var ErrAddress = errors.New("the analyst's address must be http(s)://user:password@host:port/database")
+var ErrAddress = errors.New("analyst URL: use http(s)://user:password@host:port/database")
 
 // Query sends one statement to an address, http(s)://user:password@host:port/database, and copies
 // the result in a format of ClickHouse to w. ctx bounds it.
@@ -38,7 +38,7 @@ func Query(ctx context.Context, address, query, format string, w io.Writer) erro
 		return errors.New(strings.TrimSpace(string(text)) + limitAdvice(string(text)))
 	}
 	if _, err := io.Copy(w, res.Body); err != nil {
-		return fmt.Errorf("the answer broke off and is not whole: %w", err)
+		return fmt.Errorf("the answer is incomplete: %w", err)
 	}
 	return nil
 }

@@ -29,13 +29,13 @@ func Register(registry prometheus.Registerer, rdb goredis.UniversalClient) {
 	}
 	for _, job := range Names() {
 		labels := prometheus.Labels{"job": job}
-		gauge("companyscore_batch_age_seconds", "Age of the last good run of a batch job; -1 when there was none.", labels, job, func(s Status, ran bool) float64 {
+		gauge("companyscore_batch_age_seconds", "Age of the last successful run of a batch job; -1 without one.", labels, job, func(s Status, ran bool) float64 {
 			if !ran || s.Good.IsZero() {
 				return -1
 			}
 			return time.Since(s.Good).Seconds()
 		})
-		gauge("companyscore_batch_last_ok", "1 when the last run of a batch job ended well, 0 when not, -1 when there was none.", labels, job, func(s Status, ran bool) float64 {
+		gauge("companyscore_batch_last_ok", "1 if the last run of a batch job succeeded, 0 if it failed, -1 without a run.", labels, job, func(s Status, ran bool) float64 {
 			switch {
 			case !ran:
 				return -1
@@ -54,8 +54,8 @@ func Register(registry prometheus.Registerer, rdb goredis.UniversalClient) {
 		})
 	}
 	refreshed("companyscore_refresh_young_ratio", "Share of companies younger than their target age, 0 to 1", func(r Refreshed) float64 { return r.Share() })
-	refreshed("companyscore_refresh_due_companies", "Companies older than their target age of which a run could learn something new", func(r Refreshed) float64 { return float64(r.Due) })
-	refreshed("companyscore_refresh_oldest_seconds", "Age of the newest record of the oldest company", func(r Refreshed) float64 {
+	refreshed("companyscore_refresh_due_companies", "Companies older than their target age whose score a run can change", func(r Refreshed) float64 { return float64(r.Due) })
+	refreshed("companyscore_refresh_oldest_seconds", "Largest age of a company's newest record", func(r Refreshed) float64 {
 		if r.Oldest.IsZero() {
 			return 0
 		}

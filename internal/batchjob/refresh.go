@@ -40,7 +40,7 @@ func (a Ages) Validate() error {
 		age  time.Duration
 	}{{"refresh-asked", a.Asked}, {"refresh-others", a.Others}} {
 		if f.age < ageLeast {
-			faults = append(faults, fmt.Errorf("%s %s: use an age of a minute or more", f.name, f.age))
+			faults = append(faults, fmt.Errorf("%s %s: use a minute or more", f.name, f.age))
 		}
 	}
 	return errors.Join(faults...)

@@ -10,7 +10,7 @@ import (
 )
 
 // ErrBusy is returned by Get when Config.Waiting keys already wait.
-var ErrBusy = errors.New("too many lookups wait for ClickHouse")
+var ErrBusy = errors.New("too many waiting lookups")
 
 // Config sets how lookups are coalesced. Ask is required.
 type Config[K comparable, V any] struct {

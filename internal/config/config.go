@@ -94,7 +94,7 @@ func (l Log) Logger(w io.Writer) (*slog.Logger, error) {
 // CheckAddress returns an error unless s is host:port.
 func CheckAddress(name, s string) error {
 	if _, _, err := net.SplitHostPort(s); err != nil {
-		return fmt.Errorf("%s %q: write host:port, such as 127.0.0.1:8080", name, s)
+		return fmt.Errorf("%s %q: use host:port, such as 127.0.0.1:8080", name, s)
 	}
 	return nil
 }

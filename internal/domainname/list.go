@@ -60,7 +60,7 @@ func readColumn(r io.Reader) ([]string, error) {
 	}
 	column := slices.Index(head, "domain")
 	if column < 0 {
-		return nil, errors.New(`there is no column "domain" in the first line`)
+		return nil, errors.New(`no column "domain" in the first line`)
 	}
 	var domains []string
 	for {

@@ -26,7 +26,7 @@ func Listen(address string) (net.Listener, error) {
 	defer f.Close()
 	ln, err := net.FileListener(f)
 	if err != nil {
-		return nil, fmt.Errorf("take over the socket handed down with %s: %w", ListenFDs, err)
+		return nil, fmt.Errorf("inherit the socket in %s: %w", ListenFDs, err)
 	}
 	return ln, nil
 }

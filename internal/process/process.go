@@ -99,7 +99,7 @@ func (p *Process) Stop(ctx context.Context) error {
 	case <-ctx.Done():
 		p.kill()
 		<-p.done
-		return fmt.Errorf("stop %s: killed, as it did not end in time", p.cfg.Name)
+		return fmt.Errorf("stop %s: killed after the timeout", p.cfg.Name)
 	}
 }
 
@@ -120,7 +120,7 @@ func (p *Process) supervise(running, patient context.Context, first chan<- error
 				return
 			}
 		case err == nil:
-			p.cfg.Logger.Info("child is back", "child", p.cfg.Name, "took", time.Since(born).Round(time.Millisecond))
+			p.cfg.Logger.Info("child restarted", "child", p.cfg.Name, "took", time.Since(born).Round(time.Millisecond))
 		}
 		if err == nil {
 			err = p.wait(running, patient, exited)
@@ -132,7 +132,7 @@ func (p *Process) supervise(running, patient context.Context, first chan<- error
 			pauses.Reset()
 		}
 		pause := pauses.NextBackOff()
-		p.cfg.Logger.Error("child died, starting it again", "child", p.cfg.Name, "pause", pause, "err", err)
+		p.cfg.Logger.Error("child died; restarting", "child", p.cfg.Name, "pause", pause, "err", err)
 		select {
 		case <-running.Done():
 			return
@@ -178,7 +178,7 @@ func (p *Process) start(ctx context.Context) (<-chan error, error) {
 		}
 		select {
 		case err := <-exited:
-			return nil, fmt.Errorf("it exited before it was ready: %s%s", exitText(err), said.text())
+			return nil, fmt.Errorf("exited before it was ready: %s%s", exitText(err), said.text())
 		case <-ctx.Done():
 			_ = cmd.Process.Kill() // it may have exited this instant
 			<-exited
@@ -192,7 +192,7 @@ func (p *Process) start(ctx context.Context) (<-chan error, error) {
 func (p *Process) wait(running, patient context.Context, exited <-chan error) error {
 	select {
 	case err := <-exited:
-		return fmt.Errorf("it exited: %s", exitText(err))
+		return fmt.Errorf("exited: %s", exitText(err))
 	case <-running.Done():
 	}
 	p.signal(syscall.SIGTERM)

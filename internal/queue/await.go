@@ -50,7 +50,7 @@ func (q *Queue) Await(ctx context.Context, ids []string, progress func(ended int
 		size = awaitLeast
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("stopped waiting; %d runs go on without us", len(open))
+			return nil, fmt.Errorf("stopped waiting for %d open runs", len(open))
 		case <-tick.C:
 		}
 	}

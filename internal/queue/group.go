@@ -19,7 +19,7 @@ import (
 var (
 	errDeadline = errors.New("the run's deadline has passed")
 	errLost     = errors.New("the run was aborted or taken over")
-	errShutdown = errors.New("the worker shuts down")
+	errShutdown = errors.New("the worker is shutting down")
 )
 
 const (
@@ -131,17 +131,17 @@ func (s *Server) conclude(ctx context.Context, g *group, outcomes []scoring.Outc
 		case errors.Is(cause, errShutdown):
 			released = append(released, []any{run.ID, g.holder, "", ""})
 		case errors.Is(cause, errDeadline):
-			logger.Warn("run timed out", "error", err)
+			logger.Warn("run timed out", "err", err)
 			finish(run, scoring.RunTimedOut, time.Time{}, fmt.Sprintf("no result within %s: %v", s.queue.cfg.Deadline, err))
 		case errors.Is(err, scoring.ErrUnregistered):
-			logger.Info("run failed", "error", err)
+			logger.Info("run failed", "err", err)
 			finish(run, scoring.RunFailed, time.Time{}, err.Error())
 		case run.Attempts >= s.queue.cfg.Attempts:
-			logger.Error("run failed", "error", err)
+			logger.Error("run failed", "err", err)
 			finish(run, scoring.RunFailed, time.Time{}, err.Error())
 		default:
 			pause := s.cfg.RetryDelay << (run.Attempts - 1)
-			logger.Warn("run will be tried again", "error", err, "after", pause)
+			logger.Warn("attempt failed; the run will be retried", "err", err, "after", pause)
 			released = append(released, []any{run.ID, g.holder, shorten(err.Error()), pause.Milliseconds()})
 		}
 	}
@@ -166,7 +166,7 @@ func (s *Server) write(ctx context.Context, script *goredis.Script, common []any
 			}
 			select {
 			case <-ctx.Done():
-				s.queue.cfg.Logger.Error("ends of runs could not be written; they will be attempted again", "runs", len(runs), "error", err)
+				s.queue.cfg.Logger.Error("ends of runs could not be written; will be retried", "runs", len(runs), "err", err)
 				return
 			case <-time.After(pauses.NextBackOff()):
 			}

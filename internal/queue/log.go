@@ -41,7 +41,7 @@ func (s *Server) writeLog(ctx context.Context) {
 			continue
 		}
 		wait = pauses.NextBackOff()
-		s.queue.cfg.Logger.Warn("run log is behind", "error", err)
+		s.queue.cfg.Logger.Warn("run log is behind", "err", err)
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 const scrapeTimeout = 2 * time.Second
 
 var (
-	laneWaiting = prometheus.NewDesc("companyscore_lane_waiting_runs", "Runs that wait in a lane.", []string{"lane"}, nil)
-	laneNext    = prometheus.NewDesc("companyscore_lane_next_seconds", "Age of the run that is next in a lane; 0 while the lane is empty.", []string{"lane"}, nil)
-	runsWaiting = prometheus.NewDesc("companyscore_retrying_runs", "Runs that wait for another attempt.", nil, nil)
-	runsRunning = prometheus.NewDesc("companyscore_running_runs", "Runs that a worker has begun.", nil, nil)
+	laneWaiting = prometheus.NewDesc("companyscore_lane_waiting_runs", "Waiting runs of a lane.", []string{"lane"}, nil)
+	laneNext    = prometheus.NewDesc("companyscore_lane_next_seconds", "Age of the next run of a lane; 0 while the lane is empty.", []string{"lane"}, nil)
+	runsWaiting = prometheus.NewDesc("companyscore_retrying_runs", "Runs that wait for a retry.", nil, nil)
+	runsRunning = prometheus.NewDesc("companyscore_running_runs", "Runs in flight.", nil, nil)
 )
 
 // Register exports the state of the queue, which each scrape reads from Redis. While Redis does

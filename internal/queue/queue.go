@@ -181,7 +181,7 @@ func (q *Queue) List(ctx context.Context, state scoring.RunState, limit int) ([]
 	case "":
 		lists = append(waitingLists(), redis.Leases())
 	default:
-		return nil, fmt.Errorf("list runs: only queued and running ones are listed, not %q", state)
+		return nil, fmt.Errorf("list runs: state %q: use queued or running", state)
 	}
 	pipe := q.redis.Pipeline()
 	replies := make([]*goredis.StringSliceCmd, len(lists))

@@ -145,7 +145,7 @@ func (s *Server) Run(ctx context.Context, handler Handler) error {
 	stopWrites()
 	background.Wait()
 	if unfinished > 0 {
-		return fmt.Errorf("shut down worker: %d runs did not stop; another worker takes them over", unfinished)
+		return fmt.Errorf("shut down worker: %d runs did not stop; another worker will claim them", unfinished)
 	}
 	return nil
 }
@@ -164,7 +164,7 @@ func (s *Server) claimUntil(done <-chan struct{}, ctx context.Context, begin fun
 		wait := pollInterval
 		switch {
 		case err != nil:
-			s.queue.cfg.Logger.Warn("no runs can be claimed", "error", err)
+			s.queue.cfg.Logger.Warn("runs could not be claimed", "err", err)
 			wait = time.Second
 		case len(runs) > 0 && len(runs) == most:
 			wait = 0
@@ -314,7 +314,7 @@ func (s *Server) heartbeat(ctx context.Context) {
 		cancel()
 		if err != nil {
 			if ctx.Err() == nil {
-				s.queue.cfg.Logger.Warn("leases of runs could not be extended", "error", err)
+				s.queue.cfg.Logger.Warn("leases of runs could not be extended", "err", err)
 			}
 			return
 		}
@@ -334,7 +334,7 @@ func (s *Server) sweep(ctx context.Context) {
 	// Extend our own leases first, so that an outage longer than a lease loses no run.
 	s.heartbeat(ctx)
 	if err := s.reclaim(ctx); err != nil && ctx.Err() == nil {
-		s.queue.cfg.Logger.Warn("runs of dead workers could not be put back", "error", err)
+		s.queue.cfg.Logger.Warn("runs of dead workers could not be requeued", "err", err)
 	}
 }
 

@@ -26,12 +26,12 @@ func (w Weights) Validate() error {
 		case !slices.Contains(scoring.Lanes, lane):
 			return fmt.Errorf("weight of lane %q: use one of %q", lane, scoring.Lanes)
 		case weight < 0:
-			return fmt.Errorf("weight of lane %s must not be negative, but is %d", lane, weight)
+			return fmt.Errorf("weight of lane %s is %d: must not be negative", lane, weight)
 		}
 		total += weight
 	}
 	if total == 0 {
-		return errors.New("the weight of at least one lane must be above 0")
+		return errors.New("at least one lane must have a weight above 0")
 	}
 	return nil
 }

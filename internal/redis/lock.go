@@ -21,7 +21,7 @@ var (
 func TakeLock(ctx context.Context, rdb goredis.UniversalClient, key, token string, length time.Duration) (bool, error) {
 	taken, err := takeScript.Run(ctx, rdb, []string{key}, token, length.Milliseconds()).Bool()
 	if err != nil {
-		return false, fmt.Errorf("take lock %s: %w", key, err)
+		return false, fmt.Errorf("acquire lock %s: %w", key, err)
 	}
 	return taken, nil
 }

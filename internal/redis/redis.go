@@ -49,7 +49,7 @@ func Open(ctx context.Context, url string) (goredis.UniversalClient, error) {
 func newClient(url string) (goredis.UniversalClient, error) {
 	scheme, rest, ok := strings.Cut(url, "://")
 	if !ok {
-		return nil, fmt.Errorf("redis url %q has no scheme: write redis://host:port or unix:///path", url)
+		return nil, fmt.Errorf("redis url %q has no scheme: use redis://host:port or unix:///path", url)
 	}
 	switch scheme {
 	case "redis", "rediss", "unix":

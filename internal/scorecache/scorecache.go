@@ -51,7 +51,7 @@ func Put(ctx context.Context, rdb goredis.UniversalClient, records ...scoring.Re
 	for _, rec := range records {
 		body, err := json.Marshal(summary{rec.Domain, rec.CompanyName, rec.PipelineVersion, rec.Composite, rec.ScalePremium, rec.Rating, rec.Buckets})
 		if err != nil {
-			return fmt.Errorf("keep score of %s: %w", rec.Domain, err)
+			return fmt.Errorf("cache score of %s: %w", rec.Domain, err)
 		}
 		at := rec.ScoredAt.UnixMilli()
 		putScript.Eval(ctx, pipe, []string{redis.Score(rec.Domain)}, at, fmt.Sprintf("%0*d%s", stampLen, at, body), ttl.Milliseconds())
@@ -59,7 +59,7 @@ func Put(ctx context.Context, rdb goredis.UniversalClient, records ...scoring.Re
 	ctx, cancel := context.WithTimeout(ctx, putTimeout)
 	defer cancel()
 	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("keep %d scores: %w", len(records), err)
+		return fmt.Errorf("cache %d scores: %w", len(records), err)
 	}
 	return nil
 }
@@ -90,7 +90,7 @@ func GetMany(ctx context.Context, rdb goredis.UniversalClient, domains ...string
 		replies[i] = pipe.Get(ctx, redis.Score(domain))
 	}
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, goredis.Nil) {
-		return nil, fmt.Errorf("read kept scores: %w", err)
+		return nil, fmt.Errorf("read cached scores: %w", err)
 	}
 	records := make(map[string]scoring.Record, len(domains))
 	for i, domain := range domains {

@@ -76,7 +76,7 @@ type Store interface {
 }
 
 // ErrNotEmpty says that a store holds records of another origin.
-var ErrNotEmpty = errors.New("the store holds records already")
+var ErrNotEmpty = errors.New("the store already has records")
 
 // Write writes a universe, or what is missing of it, and returns what was there
 // before. Interrupted, it goes on where it stopped; a larger universe begins with
@@ -108,10 +108,10 @@ func Write(ctx context.Context, store Store, p Plan, beside bool, progress func(
 			return before, fmt.Errorf("%w: %d", ErrNotEmpty, n)
 		}
 	case p.Seed != before.Seed || p.Records != before.Records || p.Signals != before.Signals || !p.Until.Equal(before.Until):
-		return before, fmt.Errorf("another universe was begun here: seed %d, %d records of each company, signals %s, until %s: use the same, or an empty store",
+		return before, fmt.Errorf("the store has another universe: seed %d, %d records of each company, signals %s, until %s: use the same, or an empty store",
 			before.Seed, before.Records, before.Signals, before.Until.Format(time.RFC3339Nano))
 	case !before.Whole() && p.Domains != before.Target:
-		return before, fmt.Errorf("a universe of %d companies was begun here: finish it first", before.Target)
+		return before, fmt.Errorf("the store has an incomplete universe of %d companies: complete it first", before.Target)
 	}
 	if p.Domains <= before.Domains {
 		return before, nil

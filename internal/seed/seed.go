@@ -77,7 +77,7 @@ func (u Universe) Validate() error {
 		faults = append(faults, fmt.Errorf("%d records for each: must be 1 to %d", u.Records, RecordsMax))
 	}
 	if u.Until.IsZero() || !u.Until.Equal(u.Until.Truncate(time.Millisecond)) {
-		faults = append(faults, errors.New("the end of the universe must be a time in whole milliseconds"))
+		faults = append(faults, errors.New("until must be in whole milliseconds"))
 	}
 	return errors.Join(faults...)
 }

@@ -59,7 +59,7 @@ func Start(store Store, logger *slog.Logger) *Recorder {
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
 			if err := r.flush(ctx); err != nil {
-				logger.Warn("demand for companies not noted yet", "err", err)
+				logger.Warn("demand for companies not written yet", "err", err)
 			}
 			cancel()
 		}

@@ -170,7 +170,7 @@ func (j *Jobs) replaceLost(ctx context.Context, job Job) (scoring.Run, error) {
 	if j.history != nil {
 		made, err := j.history.FreshSince(ctx, []string{job.Domain}, job.CreatedAt)
 		if err != nil {
-			return scoring.Run{}, fmt.Errorf("look for the record of lost run %s: %w", job.RunID, err)
+			return scoring.Run{}, fmt.Errorf("find the record of lost run %s: %w", job.RunID, err)
 		}
 		if scoredAt, ok := made[job.Domain]; ok {
 			return scoring.Run{ID: job.RunID, State: scoring.RunSucceeded, ScoredAt: scoredAt, FinishedAt: j.now()}, nil
@@ -187,7 +187,7 @@ func (j *Jobs) replaceLost(ctx context.Context, job Job) (scoring.Run, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := rebindScript.Run(ctx, j.rdb, []string{redis.Job(job.ID)}, job.RunID, id).Err(); err != nil {
-		return scoring.Run{}, fmt.Errorf("have job wait for run %s: %w", id, err)
+		return scoring.Run{}, fmt.Errorf("set run %s of job: %w", id, err)
 	}
 	return run, nil
 }

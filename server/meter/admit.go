@@ -147,7 +147,7 @@ func (m *Meter) Replay(ctx context.Context, req AdmitRequest) (a Admission, foun
 		req.Now.UnixMilli(), hex.EncodeToString(req.BodyHash[:]), idempotencyWindow.Milliseconds()))
 	switch {
 	case err != nil:
-		return Admission{}, false, fmt.Errorf("look for an earlier call: %w: %w", ErrOutcomeUnknown, err)
+		return Admission{}, false, fmt.Errorf("find an earlier call: %w: %w", ErrOutcomeUnknown, err)
 	case reply.outcome == "reused":
 		return Admission{}, false, ErrIdempotencyReused
 	case reply.outcome != "replayed":
@@ -171,7 +171,7 @@ func (m *Meter) refundLater(a Admission) {
 }
 
 func (m *Meter) logLostRefund(a Admission) {
-	m.logger.Error("a call that was not answered may have been charged", "account", a.AccountID, "job", a.JobID)
+	m.logger.Error("an unanswered call may have been charged", "account", a.AccountID, "job", a.JobID)
 }
 
 // refundAll refunds the queued calls in order. It stops at the first error and keeps the

@@ -47,7 +47,7 @@ func (m *Meter) copyColdCalls(ctx context.Context) error {
 			struck = append(struck, entry.Key, entry.Value)
 			call, err := decodeCall(entry)
 			if err != nil {
-				m.logger.Error("cold call cannot be copied", "job", entry.Key, "error", err)
+				m.logger.Error("cold call cannot be copied", "job", entry.Key, "err", err)
 				continue
 			}
 			calls = append(calls, call)
@@ -58,7 +58,7 @@ func (m *Meter) copyColdCalls(ctx context.Context) error {
 			}
 		}
 		if err := copiedScript.Run(ctx, m.redis, []string{redis.ColdLedger()}, struck...).Err(); err != nil {
-			return fmt.Errorf("strike copied cold calls: %w", err)
+			return fmt.Errorf("remove copied cold calls: %w", err)
 		}
 		// Newer calls wait for the next round. Under load there are always some, and many
 		// small inserts are expensive.

@@ -152,7 +152,7 @@ func (m *Meter) Close() {
 	}
 	// The first flush may only restore a missing count; the second one then adds the calls.
 	if err := errors.Join(m.flush(ctx), m.flush(ctx), m.copy(ctx)); err != nil {
-		m.logger.Error("last counts not written", "error", err)
+		m.logger.Error("last counts not written", "err", err)
 	}
 }
 
@@ -178,7 +178,7 @@ func (m *Meter) repeat(ctx context.Context, trouble string, interval, waitMost t
 		}
 		wait = pauses.NextBackOff()
 		if time.Since(logged) > 5*time.Second {
-			m.logger.Warn(trouble, "error", err)
+			m.logger.Warn(trouble, "err", err)
 			logged = time.Now()
 		}
 	}

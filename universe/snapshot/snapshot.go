@@ -28,7 +28,7 @@ const (
 )
 
 // ErrOvertaken is returned if a holder of a larger fence has published.
-var ErrOvertaken = errors.New("a later leader has published")
+var ErrOvertaken = errors.New("a process with a larger fence has published")
 
 //go:embed publish.lua
 var publishLua string
@@ -77,7 +77,7 @@ func publish(ctx context.Context, rdb goredis.UniversalClient, field string, par
 func HasMovers(ctx context.Context, rdb goredis.UniversalClient) (bool, error) {
 	found, err := rdb.HExists(ctx, redis.Universe(), moversField).Result()
 	if err != nil {
-		return false, fmt.Errorf("look for published movers: %w", err)
+		return false, fmt.Errorf("find published movers: %w", err)
 	}
 	return found, nil
 }

@@ -486,9 +486,9 @@ func (e *experiment) readDeaths() *deaths {
 		switch {
 		case line.At.IsZero() && (strings.HasPrefix(line.text, "panic:") || strings.HasPrefix(line.text, "fatal error:")):
 			e.ledger.differ(processDied, "the log says: %s", line.text)
-		case line.Message == "child is back":
+		case line.Message == "child restarted":
 			d.back[line.Child] = append(d.back[line.Child], line.At.Sub(died[line.Child]))
-		case line.Message != "child died, starting it again":
+		case line.Message != "child died; restarting":
 		case strings.Contains(line.Err, "signal: killed") && planned(line.Child, line.At):
 			d.killed[line.Child]++
 			died[line.Child] = line.At
