@@ -109,9 +109,9 @@ func TestKeysAreListedWithTheirLastUse(t *testing.T) {
 	if err := accounts.TouchKeys(t.Context(), nil); err != nil {
 		t.Errorf("noting no use: %v", err)
 	}
-	ids := func(account string) (ids []string) {
+	ids := func(accountID string) (ids []string) {
 		t.Helper()
-		keys, err := accounts.Keys(t.Context(), account)
+		keys, err := accounts.Keys(t.Context(), accountID)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -46,15 +46,15 @@ func BenchmarkPointRead(b *testing.B) {
 	if err := accounts.PutKey(b.Context(), account.Key{ID: "k", AccountID: "a", Mode: account.Live, CreatedAt: noon}); err != nil {
 		b.Fatal(err)
 	}
-	any := func() string { return company(rand.IntN(benchCompanies)) }
+	randomCompany := func() string { return company(rand.IntN(benchCompanies)) }
 	reads := []struct {
 		name string
 		read func() error
 	}{
-		{"head", func() error { _, err := s.LatestHead(b.Context(), any()); return err }},
-		{"record", func() error { _, err := s.Latest(b.Context(), any()); return err }},
-		{"reference", func() error { _, err := s.Reference(b.Context(), any(), noon); return err }},
-		{"history", func() error { _, err := s.History(b.Context(), any(), noon, 100); return err }},
+		{"head", func() error { _, err := s.LatestHead(b.Context(), randomCompany()); return err }},
+		{"record", func() error { _, err := s.Latest(b.Context(), randomCompany()); return err }},
+		{"reference", func() error { _, err := s.Reference(b.Context(), randomCompany(), noon); return err }},
+		{"history", func() error { _, err := s.History(b.Context(), randomCompany(), noon, 100); return err }},
 		{"key", func() error { _, err := accounts.KeyByHash(b.Context(), [32]byte{}); return err }},
 	}
 	for _, r := range reads {

@@ -27,7 +27,7 @@ type Facts struct {
 // NewFacts returns the store of facts in db.
 func NewFacts(db *DB) *Facts {
 	f := &Facts{db: db}
-	f.lookups = coalesce.New(coalesce.Config[string, scoring.CompanyFacts]{Ask: f.GetMany, Most: runPage, Pause: runPause, Timeout: runTimeout})
+	f.lookups = coalesce.New(coalesce.Config[string, scoring.CompanyFacts]{Query: f.GetMany, KeysMax: runPage, Pause: runPause, Timeout: runTimeout})
 	return f
 }
 

@@ -56,7 +56,7 @@ func TestRefreshQueriesEqualAnIndependentComputation(t *testing.T) {
 	}
 	var h history
 	var records []written
-	var facts [][]any
+	var imports [][]any
 	asked, askedAtOnce := ago(29*24*time.Hour), []string(nil)
 	started, startedAtOnce := []time.Time{ago(time.Hour), ago(3 * 24 * time.Hour), ago(10 * 24 * time.Hour)}, make(map[time.Time][]string)
 	var universe []aged
@@ -76,7 +76,7 @@ func TestRefreshQueriesEqualAnIndependentComputation(t *testing.T) {
 		}
 		if rng.IntN(2) == 0 {
 			a.imported = ago(20 * 24 * time.Hour)
-			facts = append(facts, []any{a.domain, a.imported}, []any{a.domain, a.imported.Add(-time.Hour)})
+			imports = append(imports, []any{a.domain, a.imported}, []any{a.domain, a.imported.Add(-time.Hour)})
 		}
 		if rng.IntN(2) == 0 {
 			a.asked = ago(60 * 24 * time.Hour)
@@ -112,7 +112,7 @@ func TestRefreshQueriesEqualAnIndependentComputation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, row := range facts {
+	for _, row := range imports {
 		if err := insert.Append(row...); err != nil {
 			t.Fatal(err)
 		}

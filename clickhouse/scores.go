@@ -40,8 +40,8 @@ type Scores struct {
 // writes the records in flight.
 func NewScores(db *DB, cfg WriterConfig) *Scores {
 	s := &Scores{db: db, writer: newWriter(db, cfg, scoreInsert, func(r *recordRow) string { return "record of " + r.Domain })}
-	s.references = coalesce.New(coalesce.Config[referenceKey, scoring.Reference]{Ask: s.manyReferences, Most: runPage, Pause: runPause, Timeout: runTimeout})
-	s.heads = coalesce.New(coalesce.Config[string, headRow]{Ask: s.latestHeads, Most: runPage, Pause: headsPause})
+	s.references = coalesce.New(coalesce.Config[referenceKey, scoring.Reference]{Query: s.manyReferences, KeysMax: runPage, Pause: runPause, Timeout: runTimeout})
+	s.heads = coalesce.New(coalesce.Config[string, headRow]{Query: s.latestHeads, KeysMax: runPage, Pause: headsPause})
 	return s
 }
 

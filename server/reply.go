@@ -96,8 +96,8 @@ func (s *Server) sendRendered(c *fiber.Ctx, r rendered, a answer) error {
 
 // sendPage is sendRendered for a live body that depends on one company, and is
 // made unless it is in memory.
-func (s *Server) sendPage(c *fiber.Ctx, ctx context.Context, domain, key string, maxAge time.Duration, make func(ctx context.Context) ([]byte, error)) error {
-	body, hit, err := s.Cache.Page(ctx, domain, key, make)
+func (s *Server) sendPage(c *fiber.Ctx, ctx context.Context, domain, key string, maxAge time.Duration, build func(ctx context.Context) ([]byte, error)) error {
+	body, hit, err := s.Cache.Page(ctx, domain, key, build)
 	if err != nil {
 		return err
 	}

@@ -18,8 +18,8 @@ func Find() (string, error) {
 	}
 	var roots []string
 	if exe, err := os.Executable(); err == nil {
-		if real, err := filepath.EvalSymlinks(exe); err == nil {
-			exe = real
+		if target, err := filepath.EvalSymlinks(exe); err == nil {
+			exe = target
 		}
 		roots = append(roots, filepath.Dir(exe))
 	}

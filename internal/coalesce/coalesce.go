@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// ErrBusy is returned by Get when Config.Waiting keys already wait.
+// ErrBusy is returned by Get when Config.WaitingMax keys already wait.
 var ErrBusy = errors.New("too many waiting lookups")
 
-// Config sets how lookups are coalesced. Ask is required.
+// Config sets how lookups are coalesced. Query is required.
 type Config[K comparable, V any] struct {
-	// Ask reads the values of the keys. The result has no entry for a key without a value.
-	Ask func(ctx context.Context, keys []K) (map[K]V, error)
-	// Most is the maximum number of keys per query; zero means 500.
-	Most int
-	// AtOnce is the maximum number of queries in flight; zero means 4. More are not
+	// Query reads the values of the keys. The result has no entry for a key without a value.
+	Query func(ctx context.Context, keys []K) (map[K]V, error)
+	// KeysMax is the maximum number of keys per query; zero means 500.
+	KeysMax int
+	// QueriesMax is the maximum number of queries in flight; zero means 4. More are not
 	// faster: they share the CPUs of one ClickHouse.
-	AtOnce int
+	QueriesMax int
 	// Pause is the minimum time between the starts of two queries. A key that arrives
 	// after it is queried at once. Keys that arrive within it share a query. With zero,
-	// keys are coalesced only while AtOnce queries are in flight.
+	// keys are coalesced only while QueriesMax queries are in flight.
 	Pause time.Duration
 	// Timeout bounds one query; zero means 5 s.
 	Timeout time.Duration
-	// Waiting bounds the keys that wait for a query; zero means 50,000.
-	Waiting int
+	// WaitingMax bounds the keys that wait for a query; zero means 50,000.
+	WaitingMax int
 }
 
 // Coalescer groups lookups of single keys into queries. It is safe for concurrent use
@@ -36,11 +36,11 @@ type Config[K comparable, V any] struct {
 type Coalescer[K comparable, V any] struct {
 	cfg Config[K, V]
 
-	mu      sync.Mutex
-	waiting map[K]*lookup[V]
-	asking  int       // queries in flight or about to start
-	pausing bool      // a query is about to start; it takes the keys that wait by then
-	next    time.Time // earliest start of the next query
+	mu       sync.Mutex
+	waiting  map[K]*lookup[V]
+	querying int       // queries in flight or about to start
+	pausing  bool      // a query is about to start; it takes the keys that wait by then
+	next     time.Time // earliest start of the next query
 }
 
 // lookup is one key whose value is read. done is closed when the result is set.
@@ -53,29 +53,29 @@ type lookup[V any] struct {
 
 // New returns a coalescer.
 func New[K comparable, V any](cfg Config[K, V]) *Coalescer[K, V] {
-	if cfg.Most == 0 {
-		cfg.Most = 500
+	if cfg.KeysMax == 0 {
+		cfg.KeysMax = 500
 	}
-	if cfg.AtOnce == 0 {
-		cfg.AtOnce = 4
+	if cfg.QueriesMax == 0 {
+		cfg.QueriesMax = 4
 	}
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 5 * time.Second
 	}
-	if cfg.Waiting == 0 {
-		cfg.Waiting = 50_000
+	if cfg.WaitingMax == 0 {
+		cfg.WaitingMax = 50_000
 	}
 	return &Coalescer[K, V]{cfg: cfg, waiting: make(map[K]*lookup[V])}
 }
 
 // Get returns the value of a key, read after the call began, and whether there is one.
-// Callers may share the value and must not change it. Errors are ErrBusy, that of Ask
+// Callers may share the value and must not change it. Errors are ErrBusy, that of Query
 // and that of ctx.
 func (g *Coalescer[K, V]) Get(ctx context.Context, key K) (value V, found bool, err error) {
 	g.mu.Lock()
 	l := g.waiting[key]
 	if l == nil {
-		if len(g.waiting) >= g.cfg.Waiting {
+		if len(g.waiting) >= g.cfg.WaitingMax {
 			g.mu.Unlock()
 			return value, false, ErrBusy
 		}
@@ -99,11 +99,11 @@ func (g *Coalescer[K, V]) Waiting() int {
 	return len(g.waiting)
 }
 
-// begin starts a query for the waiting keys, unless one is about to start or AtOnce
+// begin starts a query for the waiting keys, unless one is about to start or QueriesMax
 // are in flight. The caller holds the lock.
 func (g *Coalescer[K, V]) begin() {
-	if len(g.waiting) > 0 && !g.pausing && g.asking < g.cfg.AtOnce {
-		g.asking++
+	if len(g.waiting) > 0 && !g.pausing && g.querying < g.cfg.QueriesMax {
+		g.querying++
 		g.pausing = true
 		go g.run()
 	}
@@ -119,13 +119,13 @@ func (g *Coalescer[K, V]) run() {
 	}
 	g.mu.Lock()
 	g.next = time.Now().Add(g.cfg.Pause)
-	batch := make(map[K]*lookup[V], min(len(g.waiting), g.cfg.Most))
-	keys := make([]K, 0, min(len(g.waiting), g.cfg.Most))
+	lookups := make(map[K]*lookup[V], min(len(g.waiting), g.cfg.KeysMax))
+	keys := make([]K, 0, min(len(g.waiting), g.cfg.KeysMax))
 	for key, l := range g.waiting {
-		if len(keys) == g.cfg.Most {
+		if len(keys) == g.cfg.KeysMax {
 			break
 		}
-		batch[key] = l
+		lookups[key] = l
 		keys = append(keys, key)
 		delete(g.waiting, key)
 	}
@@ -133,20 +133,20 @@ func (g *Coalescer[K, V]) run() {
 	g.begin()
 	g.mu.Unlock()
 
-	g.answer(batch, keys)
+	g.answer(lookups, keys)
 
 	g.mu.Lock()
-	g.asking--
+	g.querying--
 	g.begin()
 	g.mu.Unlock()
 }
 
-// answer does one query and sets the result of each lookup in batch.
-func (g *Coalescer[K, V]) answer(batch map[K]*lookup[V], keys []K) {
+// answer does one query and sets the result of each lookup in lookups.
+func (g *Coalescer[K, V]) answer(lookups map[K]*lookup[V], keys []K) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.cfg.Timeout)
 	defer cancel()
-	values, err := g.cfg.Ask(ctx, keys)
-	for key, l := range batch {
+	values, err := g.cfg.Query(ctx, keys)
+	for key, l := range lookups {
 		l.err = err
 		if err == nil {
 			l.value, l.found = values[key]

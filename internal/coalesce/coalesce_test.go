@@ -44,7 +44,7 @@ func TestCrowdSharesQuestions(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := new(store)
-		g := New(Config[string, int]{Ask: s.ask, Most: 100, AtOnce: 2})
+		g := New(Config[string, int]{Query: s.ask, KeysMax: 100, QueriesMax: 2})
 		var asking sync.WaitGroup
 		for i := range 1000 {
 			for range 2 {
@@ -66,8 +66,8 @@ func TestCrowdSharesQuestions(t *testing.T) {
 		if asked < 1000 || asked > 1200 || len(s.questions) > 14 || s.most != 2 || slices.Max(s.questions) != 100 {
 			t.Errorf("%d keys in questions of %v, %d at once", asked, s.questions, s.most)
 		}
-		if g.asking != 0 || g.Waiting() != 0 {
-			t.Errorf("afterwards %d ask and %d wait", g.asking, g.Waiting())
+		if g.querying != 0 || g.Waiting() != 0 {
+			t.Errorf("afterwards %d ask and %d wait", g.querying, g.Waiting())
 		}
 	})
 }
@@ -76,7 +76,7 @@ func TestLoneKeyIsAskedForAtOnceAndAStreamShares(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := new(store)
-		g := New(Config[string, int]{Ask: s.ask, AtOnce: 100, Pause: 10 * time.Second})
+		g := New(Config[string, int]{Query: s.ask, QueriesMax: 100, Pause: 10 * time.Second})
 		began := time.Now()
 		if _, found, err := g.Get(t.Context(), "nothing"); found || err != nil || time.Since(began) != time.Second {
 			t.Fatalf("lone key: %v %v after %s", found, err, time.Since(began))
@@ -106,7 +106,7 @@ func TestFailureBusyAndImpatience(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := &store{err: errors.New("away")}
-		g := New(Config[string, int]{Ask: s.ask, AtOnce: 1, Waiting: 1})
+		g := New(Config[string, int]{Query: s.ask, QueriesMax: 1, WaitingMax: 1})
 		if _, _, err := g.Get(t.Context(), "a"); !errors.Is(err, s.err) {
 			t.Errorf("the store's error is %v", err)
 		}

@@ -35,13 +35,13 @@ func plan(domains, records int, signals seed.Signals) seed.Plan {
 // database is a migrated one of a test's own.
 type database struct {
 	*clickhouse.DB
-	url string
+	address string
 }
 
 func open(t testing.TB) database {
 	t.Helper()
-	url := stores.ClickHouse(t)
-	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: url})
+	address := stores.ClickHouse(t)
+	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: address})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -49,13 +49,13 @@ func open(t testing.TB) database {
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return database{db, url}
+	return database{db, address}
 }
 
 // ask returns the answer to a query, in text.
 func (db database) ask(t testing.TB, query string) string {
 	t.Helper()
-	u, err := url.Parse(db.url)
+	u, err := url.Parse(db.address)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -109,11 +109,11 @@ type Cohort struct {
 	Target      CohortTarget                        `json:"target"`
 	Cohort      CohortStats                         `json:"cohort"`
 	BucketMeans map[scoring.Bucket]BucketComparison `json:"bucket_means"`
-	Members     []Member                            `json:"members"` // at most 200, highest composite first
+	Members     []Company                           `json:"members"` // at most 200, highest composite first
 }
 
-// Member is one company of a cohort.
-type Member struct {
+// Company is one company of a cohort.
+type Company struct {
 	Domain      string          `json:"domain"`
 	CompanyName string          `json:"company_name"`
 	Composite   float64         `json:"composite_score"`
@@ -123,7 +123,7 @@ type Member struct {
 
 // CohortTarget is the company that is compared.
 type CohortTarget struct {
-	Member
+	Company
 	Context CohortContext `json:"context"`
 }
 

@@ -11,7 +11,7 @@ import (
 func NewCohort(rec scoring.Record, c universe.Comparison) Cohort {
 	body := Cohort{
 		Target: CohortTarget{
-			Member: Member{
+			Company: Company{
 				Domain: rec.Domain, CompanyName: rec.CompanyName, Composite: rec.Composite, Rating: rec.Rating, Profile: rec.Profile,
 			},
 			Context: CohortContext{Sector: rec.Sector, GeoScope: rec.GeoScope},
@@ -21,7 +21,7 @@ func NewCohort(rec scoring.Record, c universe.Comparison) Cohort {
 			Rank: c.Rank, Percentile: c.Percentile,
 		},
 		BucketMeans: make(map[scoring.Bucket]BucketComparison),
-		Members:     []Member{},
+		Members:     []Company{},
 	}
 	for _, b := range scoring.Buckets() {
 		target, mean := rec.Buckets.Get(b), c.BucketMeans.Get(b)
@@ -32,7 +32,7 @@ func NewCohort(rec scoring.Record, c universe.Comparison) Cohort {
 		body.BucketMeans[b] = comparison
 	}
 	for _, m := range c.Members {
-		body.Members = append(body.Members, Member{
+		body.Members = append(body.Members, Company{
 			Domain: m.Domain, CompanyName: m.Name, Composite: m.Composite, Rating: scoring.RatingOf(m.Composite), Profile: rec.Profile,
 		})
 	}

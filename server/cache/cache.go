@@ -41,9 +41,9 @@ const (
 	lookupMax = 5 * time.Second
 	// pageMax bounds one call that makes a page.
 	pageMax = 10 * time.Second
-	// gatherFor is the time for which misses are coalesced. Each query costs the store some
+	// missPause is the time for which misses are coalesced. Each query costs the store some
 	// milliseconds of CPU, almost independent of the number of companies.
-	gatherFor = 8 * time.Millisecond
+	missPause = 8 * time.Millisecond
 	// pagesShare is the divisor of the memory: one part in eight is for pages.
 	pagesShare = 8
 	// stripes is the number of generations. A new score invalidates all entries that
@@ -115,8 +115,8 @@ func New(bytes int, rdb goredis.UniversalClient, store Store, asked func(domain 
 		onAsked: asked,
 		memory:  fastcache.New(bytes - bytes/pagesShare), pages: fastcache.New(bytes / pagesShare),
 		redis: rdb, store: store, logger: logger, now: time.Now,
-		misses: coalesce.New(coalesce.Config[string, scoring.Record]{Ask: store.LatestHeads, Pause: gatherFor, Timeout: lookupMax}),
-		newest: coalesce.New(coalesce.Config[string, time.Time]{Ask: store.NewestAt, AtOnce: 1, Pause: gatherFor, Timeout: lookupMax}),
+		misses: coalesce.New(coalesce.Config[string, scoring.Record]{Query: store.LatestHeads, Pause: missPause, Timeout: lookupMax}),
+		newest: coalesce.New(coalesce.Config[string, time.Time]{Query: store.NewestAt, QueriesMax: 1, Pause: missPause, Timeout: lookupMax}),
 	}
 }
 

@@ -13,10 +13,10 @@ const pageHeader = 16
 
 // Page returns a body that depends on one company, and whether it was in memory. key
 // identifies the body among those of the company. If the body is not in memory, Page
-// calls make, once for concurrent callers and with a context that does not end with ctx.
+// calls build, once for concurrent callers and with a context that does not end with ctx.
 // A page is valid for 30 seconds, or until the company has a new score. The body must not
 // be modified.
-func (c *Cache) Page(ctx context.Context, domain, key string, make func(ctx context.Context) ([]byte, error)) (body []byte, hit bool, err error) {
+func (c *Cache) Page(ctx context.Context, domain, key string, build func(ctx context.Context) ([]byte, error)) (body []byte, hit bool, err error) {
 	name := []byte(key + "\x00" + domain)
 	generation := c.generation(xxhash.Sum64String(domain))
 	if b := c.pages.GetBig(nil, name); len(b) >= pageHeader && binary.LittleEndian.Uint64(b) == generation &&
@@ -29,7 +29,7 @@ func (c *Cache) Page(ctx context.Context, domain, key string, make func(ctx cont
 	ch := c.flights.DoChan(flight, func() (any, error) {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pageMax)
 		defer cancel()
-		body, err := make(ctx)
+		body, err := build(ctx)
 		if err != nil {
 			return []byte(nil), err
 		}

@@ -20,7 +20,7 @@ func (m *Meter) CountCached(acct account.Account, now time.Time) {
 	m.mu.RLock()
 	t := m.tallies[key]
 	if t != nil {
-		t.calls.Add(1) // under the lock, so that the next batch includes this call
+		t.calls.Add(1) // under the lock, so that the next flush includes this call
 	}
 	m.mu.RUnlock()
 	if t == nil {
@@ -39,22 +39,22 @@ func (m *Meter) addTally(key month, tier account.Tier, calls int64) {
 	t.calls.Add(calls)
 }
 
-// flush adds the cached calls to Redis. It resends a batch that may have failed, with the
+// flush adds the cached calls to Redis. It resends a flush that may have failed, with the
 // same number, before it makes the next one.
 func (m *Meter) flush(ctx context.Context) error {
-	m.batchMu.Lock()
-	defer m.batchMu.Unlock()
-	if len(m.batch) == 0 {
+	m.flushMu.Lock()
+	defer m.flushMu.Unlock()
+	if len(m.pending) == 0 {
 		m.mu.Lock()
 		if len(m.tallies) > 0 {
-			m.batch, m.tallies = m.tallies, make(map[month]*tally)
-			m.batchCount++
+			m.pending, m.tallies = m.tallies, make(map[month]*tally)
+			m.flushCount++
 		}
 		m.mu.Unlock()
 	}
 	var faults []error
-	page := make([]month, 0, min(len(m.batch), pageSize))
-	for key := range m.batch {
+	page := make([]month, 0, min(len(m.pending), pageSize))
+	for key := range m.pending {
 		if page = append(page, key); len(page) == pageSize {
 			faults = append(faults, m.flushPage(ctx, page))
 			page = page[:0]
@@ -66,9 +66,9 @@ func (m *Meter) flush(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// flushPage adds the calls of the given months to Redis and removes them from the batch. If
+// flushPage adds the calls of the given months to Redis and removes them from pending. If
 // Redis has no count of a month, flushPage restores the count from the ledger and moves the
-// calls to the next batch. Calls whose write failed stay in the batch.
+// calls to the next flush. Calls whose write failed stay pending.
 func (m *Meter) flushPage(ctx context.Context, page []month) error {
 	now := m.now()
 	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
@@ -77,7 +77,7 @@ func (m *Meter) flushPage(ctx context.Context, page []month) error {
 	replies := make([]*goredis.Cmd, len(page))
 	for i, key := range page {
 		replies[i] = countScript.Eval(callCtx, pipe, []string{redis.CachedMonth(key.account, key.period())},
-			m.batch[key].calls.Load(), m.server, m.batchCount, key.keep(now).Milliseconds())
+			m.pending[key].calls.Load(), m.server, m.flushCount, key.keep(now).Milliseconds())
 	}
 	_, err := pipe.Exec(callCtx)
 	var faults []error
@@ -86,8 +86,8 @@ func (m *Meter) flushPage(ctx context.Context, page []month) error {
 		if replyErr != nil {
 			continue // err is the first of these errors
 		}
-		t := m.batch[key]
-		delete(m.batch, key)
+		t := m.pending[key]
+		delete(m.pending, key)
 		if counted == 1 {
 			m.markDirty(key, t.tier)
 			continue

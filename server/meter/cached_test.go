@@ -124,11 +124,11 @@ func TestBatchThatArrivedTwiceCountsOnce(t *testing.T) {
 	key := monthOf(starter.ID, noon)
 	must(t, w.refill(t.Context(), key, account.Starter, noon))
 	w.CountCached(starter, noon)
-	w.batch, w.tallies, w.batchCount = w.tallies, make(map[month]*tally), 1
+	w.pending, w.tallies, w.flushCount = w.tallies, make(map[month]*tally), 1
 	send := func() {
 		t.Helper()
 		must(t, countScript.Run(t.Context(), w.client, []string{redis.CachedMonth(key.account, key.period())},
-			w.batch[key].calls.Load(), w.Meter.server, w.batchCount, time.Hour.Milliseconds()).Err())
+			w.pending[key].calls.Load(), w.Meter.server, w.flushCount, time.Hour.Milliseconds()).Err())
 	}
 	send()
 	if got := w.usage(t, starter, noon).CachedCalls; got != 1 {

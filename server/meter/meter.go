@@ -86,14 +86,14 @@ type Meter struct {
 
 	refills singleflight.Group
 
-	// batchMu is locked for writing while flush writes a batch to Redis.
-	batchMu sync.RWMutex
-	// batch holds the calls of a write that is in flight or may have failed.
-	batch      map[month]*tally
-	batchCount uint64
+	// flushMu is locked for writing during a flush to Redis.
+	flushMu sync.RWMutex
+	// pending are the calls of a flush that is in flight or may have failed, flushCount its number.
+	pending    map[month]*tally
+	flushCount uint64
 
 	mu      sync.RWMutex
-	tallies map[month]*tally // cached calls not yet in a batch
+	tallies map[month]*tally // cached calls of the next flush
 	dirty   map[month]account.Tier
 	refunds []Admission // calls whose outcome is unknown, at most refundsMost
 

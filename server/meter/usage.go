@@ -30,8 +30,8 @@ type Usage struct {
 // those of other servers after about 100 ms.
 func (m *Meter) Usage(ctx context.Context, acct account.Account, now time.Time) (Usage, error) {
 	// The lock keeps flush from moving calls to Redis during the read.
-	m.batchMu.RLock()
-	defer m.batchMu.RUnlock()
+	m.flushMu.RLock()
+	defer m.flushMu.RUnlock()
 	key := monthOf(acct.ID, now)
 	counts, err := m.read(ctx, []month{key})
 	if err == nil && counts[0].missing {
@@ -43,7 +43,7 @@ func (m *Meter) Usage(ctx context.Context, acct account.Account, now time.Time) 
 		return Usage{}, fmt.Errorf("read usage of account %s: %w", acct.ID, err)
 	}
 	cached, cold := counts[0].cached, counts[0].cold
-	if t := m.batch[key]; t != nil && counts[0].lastBatch < m.batchCount {
+	if t := m.pending[key]; t != nil && counts[0].lastFlush < m.flushCount {
 		cached += t.calls.Load()
 	}
 	m.mu.RLock()
@@ -62,8 +62,8 @@ func (m *Meter) Usage(ctx context.Context, acct account.Account, now time.Time) 
 // counts are the counts of an account and month in Redis.
 type counts struct {
 	cached, cold int64
-	// lastBatch is the number of the last batch of this process that cached includes.
-	lastBatch uint64
+	// lastFlush is the number of the last flush of this process that cached includes.
+	lastFlush uint64
 	// missing means that Redis lacks at least one of the counts.
 	missing bool
 }
@@ -85,18 +85,18 @@ func (m *Meter) read(ctx context.Context, months []month) ([]counts, error) {
 	found := make([]counts, len(months))
 	for i := range months {
 		count, hasCached := cached[i].Val()[0].(string)
-		batch, _ := cached[i].Val()[1].(string)
+		flush, _ := cached[i].Val()[1].(string)
 		if !hasCached || errors.Is(cold[i].Err(), goredis.Nil) {
 			found[i].missing = true
 			continue
 		}
-		var err, coldErr, batchErr error
+		var err, coldErr, flushErr error
 		found[i].cached, err = strconv.ParseInt(count, 10, 64)
 		found[i].cold, coldErr = cold[i].Int64()
-		if batch != "" {
-			found[i].lastBatch, batchErr = strconv.ParseUint(batch, 10, 64)
+		if flush != "" {
+			found[i].lastFlush, flushErr = strconv.ParseUint(flush, 10, 64)
 		}
-		if err := errors.Join(err, coldErr, batchErr); err != nil {
+		if err := errors.Join(err, coldErr, flushErr); err != nil {
 			return nil, err
 		}
 	}
