@@ -17,7 +17,7 @@ import (
 
 const module = "companyscore"
 
-// goPackage is what the go command knows of a package.
+// goPackage is the output of `go list` for a package.
 type goPackage struct {
 	ImportPath string
 	Standard   bool
@@ -25,8 +25,7 @@ type goPackage struct {
 	Deps       []string
 }
 
-// packages returns the packages of the project by path from its root. That of the command line
-// is "".
+// packages returns the packages of the project by path from its root. The root package is "".
 func packages(t *testing.T) map[string]goPackage {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Standard,Imports,Deps", "./...").Output()
@@ -62,10 +61,10 @@ func isStandard(path string) bool {
 	return !strings.Contains(first, ".") && first != module
 }
 
-// roles run as processes of their own. They exchange data through the stores only.
+// roles run as separate processes. They exchange data through the stores only.
 var roles = []string{"server", "batch", "scoring/worker", "bench", "up"}
 
-// wiring is the code that may know both ClickHouse and the roles.
+// wiring is the code that may import both ClickHouse and the roles.
 var wiring = []string{"up", "internal/stores", "internal/test"}
 
 // imports are the rules for direct imports: forbidden reports whether the package path may not
@@ -74,7 +73,7 @@ var imports = []struct {
 	rule      string
 	forbidden func(path, imported string) bool
 }{
-	// A score is computed anywhere and understood by reading one package.
+	// A score can be computed anywhere, and one package has all of its code.
 	{"scoring imports the standard library only", func(path, imported string) bool {
 		return path == "scoring" && !isStandard(imported)
 	}},
@@ -86,7 +85,7 @@ var imports = []struct {
 	{"internal/seed imports no package of the project but scoring", func(path, imported string) bool {
 		return path == "internal/seed" && isOwn(imported) && imported != module+"/scoring"
 	}},
-	// The parser of strangers' pages cannot be made to send a request or to open a file.
+	// The parser of fetched pages cannot send a request or open a file.
 	{"scoring/source/site imports no network, no file and no package of the project", func(path, imported string) bool {
 		return path == "scoring/source/site" && (isOwn(imported) || imported == "net" || imported == "net/http" || imported == "os")
 	}},
@@ -94,7 +93,7 @@ var imports = []struct {
 	{"a role imports no other role", func(path, imported string) bool {
 		return isOwn(imported) && in(path, roles...) && in(imported, roles...) && !in(path, "up") && !sameRole(path, imported)
 	}},
-	// A role states in an interface which part of the store it uses, and its tests show it.
+	// A role declares the part of the store that it uses as an interface.
 	{"clickhouse is imported by the wiring only", func(path, imported string) bool {
 		return in(imported, "clickhouse") && path != "" && !in(path, append(wiring, "clickhouse")...)
 	}},
@@ -102,7 +101,7 @@ var imports = []struct {
 	{"server is imported by the wiring only", func(path, imported string) bool {
 		return imported == module+"/server" && path != "" && !in(path, wiring...)
 	}},
-	// Facts are read from a file without a store, so that an import can be tried anywhere.
+	// Facts can be read from a file without a store.
 	{"facts imports no store", func(path, imported string) bool {
 		return in(path, "facts") && (in(imported, "clickhouse", "internal/redis", "internal/stores") || strings.HasPrefix(imported, "github.com/redis/"))
 	}},
@@ -130,7 +129,7 @@ var imports = []struct {
 	{"internal/test is imported by tests and itself only", func(path, imported string) bool {
 		return in(imported, "internal/test") && !in(path, "internal/test")
 	}},
-	// The command line knows all rooms, so none may know it.
+	// The command line imports all rooms, so none may import it.
 	{"no package imports the command line", func(_, imported string) bool { return imported == module }},
 }
 
@@ -171,7 +170,7 @@ var reaches = []struct {
 		}
 		return slices.Contains([]string{"net", "net/http", "os/exec", "database/sql"}, dep)
 	}},
-	// What is made up for tests is never shipped.
+	// Fakes are never shipped.
 	{"", "the binary contains nothing of internal/test", func(dep string) bool { return in(dep, "internal/test") }},
 }
 
@@ -191,8 +190,8 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// rootLinesMax bounds the command line: it parses flags, wires and prints. Everything else has a
-// room.
+// rootLinesMax bounds the files of the root: they parse flags, wire and print. All other code is in
+// a room.
 const rootLinesMax = 1500
 
 func TestCommandLineIsSmall(t *testing.T) {
@@ -224,7 +223,7 @@ var statement = regexp.MustCompile("[\"`]\\s*(SELECT\\s+[^?\\s]|INSERT\\s+INTO|C
 // and two commands show one in their help.
 var sqlAllowed = []string{"clickhouse/embedded", "internal/test/stores", "sql.go", "up/up.go"}
 
-// TestSQLStaysUnderSQL holds that people who know SQL find every statement in one place.
+// TestSQLStaysUnderSQL checks that all SQL statements are under sql/.
 func TestSQLStaysUnderSQL(t *testing.T) {
 	t.Parallel()
 	err := filepath.WalkDir(".", func(path string, entry fs.DirEntry, err error) error {

@@ -23,13 +23,13 @@ import (
 // live is a running `up` with some scored companies.
 type live struct{ binary, data, companies string }
 
-// liveLimit bounds its start, and each command against it.
+// liveLimit bounds the start of the `up`, and each command.
 const liveLimit = 2 * time.Minute
 
 // startLive starts an `up` that ends with the test.
 func startLive(t *testing.T) *live {
 	t.Helper()
-	// Paths of unix sockets are short, so the directory is not the test's own.
+	// Paths of unix sockets must be short, so t.TempDir does not suit.
 	dir, err := os.MkdirTemp("", "cs-bench-")
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func startLive(t *testing.T) *live {
 	return l
 }
 
-// call runs a command against the `up` and returns its exit code and what it printed.
+// call runs a command with the `up` and returns its exit code and output.
 func (l *live) call(t *testing.T, args ...string) (int, string) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), l.binary, append(args, "--data", l.data)...)
@@ -83,9 +83,8 @@ func (l *live) call(t *testing.T, args ...string) (int, string) {
 	return cmd.ProcessState.ExitCode(), string(out)
 }
 
-// TestBenchOnALiveServer runs every scenario for a moment. It asks for what does not
-// depend on the speed of the machine: which classes of answers there are, and that
-// none of them is unexpected.
+// TestBenchOnALiveServer runs every scenario briefly. It checks what does not depend on the
+// speed of the machine: the classes of answers, and that none is unexpected.
 func TestBenchOnALiveServer(t *testing.T) {
 	t.Parallel()
 	l := startLive(t)
@@ -119,7 +118,7 @@ func TestBenchOnALiveServer(t *testing.T) {
 				t.Errorf("%s has no %s:\n%s", scenario, class, out)
 			}
 		}
-		// Follow-ups come on top of those that are due by the rate.
+		// Follow-ups are added to the requests of the rate.
 		if run.Load.Unexpected != 0 || run.Load.Answered != run.Load.Planned || run.Load.Planned < int64(run.Settings.Rate/2) {
 			t.Errorf("%s: %d of %d answered, %d unexpected:\n%s", scenario, run.Load.Answered, run.Load.Planned, run.Load.Unexpected, out)
 		}
@@ -169,7 +168,7 @@ func comparePeers(t *testing.T, l *live) {
 	cmd.WaitDelay = liveLimit
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
-	out, _ := cmd.Output() // whether targets are met depends on the machine
+	out, _ := cmd.Output() // the result of the targets depends on the machine
 	var result peer.Result
 	if err := json.Unmarshal(out, &result); err != nil {
 		t.Fatalf("%v\n%s%s", err, out, &errs)

@@ -7,15 +7,14 @@ import (
 	"testing"
 )
 
-// quoted finds the texts in backquotes of a document that are paths: a name with a slash or with
-// the ending of a file.
+// quoted matches paths in backquotes: a name with a slash or with a file extension.
 var quoted = regexp.MustCompile("`([A-Za-z0-9_.-]+(?:/[A-Za-z0-9_.-]*)+|[A-Za-z0-9_-]+\\.(?:go|lua|sql|md|csv|yaml))`")
 
-// questions is how many questions docs/architecture.md answers.
+// questions is the number of questions in docs/architecture.md.
 const questions = 20
 
-// TestPathsOfDocumentsExist holds that a reader of docs/architecture.md and CONTRIBUTING.md finds
-// each file that they name.
+// TestPathsOfDocumentsExist checks that the paths in docs/architecture.md and CONTRIBUTING.md
+// exist.
 func TestPathsOfDocumentsExist(t *testing.T) {
 	t.Parallel()
 	for document, least := range map[string]int{"docs/architecture.md": questions, "CONTRIBUTING.md": questions} {
@@ -35,7 +34,7 @@ func TestPathsOfDocumentsExist(t *testing.T) {
 	}
 }
 
-// TestEachQuestionHasOnePath holds the form of the questions in docs/architecture.md.
+// TestEachQuestionHasOnePath checks the form of the questions in docs/architecture.md.
 func TestEachQuestionHasOnePath(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("docs/architecture.md")

@@ -22,10 +22,10 @@ import (
 	"companyscore/internal/config"
 )
 
-// built is the directory of the program under test, once it was needed.
+// built is the directory of the built program, empty before the first use.
 var built string
 
-// binary is the program under test, built once.
+// binary returns the path of the program, which it builds once.
 var binary = sync.OnceValues(func() (string, error) {
 	dir, err := os.MkdirTemp("", "cs-binary-")
 	if err != nil {
@@ -49,7 +49,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// launched is a started program whose output is kept.
+// launched is a started program with its output.
 type launched struct {
 	cmd    *exec.Cmd
 	exited chan struct{} // closed when it has exited
@@ -82,7 +82,7 @@ func launch(t *testing.T, args ...string) *launched {
 	}
 	p := &launched{cmd: exec.Command(path, args...), exited: make(chan struct{}), changed: make(chan struct{})}
 	p.cmd.Stdout, p.cmd.Stderr = p, p
-	p.cmd.WaitDelay = liveLimit // orphans may hold its output
+	p.cmd.WaitDelay = liveLimit // orphans can keep its output open
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +148,7 @@ func (p *launched) signal(t *testing.T, sig syscall.Signal) {
 	}
 }
 
-// eventually waits until a condition holds.
+// eventually waits until a condition is true.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -174,8 +174,8 @@ func dataDir(t *testing.T) string {
 	return filepath.Join(dir, "data")
 }
 
-// processes returns the command lines, by process id, of all that have a path in
-// their arguments or environment.
+// processes returns the command lines by process id of all processes that have a path in their
+// arguments or environment.
 func processes(t *testing.T, path string) map[int]string {
 	t.Helper()
 	if runtime.GOOS != "linux" {
@@ -200,7 +200,7 @@ func processes(t *testing.T, path string) map[int]string {
 	return found
 }
 
-// tables returns the names of the tables that the engine of a data directory has.
+// tables returns the names of the tables in a data directory.
 func tables(t *testing.T, data string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(filepath.Join(data, "clickhouse", "metadata", "companyscore"))
@@ -240,15 +240,14 @@ func query(t *testing.T, address, statement string) (status int, body string) {
 	return res.StatusCode, strings.TrimSpace(string(text))
 }
 
-// Statements of an analyst that run for longer than any test: one that the engine
-// stops when it is asked to, and one that it cannot stop.
+// Statements of an analyst that run longer than any test: one that the engine can cancel, and
+// one that it cannot.
 const (
 	longStatement     = "SELECT count() FROM numbers(1000000000000) WHERE cityHash64(number) = 1"
 	stubbornStatement = "SELECT arrayFold((acc, x) -> acc + arraySum(arrayMap(y -> y * x, range(20000))), range(2000000), toUInt64(0))"
 )
 
-// occupy runs statements until they end or the ClickHouse does, and returns once all
-// of them run.
+// occupy starts statements and returns when all of them run.
 func occupy(t *testing.T, own, address string, statements ...string) {
 	t.Helper()
 	var running sync.WaitGroup
@@ -262,14 +261,14 @@ func occupy(t *testing.T, own, address string, statements ...string) {
 	})
 }
 
-// TestFirstStartMayEndAtAnyMoment ends first starts at moments further and further
-// on. Each start begins where the one before was cut off.
+// TestFirstStartMayEndAtAnyMoment kills first starts at later and later moments. Each start
+// continues on the data of the previous one.
 func TestFirstStartMayEndAtAnyMoment(t *testing.T) {
 	t.Parallel()
 	logged := func(text string) func(*testing.T, *launched, string) {
 		return func(t *testing.T, p *launched, _ string) { p.await(t, text) }
 	}
-	// A table more than before: in the middle of the migrations.
+	// One table more than before: during the migrations.
 	migrating := func(t *testing.T, p *launched, data string) {
 		before := len(tables(t, data))
 		p.await(t, `msg="child is ready" child=clickhouse`)
@@ -321,8 +320,8 @@ func TestFirstStartMayEndAtAnyMoment(t *testing.T) {
 	}
 }
 
-// TestUpStartsAtOnceAfterAKill kills an `up` with -9 while analysts' statements run
-// and while the engine is frozen. The next one finds all data and waits for nobody.
+// TestUpStartsAtOnceAfterAKill kills an `up` with SIGKILL while analysts' statements run and
+// while the engine is frozen. The next start has all data and does not wait.
 func TestUpStartsAtOnceAfterAKill(t *testing.T) {
 	t.Parallel()
 	for name, freeze := range map[string][]string{"busy": nil, "frozen": {"clickhouse", "redis-server"}} {
@@ -359,8 +358,8 @@ func TestUpStartsAtOnceAfterAKill(t *testing.T) {
 	}
 }
 
-// TestUpWaitsForTheEngineOfAnEarlierUp holds that a start waits for the lock of the
-// engine, logs for whom, and goes on when it is free.
+// TestUpWaitsForTheEngineOfAnEarlierUp checks that a start waits for the lock of the engine,
+// logs the holder, and continues when the lock is free.
 func TestUpWaitsForTheEngineOfAnEarlierUp(t *testing.T) {
 	t.Parallel()
 	data := dataDir(t)
@@ -479,8 +478,8 @@ func TestEngineEndsWithItsParent(t *testing.T) {
 	_ = cmd.Wait() // killed
 }
 
-// TestFailedStartNamesTheReason holds that the last line of an `up` that cannot start
-// its engine says why.
+// TestFailedStartNamesTheReason checks that the last line of an `up` that cannot start its
+// engine has the reason.
 func TestFailedStartNamesTheReason(t *testing.T) {
 	t.Parallel()
 	data := dataDir(t)
@@ -503,7 +502,7 @@ func TestFailedStartNamesTheReason(t *testing.T) {
 	}
 }
 
-// TestDemoAccount holds when a demo account is opened, kept and printed.
+// TestDemoAccount tests when a demo account is created, stored and printed.
 func TestDemoAccount(t *testing.T) {
 	t.Parallel()
 	data := dataDir(t)
@@ -532,7 +531,7 @@ func TestDemoAccount(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("demo.json: %v, %v", info.Mode(), err)
 	}
-	// Beside it, `serve` on the same stores opens none unless told to, and then the same.
+	// `serve` on the same stores creates none without --demo, and uses the same one with it.
 	for _, c := range []struct {
 		args    []string
 		printed bool
@@ -561,7 +560,7 @@ func TestDemoAccount(t *testing.T) {
 	}
 }
 
-// stop ends the program in order and returns what it has written.
+// stop ends the program with SIGTERM and returns its output.
 func (p *launched) stop(t *testing.T) string {
 	t.Helper()
 	p.signal(t, syscall.SIGTERM)

@@ -20,12 +20,12 @@ import (
 
 func TestMain(m *testing.M) { stores.Main(m) }
 
-// store counts companies that exist only as a number.
+// store is a fake that returns counts of a number of companies.
 type store struct {
 	mu        sync.Mutex
 	companies int64
 	compact   func(ctx context.Context) error
-	broken    error // of every count
+	broken    error // returned by every count
 	runs      []batchjob.Run
 }
 
@@ -63,7 +63,7 @@ func (s *store) WriteRuns(_ context.Context, runs []batchjob.Run) error {
 	return nil
 }
 
-// never is the schedules of jobs that run only when a test runs them.
+// never are schedules that start no job.
 var never = Schedules{"off", "off", "off", "off"}
 
 func runnerOf(t *testing.T, url string, s *store) *Runner {

@@ -12,8 +12,8 @@ import (
 	"companyscore/universe/snapshot"
 )
 
-// TestJobsPublishTheirPartAndAFailedOneLeavesTheLast plays a day of a batch: what is
-// published after each run, and the status of each job.
+// TestJobsPublishTheirPartAndAFailedOneLeavesTheLast runs jobs in sequence and checks the
+// published snapshot and the status of each job after each run.
 func TestJobsPublishTheirPartAndAFailedOneLeavesTheLast(t *testing.T) {
 	t.Parallel()
 	url := stores.Redis(t).URL
@@ -107,7 +107,7 @@ func TestLostMoversAreFoundAgainWithTheNextCount(t *testing.T) {
 	r := runnerOf(t, stores.Redis(t).URL, s)
 	count := r.job(batchjob.Count)
 	count.schedule = parsed("@every 1s")
-	for _, want := range []int{2, 3} { // runs: with the first count there are no movers
+	for _, want := range []int{2, 3} { // number of runs: movers are published from the second one
 		clear(r.rest)
 		r.scheduled(count)
 		if len(s.runs) != want {

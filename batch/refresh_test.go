@@ -26,7 +26,7 @@ import (
 	"companyscore/scoring/worker"
 )
 
-// site is a refresh job over real stores.
+// site is a refresh job with real stores.
 type site struct {
 	*testing.T
 	db     *clickhouse.DB
@@ -58,7 +58,7 @@ func newSite(t *testing.T) *site {
 	return s
 }
 
-// record makes records of a given age.
+// record writes records of a given age.
 func (s *site) record(age time.Duration, version string, domains ...string) {
 	s.Helper()
 	records := make([]scoring.Record, len(domains))
@@ -75,7 +75,7 @@ func (s *site) record(age time.Duration, version string, domains ...string) {
 	}
 }
 
-// refresh runs the job once and returns what it saw and did.
+// refresh runs the job once and returns its result.
 func (s *site) refresh(live bool, pace float64) batchjob.Refreshed {
 	s.Helper()
 	off := batch.Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off"}
@@ -96,7 +96,7 @@ func (s *site) refresh(live bool, pace float64) batchjob.Refreshed {
 	return *all["refresh"].Refresh
 }
 
-// waiting are the domains that wait in the lane of the job, in the order of their start.
+// waiting returns the domains of the waiting runs in the lane of the job, in order.
 func (s *site) waiting() []string {
 	s.Helper()
 	runs, err := s.queue.List(s.Context(), scoring.RunQueued, 100_000)
@@ -138,7 +138,7 @@ func TestRefreshStartsWhatIsDueOnce(t *testing.T) {
 	if want := []string{"old.com", "wanted.com"}; !slices.Equal(waiting, want) {
 		t.Errorf("%v wait, want %v", waiting, want)
 	}
-	// The runs may be lost or fail: they are not started again before the target age has passed.
+	// Lost or failed runs are not started again within the target age.
 	if err := s.client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func TestRefreshKeepsItsPaceAndItsLaneShort(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.record(30*24*time.Hour, scoring.PipelineVersion, names(1500)...)
-	// One a second is made up for ten minutes, and as much may wait.
+	// At one run per second, missed runs of ten minutes are made up, and as many may wait.
 	if got := s.refresh(true, 1); got.Started != 600 || got.Due != 1500 {
 		t.Fatalf("first run %+v, want 600 started", got)
 	}
@@ -192,7 +192,7 @@ func TestRefreshKeepsItsPaceAndItsLaneShort(t *testing.T) {
 	if got := s.refresh(true, 1); got.Started != 0 {
 		t.Errorf("%d started ahead of the pace", got.Started)
 	}
-	// Four an hour: one now, and the next in a quarter of an hour.
+	// At four runs per hour, one starts now and the next after 15 minutes.
 	if err := s.client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -210,7 +210,7 @@ func TestRefreshKeepsItsPaceAndItsLaneShort(t *testing.T) {
 	}
 }
 
-// open are the ids of up to n waiting runs.
+// open returns the ids of up to n waiting runs.
 func (s *site) open(n int) []string {
 	s.Helper()
 	runs, err := s.queue.List(s.Context(), scoring.RunQueued, n)
@@ -224,7 +224,7 @@ func (s *site) open(n int) []string {
 	return ids
 }
 
-// kept are the scores of a worker.
+// kept stores the scores of a worker.
 type kept struct {
 	*clickhouse.Scores
 	client goredis.UniversalClient
@@ -234,7 +234,7 @@ func (k kept) Publish(ctx context.Context, recs ...scoring.Record) error {
 	return scorecache.Put(ctx, k.client, recs...)
 }
 
-// work runs a worker that asks facts alone until ids have ended, and returns the runs.
+// work runs a worker with facts alone until the runs have ended, and returns them.
 func (s *site) work(ids ...string) []scoring.Run {
 	s.Helper()
 	w, err := worker.New([]source.Source{source.Facts{Store: clickhouse.NewFacts(s.db)}}, kept{s.scores, s.client}, nil, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
@@ -265,7 +265,7 @@ func (s *site) work(ids ...string) []scoring.Run {
 	return runs
 }
 
-// TestRefreshByFactsAloneMakesRecordsOfNewsOnly is the whole way: job, lane, worker.
+// TestRefreshByFactsAloneMakesRecordsOfNewsOnly tests job, lane and worker together.
 func TestRefreshByFactsAloneMakesRecordsOfNewsOnly(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -280,7 +280,7 @@ func TestRefreshByFactsAloneMakesRecordsOfNewsOnly(t *testing.T) {
 	if report, err := facts.Import(t.Context(), clickhouse.NewFacts(s.db), path, nil); err != nil || report.Imported != 3 {
 		t.Fatalf("%+v, %v", report, err)
 	}
-	s.record(0, scoring.PipelineVersion, "same.com") // made of these facts
+	s.record(0, scoring.PipelineVersion, "same.com") // scored from these facts
 	if got := s.refresh(false, 0); got.Companies != 5 || got.Young != 2 || got.Due != 2 || got.Started != 2 {
 		t.Errorf("by facts alone the job saw %+v, want 2 due: new.com and outdated.com", got)
 	}
@@ -289,7 +289,7 @@ func TestRefreshByFactsAloneMakesRecordsOfNewsOnly(t *testing.T) {
 	if want := []string{"new.com", "outdated.com"}; !slices.Equal(waiting, want) {
 		t.Errorf("%v wait, want %v", waiting, want)
 	}
-	// Runs of which nothing new can be learnt, as when facts were read meanwhile.
+	// Runs without new facts, as after a run between start and claim.
 	idle, err := s.queue.Start(t.Context(), scoring.LaneRefresh, "same.com", "nothing.com")
 	if err != nil {
 		t.Fatal(err)
@@ -317,8 +317,7 @@ func TestRefreshByFactsAloneMakesRecordsOfNewsOnly(t *testing.T) {
 	}
 }
 
-// TestWhoJoinsARefreshGetsARecord has somebody else ask for the company of a refresh that
-// waits and can learn nothing new.
+// TestWhoJoinsARefreshGetsARecord has a caller join a waiting refresh run without new facts.
 func TestWhoJoinsARefreshGetsARecord(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)

@@ -46,7 +46,7 @@ func FuzzParseSLO(f *testing.F) {
 	})
 }
 
-// measured is a result with one class of a hundred answers, the i-th after i milliseconds.
+// measured returns a result with one class of a hundred answers, the i-th after i milliseconds.
 func measured(key load.Key) *load.Result {
 	class := load.Class{Key: key, Latency: load.NewHistogram(), Service: load.NewHistogram()}
 	for i := range 100 {

@@ -9,7 +9,7 @@ import (
 	"companyscore/bench/report"
 )
 
-// sound is evidence of a run without fault.
+// sound returns evidence of a valid run.
 func sound() evidence {
 	return evidence{
 		achieved: 1, pacingP99: 100 * time.Microsecond, slo: 2 * time.Millisecond, busy: 0.3, first: 80 * time.Microsecond, last: 85 * time.Microsecond,
@@ -62,8 +62,8 @@ func TestVerdict(t *testing.T) {
 	}
 }
 
-// Waiting for a connection is the server's, and must never turn into a verdict on the
-// generator; and a verdict other than VALID always says why.
+// The wait for a connection is part of the server and must not change the verdict on the
+// generator. A verdict other than VALID has a reason.
 func TestVerdictsHaveReasons(t *testing.T) {
 	t.Parallel()
 	property := func(achieved, busy, steal, others float64, first, last, pacing uint32, closed bool) bool {

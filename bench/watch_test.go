@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Both ways to learn what a process used must tell the same.
+// Both ways to read the CPU time of a process must agree.
 func TestTheClockOfAProcessAgreesWithProc(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -15,7 +15,7 @@ func TestTheClockOfAProcessAgreesWithProc(t *testing.T) {
 	}
 	for busy := time.Now(); time.Since(busy) < 50*time.Millisecond; {
 	}
-	// This process works on meanwhile, so one reading lies between two of the other.
+	// The CPU time of this process grows, so one reading is between two of the other.
 	before, ok := exactCPU(os.Getpid())
 	counted := procCPU(os.Getpid())
 	after, _ := exactCPU(os.Getpid())

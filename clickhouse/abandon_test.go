@@ -17,12 +17,12 @@ import (
 	"companyscore/internal/test/stores"
 )
 
-// endless is a statement whose answer is larger than what any buffer between engine and client holds. Blocks are small, so that the
+// endless is a statement whose answer exceeds all buffers between engine and client. Blocks are small, so that the
 // engine writes often.
 const endless = "SELECT number, randomPrintableASCII(1000) AS text FROM numbers(10000000) SETTINGS max_block_size = 50 FORMAT "
 
-// TestAbandonedStreamsLeaveTheEngineAlone leaves a thousand streaming answers of each kind at different moments. The engine must stay the
-// same process, which nothing would start again, go on answering, and keep nothing of them.
+// TestAbandonedStreamsLeaveTheEngineAlone abandons a thousand streaming answers of each kind at different positions. The engine must
+// not die, must continue to answer, and must not leak descriptors or statements.
 func TestAbandonedStreamsLeaveTheEngineAlone(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
@@ -67,7 +67,7 @@ func TestAbandonedStreamsLeaveTheEngineAlone(t *testing.T) {
 			if t.Failed() {
 				return
 			}
-			// A statement ends a moment after its client; the one that counts them is one. A pool opens connections as it needs them.
+			// A statement ends shortly after its client. The counting statement counts itself. A pool opens connections on demand.
 			const connections = 50
 			var left string
 			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
@@ -89,7 +89,7 @@ func TestAbandonedStreamsLeaveTheEngineAlone(t *testing.T) {
 	}
 }
 
-// statementsRunning asks the engine how many statements it runs, this question included.
+// statementsRunning returns the number of running statements, its own included.
 func statementsRunning(t *testing.T, server *stores.ClickHouseServer) int {
 	t.Helper()
 	res, err := http.Get(server.URL("") + "?query=" + url.QueryEscape("SELECT count() FROM system.processes"))
@@ -104,7 +104,7 @@ func statementsRunning(t *testing.T, server *stores.ClickHouseServer) int {
 	return n
 }
 
-// abandon sends a request and leaves its answer, at a moment and in a way that i chooses.
+// abandon sends a request and abandons its answer. i selects the position and the way.
 func abandon(address, request string, i int) error {
 	conn, err := net.DialTimeout("tcp", address, 30*time.Second)
 	if err != nil {
@@ -121,12 +121,12 @@ func abandon(address, request string, i int) error {
 	if _, err := io.WriteString(conn, request); err != nil {
 		return err
 	}
-	if i%2 == 0 { // with a reset, as a process does that dies with unread data
+	if i%2 == 0 { // with a reset, as from a process that dies with unread data
 		if err := tcp.SetLinger(0); err != nil {
 			return err
 		}
 	}
-	moments := []int64{0, 1, 1 << 10, 20 << 10, 60 << 10} // bytes read before; the answer begins when there are 64 KiB of it
+	moments := []int64{0, 1, 1 << 10, 20 << 10, 60 << 10} // bytes read before; the engine starts to send at 64 KiB
 	if n := moments[i/2%len(moments)]; n > 0 {
 		if _, err := io.CopyN(io.Discard, conn, n); err != nil {
 			return fmt.Errorf("read the answer: %w", err)
@@ -135,7 +135,7 @@ func abandon(address, request string, i int) error {
 	return nil
 }
 
-// descriptors counts the open files of a process, which must be alive.
+// descriptors returns the number of open files of a live process.
 func descriptors(t *testing.T, pid int) int {
 	t.Helper()
 	open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))

@@ -101,7 +101,7 @@ func TestKeysAreListedWithTheirLastUse(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, at := range []time.Time{noon.Add(time.Hour), noon} { // the older note comes later
+	for _, at := range []time.Time{noon.Add(time.Hour), noon} { // the older time is written later
 		if err := accounts.TouchKeys(t.Context(), map[string]time.Time{"a": at, "gone": at}); err != nil {
 			t.Fatal(err)
 		}

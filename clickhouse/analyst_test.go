@@ -22,14 +22,14 @@ import (
 	"companyscore/scoring"
 )
 
-// knownCompany is a company of the universe that worked queries are asked about.
+// knownCompany is a company in the universe of the worked queries.
 type knownCompany struct {
 	domain, name, sector, geo, country string
 	profile                            scoring.Profile
 	premium, completeness, momentum    float64
 	confidence                         scoring.Band
 	buckets                            scoring.BucketScores
-	composites                         map[int]float64 // by days before now
+	composites                         map[int]float64 // by age in days
 	raws                               map[string]float64
 }
 
@@ -52,9 +52,8 @@ var knownCompanies = []knownCompany{
 		scoring.BucketScores{TeamStructure: 50, MarketPosition: 50, MomentumTailwinds: 50, FinancialHealth: 50}, map[int]float64{7: 50}, nil},
 }
 
-// known fills a database and returns it with the instant that its records count
-// from. Some records are there twice, and some under another version, of which
-// no public view but the history may show anything.
+// known fills a database and returns it with the time to which ages of records refer. Some
+// records have two copies, and some have another version, which only the history view may show.
 func known(t *testing.T) (server *stores.ClickHouseServer, db *clickhouse.DB, now time.Time) {
 	t.Helper()
 	server = stores.StartClickHouse(t)
@@ -66,7 +65,7 @@ func known(t *testing.T) (server *stores.ClickHouseServer, db *clickhouse.DB, no
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	now = time.Now().UTC().Truncate(time.Second).Add(-time.Second) // a record of a day ago is older than 24 hours from the first
+	now = time.Now().UTC().Truncate(time.Second).Add(-time.Second) // so a record of a day ago is older than 24 hours
 	var records, outdated []scoring.Record
 	for _, c := range knownCompanies {
 		for days, composite := range c.composites {
@@ -90,7 +89,7 @@ func known(t *testing.T) (server *stores.ClickHouseServer, db *clickhouse.DB, no
 	if err := db.PutRecords(t.Context(), outdated); err != nil {
 		t.Fatal(err)
 	}
-	// What was written an hour before the records and is replaced by them, whether or not parts have been merged.
+	// Rows that the records replace, written an hour before, merged or not.
 	if err := db.Conn().Exec(t.Context(), `INSERT INTO score_history SELECT * REPLACE ('v1' AS pipeline_version, scored_at + INTERVAL 200 DAY AS scored_at,
 		99 AS composite, 'SVC-1+' AS rating, written_at - INTERVAL 1 HOUR AS written_at) FROM score_history`); err != nil {
 		t.Fatal(err)
@@ -146,8 +145,8 @@ func asAnalyst(t *testing.T, server *stores.ClickHouseServer, query, format stri
 
 var workedQuery = regexp.MustCompile(`(?s)^-- [A-Z][^\n]*\?\n(?:-- [^\n]*\n)*-- Columns: (.*?)\n((?:SELECT|WITH) .*)$`)
 
-// TestWorkedQueriesAnswerAsKnown runs every query of docs/sql as the analyst, on
-// companies few enough to check the answers by hand.
+// TestWorkedQueriesAnswerAsKnown runs every query of docs/sql as the analyst on a few
+// companies and compares the answers with a golden file.
 func TestWorkedQueriesAnswerAsKnown(t *testing.T) {
 	t.Parallel()
 	server, _, now := known(t)
@@ -156,11 +155,11 @@ func TestWorkedQueriesAnswerAsKnown(t *testing.T) {
 		t.Fatalf("%d worked queries, %v; want 25 at least", len(files), err)
 	}
 	var labels []string
-	for days := 0; days <= 400; days++ { // times are told as days before now
+	for days := 0; days <= 400; days++ { // times are written as days before now
 		labels = append(labels, now.AddDate(0, 0, -days).Format("2006-01-02 15:04:05.000"), fmt.Sprintf("%dd", days))
 	}
 	relative := strings.NewReplacer(labels...)
-	// By day and month the answers depend on the calendar.
+	// Answers per day and month depend on the calendar.
 	byDay, byMonth := map[string]int{}, map[string]int{}
 	var days, months []string
 	for _, c := range knownCompanies {
@@ -260,7 +259,7 @@ func TestTheDashboardAnswers(t *testing.T) {
 	}
 }
 
-// TestExportsAreWholeFiles holds the formats in which data leaves.
+// TestExportsAreWholeFiles checks the export formats.
 func TestExportsAreWholeFiles(t *testing.T) {
 	t.Parallel()
 	server, _, _ := known(t)
@@ -280,8 +279,8 @@ func TestExportsAreWholeFiles(t *testing.T) {
 	}
 }
 
-// TestPublicViewsReadLittleForOneDomain holds that a condition on the domain
-// reaches the sort key.
+// TestPublicViewsReadLittleForOneDomain checks that a condition on the domain uses the sort
+// key.
 func TestPublicViewsReadLittleForOneDomain(t *testing.T) {
 	t.Parallel()
 	_, db, _ := known(t)
@@ -293,8 +292,8 @@ func TestPublicViewsReadLittleForOneDomain(t *testing.T) {
 	}
 }
 
-// TestTheCurrentVersionIsKnownToSQL holds the newest migration of a version against
-// the formulas.
+// TestTheCurrentVersionIsKnownToSQL compares the newest version in the migrations with
+// that of the formulas.
 func TestTheCurrentVersionIsKnownToSQL(t *testing.T) {
 	t.Parallel()
 	db := open(t)

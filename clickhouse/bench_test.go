@@ -12,7 +12,7 @@ import (
 	"companyscore/internal/account"
 )
 
-// benchCompanies is how many companies the point reads choose from.
+// benchCompanies is the number of companies of the point reads.
 const benchCompanies = 2000
 
 func company(n int) string { return fmt.Sprintf("company-%d.com", n) }
@@ -38,8 +38,8 @@ func filled(b *testing.B) (*clickhouse.DB, *clickhouse.Scores) {
 	return db, s
 }
 
-// BenchmarkPointRead measures the reads of single rows, by one caller and by
-// four for each processor.
+// BenchmarkPointRead measures reads of single rows with one caller, and with four per
+// processor.
 func BenchmarkPointRead(b *testing.B) {
 	db, s := filled(b)
 	accounts := clickhouse.NewAccounts(db)
@@ -81,8 +81,7 @@ func BenchmarkPointRead(b *testing.B) {
 	}
 }
 
-// BenchmarkWrite measures how fast records become durable, coalesced from that
-// many callers for each processor.
+// BenchmarkWrite measures durable records per second with several callers per processor.
 func BenchmarkWrite(b *testing.B) {
 	s := scores(b, open(b))
 	rec := record(b, "example.com", noon)

@@ -10,8 +10,8 @@ import (
 	"companyscore/internal/test/stores"
 )
 
-// TestDamagedPartsAreLogged damages one of two parts of a table. The next start must name it, and serve the other; a part that a statement
-// detached is not named.
+// TestDamagedPartsAreLogged damages one of two parts of a table. The next start must log it and serve the other. It must not log a
+// part that a statement detached.
 func TestDamagedPartsAreLogged(t *testing.T) {
 	t.Parallel()
 	server := stores.StartClickHouse(t)

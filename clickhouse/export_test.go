@@ -16,7 +16,7 @@ func (db *DB) Conn() driver.Conn { return db.conn }
 // Database is the name of the database.
 func (db *DB) Database() string { return db.database }
 
-// MigrateWith applies other migrations and views than those of the project.
+// MigrateWith applies the given migrations and views.
 func (db *DB) MigrateWith(ctx context.Context, migrations []sql.Migration, views []string) ([]string, error) {
 	return db.migrate(ctx, migrations, views)
 }
@@ -24,7 +24,7 @@ func (db *DB) MigrateWith(ctx context.Context, migrations []sql.Migration, views
 // Named is a query parameter.
 var Named = ch.Named
 
-// Queued is how many records wait for an insert.
+// Queued returns the number of records that wait for an insert.
 func (s *Scores) Queued() int { return len(s.writer.queue) }
 
 // LatestHead is LatestHeads of one company, or scoring.ErrNotFound.
@@ -40,5 +40,5 @@ func (s *Scores) LatestHead(ctx context.Context, domain string) (scoring.Record,
 	return rec, nil
 }
 
-// SetRecentMax bounds how many recent records counts name in tests.
+// SetRecentMax sets the maximum number of recent records of a count.
 func (u *Universe) SetRecentMax(n int) { u.recentMax = n }

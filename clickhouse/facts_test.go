@@ -44,8 +44,8 @@ func TestImportRealCompanies(t *testing.T) {
 	}
 }
 
-// TestImportParquetOfClickHouse reads what another writer makes of the types that
-// people keep such values in.
+// TestImportParquetOfClickHouse reads Parquet files written by ClickHouse with common
+// types.
 func TestImportParquetOfClickHouse(t *testing.T) {
 	t.Parallel()
 	url := stores.ClickHouse(t)

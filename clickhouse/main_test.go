@@ -9,7 +9,7 @@ import (
 
 func TestMain(m *testing.M) { stores.Main(m) }
 
-// open returns a migrated database of its own.
+// open returns a new migrated database.
 func open(t testing.TB) *clickhouse.DB {
 	t.Helper()
 	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: stores.ClickHouse(t)})

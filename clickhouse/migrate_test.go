@@ -32,7 +32,7 @@ func openURL(t testing.TB, url string) *clickhouse.DB {
 	return db
 }
 
-// column runs a query and returns its rows, of one text each.
+// column runs a query with one column and returns its values.
 func column(t testing.TB, db *clickhouse.DB, query string, args ...any) []string {
 	t.Helper()
 	rows, err := db.Conn().Query(t.Context(), query, args...)
@@ -54,7 +54,7 @@ func column(t testing.TB, db *clickhouse.DB, query string, args ...any) []string
 	return all
 }
 
-// schema is the text of all tables, without the name of the database.
+// schema returns the definitions of all tables without the name of the database.
 func schema(t testing.TB, db *clickhouse.DB) string {
 	t.Helper()
 	tables := column(t, db, "SELECT create_table_query FROM system.tables WHERE database = currentDatabase() ORDER BY name")
@@ -103,8 +103,8 @@ func TestEveryStatementOfAMigrationMayBeRepeated(t *testing.T) {
 	}
 }
 
-// TestDatabaseOfAnEarlierBuildIsRefused holds that nothing is changed there, and that the
-// message says what to do.
+// TestDatabaseOfAnEarlierBuildIsRefused checks that the database is not changed and that the
+// message has a remedy.
 func TestDatabaseOfAnEarlierBuildIsRefused(t *testing.T) {
 	t.Parallel()
 	db := openEmpty(t)
@@ -184,8 +184,7 @@ func migrator(t *testing.T, url string) *exec.Cmd {
 	return cmd
 }
 
-// TestMigratorsAtOnceAreHarmless holds that they need no lock: all of them succeed, and the
-// schema is that of one.
+// TestMigratorsAtOnceAreHarmless checks that concurrent migrations all succeed without a lock.
 func TestMigratorsAtOnceAreHarmless(t *testing.T) {
 	t.Parallel()
 	want := schema(t, open(t))
@@ -223,7 +222,7 @@ func TestKilledMigratorsLeaveNothingBroken(t *testing.T) {
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
-		// Kill it when it has made as many tables as the round says.
+		// Kill it after a number of tables that depends on the round.
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 		for ctx.Err() == nil {
 			if tables := column(t, db, "SHOW TABLES"); len(tables) >= 3*round+2 {

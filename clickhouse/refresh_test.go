@@ -17,14 +17,14 @@ import (
 	"companyscore/scoring"
 )
 
-// aged is a company as the refresh job sees it. Times are zero for never.
+// aged is a company with the inputs of the refresh job. Zero times mean never.
 type aged struct {
 	domain                   string
 	scored, current          time.Time // newest record, and newest of the current version
 	imported, asked, started time.Time
 }
 
-// target is the age that a company should stay younger than.
+// target returns the target age of a company.
 func (a aged) target(at time.Time, t batchjob.Targets) time.Duration {
 	if !a.asked.IsZero() && !a.asked.Truncate(24*time.Hour).Before(at.Add(-batchjob.AskedWithin).Truncate(24*time.Hour)) {
 		return t.Ages.Asked
@@ -32,7 +32,7 @@ func (a aged) target(at time.Time, t batchjob.Targets) time.Duration {
 	return t.Ages.Others
 }
 
-// waits is for how long a company waits in relation to its target age, and whether it is due.
+// waits returns the ratio of age to target age, and whether the company is due.
 func (a aged) waits(at time.Time, t batchjob.Targets) (float64, bool) {
 	last, target := a.scored, a.target(at, t)
 	if a.started.After(last) {
@@ -42,8 +42,8 @@ func (a aged) waits(at time.Time, t batchjob.Targets) (float64, bool) {
 	return float64(at.Sub(last)) / float64(target), !a.scored.IsZero() && at.Sub(last) > target && news
 }
 
-// TestRefreshQueriesEqualAnIndependentComputation holds what is due, its order and the
-// coverage to a computation company by company.
+// TestRefreshQueriesEqualAnIndependentComputation compares due companies, their order and the
+// coverage with a computation per company in Go.
 func TestRefreshQueriesEqualAnIndependentComputation(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -199,8 +199,8 @@ func TestCoverageOfNoCompanies(t *testing.T) {
 	}
 }
 
-// TestImportedFactsAreNewerThanRecordsOfBefore holds the instant that an import leaves to
-// what the refresh job makes of it.
+// TestImportedFactsAreNewerThanRecordsOfBefore checks that an import makes scored companies
+// due for a refresh.
 func TestImportedFactsAreNewerThanRecordsOfBefore(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -240,7 +240,7 @@ func TestImportedFactsAreNewerThanRecordsOfBefore(t *testing.T) {
 	wants(false)
 }
 
-// TestCoverageIsInTheView holds what the job has recorded to what people with SQL see.
+// TestCoverageIsInTheView compares v1_freshness with the recorded coverage.
 func TestCoverageIsInTheView(t *testing.T) {
 	t.Parallel()
 	db := open(t)

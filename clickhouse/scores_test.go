@@ -18,7 +18,7 @@ import (
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC)
 
-// record is a whole record as scoring makes it.
+// record returns a complete record as computed by package scoring.
 func record(t testing.TB, domain string, at time.Time) scoring.Record {
 	t.Helper()
 	rec, err := scoring.Score(scoring.Input{
@@ -246,7 +246,7 @@ func TestReferencesAreThoseOfEachRun(t *testing.T) {
 	}
 }
 
-// The domains of a query stand in the address of a request.
+// The domains of a query are in the URL of the request.
 func TestGroupOfLongDomains(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -13,7 +13,7 @@ import (
 	"companyscore/sql"
 )
 
-// parameters are values for the parameters of the queries, by name.
+// parameters are values of query parameters by name.
 var parameters = map[string]any{
 	"domain": "example.com", "domains": []string{"example.com"}, "version": "v1", "limit": uint32(5),
 	"id": "1", "account_id": "1", "hash": "00", "period": "2026-05-01", "number": uint32(1), "name": "n", "checksum": "c",

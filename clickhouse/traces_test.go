@@ -45,7 +45,7 @@ func TestTraceComesBackAsItWas(t *testing.T) {
 	if err := tr.WriteTrace(t.Context(), trace("example.com", noon, 3)); err != nil {
 		t.Fatal(err)
 	}
-	// A second attempt at the run replaces what the first one left.
+	// A second attempt of the run replaces the trace of the first one.
 	want := trace("example.com", noon, 4)
 	if err := tr.WriteTrace(t.Context(), want); err != nil {
 		t.Fatal(err)

@@ -16,7 +16,7 @@ import (
 	"companyscore/universe"
 )
 
-// anyRecord is a record with random scores in one of few cohorts.
+// anyRecord returns a record with random scores in one of a few cohorts.
 func anyRecord(rng *rand.Rand, domain string, at time.Time) scoring.Record {
 	tenth := func() float64 { return float64(rng.IntN(1001)) / 10 }
 	pick := func(from ...string) string { return from[rng.IntN(len(from))] }
@@ -31,7 +31,7 @@ func anyRecord(rng *rand.Rand, domain string, at time.Time) scoring.Record {
 	return rec
 }
 
-// history is all that was ever written, as a test knows it.
+// history has all written records.
 type history []written
 
 type written struct {
@@ -39,7 +39,7 @@ type written struct {
 	at time.Time // of writing
 }
 
-// write inserts records with the times at which they are said to be written.
+// write inserts records with given written_at times.
 func (h *history) write(t *testing.T, db *clickhouse.DB, records ...written) {
 	t.Helper()
 	if len(records) == 0 {
@@ -63,8 +63,8 @@ func (h *history) write(t *testing.T, db *clickhouse.DB, records ...written) {
 	*h = append(*h, records...)
 }
 
-// records are those of the current version, newest first: of the copies of a record the
-// one written last.
+// records returns the records of the current version, newest first. Of the copies of a record
+// the one written last counts.
 func (h history) records() []scoring.Record {
 	type key struct {
 		domain string
@@ -85,7 +85,7 @@ func (h history) records() []scoring.Record {
 	return records
 }
 
-// slowCounts counts company by company.
+// slowCounts computes the counts per company.
 func slowCounts(records []scoring.Record, at time.Time) universe.Counts {
 	var newest []scoring.Record
 	seen := make(map[string]bool)
@@ -98,7 +98,7 @@ func slowCounts(records []scoring.Record, at time.Time) universe.Counts {
 	return universe.Count(newest, at)
 }
 
-// slowMovers finds movers company by company.
+// slowMovers computes the movers per company.
 func slowMovers(records []scoring.Record, at time.Time) universe.Movers {
 	movers := universe.Movers{PipelineVersion: scoring.PipelineVersion, Lists: make(map[universe.Window]universe.MoverList)}
 	for _, w := range universe.Windows {
@@ -141,8 +141,8 @@ func slowMovers(records []scoring.Record, at time.Time) universe.Movers {
 	return movers
 }
 
-// TestStatisticsEqualTheSlowWay holds that counts and movers are those of a slow look at all
-// history, whatever comes in whichever order, and whether or not parts are merged.
+// TestStatisticsEqualTheSlowWay compares counts and movers with a computation in Go over all
+// history, for random records in random order, with and without merges.
 func TestStatisticsEqualTheSlowWay(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(4) {
@@ -242,8 +242,8 @@ func TestEmptyUniverseIsCounted(t *testing.T) {
 	}
 }
 
-// TestCountNamesTheRecordsItRead holds that it can be told of each record whether a count
-// read it, also when its insert was in flight.
+// TestCountNamesTheRecordsItRead checks that a snapshot identifies the records that its count
+// read, also if their inserts were in flight.
 func TestCountNamesTheRecordsItRead(t *testing.T) {
 	t.Parallel()
 	db := open(t)
@@ -300,8 +300,8 @@ func TestCountNamesTheRecordsItRead(t *testing.T) {
 	}
 }
 
-// TestCountSeesOneState holds that counts and leaderboards are of the same rows while others
-// write.
+// TestCountSeesOneState checks that counts and leaderboards are of the same rows during
+// concurrent writes.
 func TestCountSeesOneState(t *testing.T) {
 	t.Parallel()
 	db := open(t)

@@ -11,7 +11,7 @@ import (
 	"companyscore/scoring"
 )
 
-// today keeps rows clear of the tables' TTL, whatever the year in which tests run.
+// today is recent, so that the TTL of the tables does not remove rows of tests.
 var today = time.Now().UTC().Truncate(24 * time.Hour)
 
 func TestUsageOfAMonthIsItsNewestTotal(t *testing.T) {

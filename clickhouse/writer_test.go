@@ -15,7 +15,7 @@ import (
 	"companyscore/scoring"
 )
 
-// ownServer starts a server that the test may kill, with a migrated database.
+// ownServer starts a server for one test, with a migrated database.
 func ownServer(t *testing.T) (*stores.ClickHouseServer, *clickhouse.DB) {
 	t.Helper()
 	server := stores.StartClickHouse(t)
@@ -156,9 +156,9 @@ func TestOneBadRecordOfManyIsFoundByHalving(t *testing.T) {
 		rec := record(t, fmt.Sprintf("company-%d.com", i), noon)
 		switch i {
 		case 50:
-			rec.ScalePremium = 13 // refused by the table
+			rec.ScalePremium = 13 // rejected by the table
 		case 100:
-			rec.Rating = "SVC-9" // refused by the driver
+			rec.Rating = "SVC-9" // rejected by the driver
 		}
 		wg.Go(func() { errs[i] = s.Write(t.Context(), rec) })
 	}
@@ -185,7 +185,7 @@ func TestHistoryPagesBackwards(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	rescored := record(t, "example.com", noon.AddDate(0, -3, 0)) // of the same run, under other formulas
+	rescored := record(t, "example.com", noon.AddDate(0, -3, 0)) // of the same run, with other formulas
 	rescored.PipelineVersion = "v2"
 	for range 2 {
 		if err := s.Write(t.Context(), rescored); err != nil {
@@ -221,7 +221,7 @@ func TestHistoryPagesBackwards(t *testing.T) {
 	}
 }
 
-// TestPauseHoldsASecondRecordAndCloseWritesIt has a pause that never ends by itself.
+// TestPauseHoldsASecondRecordAndCloseWritesIt has a pause that does not end.
 func TestPauseHoldsASecondRecordAndCloseWritesIt(t *testing.T) {
 	t.Parallel()
 	s := clickhouse.NewScores(open(t), clickhouse.WriterConfig{Pause: 24 * time.Hour})
@@ -238,7 +238,7 @@ func TestPauseHoldsASecondRecordAndCloseWritesIt(t *testing.T) {
 	if err := s.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	// Close may come before the second record does, which is then refused.
+	// If Close comes before the second record, the record is rejected.
 	err := <-written
 	if err != nil && !errors.Is(err, clickhouse.ErrClosed) {
 		t.Fatal(err)

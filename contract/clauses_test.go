@@ -26,8 +26,8 @@ import (
 	"companyscore/scoring"
 )
 
-// TestClauses holds single sentences of the specification that the larger tests
-// pass by.
+// TestClauses checks single sentences of the specification that the larger tests do not
+// cover.
 func TestClauses(t *testing.T) {
 	t.Parallel()
 	s := suite{t, start(t, "")}
@@ -188,7 +188,7 @@ func (s suite) lifetimes(c, other customer) {
 	})
 }
 
-// runOf is the run that a job waits for.
+// runOf returns the run of a job.
 func (s *system) runOf(t *testing.T, job string) string {
 	t.Helper()
 	run, err := s.redis(t).HGet(t.Context(), redis.Job(job), "run").Result()
@@ -198,7 +198,7 @@ func (s *system) runOf(t *testing.T, job string) string {
 	return run
 }
 
-// only is the one key in Redis that matches a pattern.
+// only returns the only key in Redis that matches a pattern.
 func (s *system) only(t *testing.T, pattern string) string {
 	t.Helper()
 	keys, err := s.redis(t).Keys(t.Context(), strings.NewReplacer("[", `\[`, "]", `\]`).Replace(pattern)).Result()
@@ -270,7 +270,7 @@ func (s suite) refusals(c, free customer) {
 	})
 }
 
-// metric is the value of a series, 0 when nothing was counted.
+// metric returns the value of a series, 0 if it does not exist.
 func (s *system) metric(t *testing.T, series string) (value float64) {
 	t.Helper()
 	res, err := client.Get(s.admin + "/metrics")
@@ -300,7 +300,7 @@ func (s suite) rotation(c customer) {
 		}
 	})
 	s.rule("5 rule 3", "the stores hold the hash of a key and never the key", func(t *testing.T) {
-		secret := c.live[len("svc_live_")+4:] // the beginning is kept, to tell keys apart
+		secret := c.live[len("svc_live_")+4:] // the prefix is stored
 		for _, path := range []string{"/v1/usage", "/v1/score/stored-company.com", "/v1/distribution"} {
 			s.get(t, path, c.live).wants(t, 200, "")
 		}
@@ -344,7 +344,7 @@ func (s suite) rotation(c customer) {
 	})
 }
 
-// everything is all that the stores hold of accounts and keys, as text.
+// everything returns all stored data of accounts and keys as text.
 func (s *system) everything(t *testing.T) string {
 	t.Helper()
 	var all strings.Builder
@@ -406,13 +406,13 @@ func (s suite) versions(c customer) {
 	})
 }
 
-// silences is what a server without its stores answers. It comes last.
+// silences tests the answers of a server without its stores. It must be the last test.
 func (s suite) silences() {
 	s.rule("7", "without ClickHouse reading is an internal error that names the request, and readyz says why", func(t *testing.T) {
 		c := s.customer(t, "starter")
 		s.get(t, "/v1/usage", c.live).wants(t, 200, "")
 		s.pause(t, "clickhouse")
-		// Nobody has asked for this company, so that no cache knows it.
+		// No cache has this company.
 		r := s.get(t, "/v1/score/asked-in-vain.com", c.live).wants(t, 500, "internal error")
 		if !strings.Contains(r.text("message"), r.header.Get("X-Request-Id")) {
 			t.Errorf("got %s", r.raw)
@@ -423,7 +423,7 @@ func (s suite) silences() {
 	})
 }
 
-// TestServers holds what two servers on the same stores are to each other.
+// TestServers tests two servers on the same stores.
 func TestServers(t *testing.T) {
 	t.Parallel()
 	here := suite{t, start(t, "")}
@@ -506,7 +506,7 @@ func TestServers(t *testing.T) {
 	})
 }
 
-// another starts a second server on the stores of a system, with more arguments if any.
+// another starts a second server on the stores of a system, with additional arguments.
 func (s *system) another(t *testing.T, args ...string) *system {
 	t.Helper()
 	cmd := exec.Command(s.binary, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
@@ -542,7 +542,7 @@ func (s *system) another(t *testing.T, args ...string) *system {
 	return &second
 }
 
-// TestTiersFile holds how a file of limits is read by the command line.
+// TestTiersFile tests the flag --tiers.
 func TestTiersFile(t *testing.T) {
 	t.Parallel()
 	rule(t, "decided: tiers file", "a bad file is refused with every fault named, before anything starts", func(t *testing.T) {

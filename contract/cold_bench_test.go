@@ -24,10 +24,9 @@ var (
 // pollEvery is the time between two polls of BenchmarkColdCall.
 const pollEvery = 2 * time.Second
 
-// BenchmarkColdCall measures what a cold call costs, from POST to the score, and
-// which process pays: b.N calls for companies with facts, at times fixed in advance,
-// each polled until it is settled and its score read. CPU times are of whole
-// processes, per call, with what they do anyway.
+// BenchmarkColdCall measures the CPU time of a cold call per process, from POST to the score.
+// It sends b.N calls for companies with facts at fixed times, polls each job until it is
+// settled and reads the score. CPU times are those of whole processes, per call.
 //
 //	go test ./contract -run xxx -bench ColdCall -benchtime 3000x
 func BenchmarkColdCall(b *testing.B) {
@@ -140,7 +139,7 @@ func (s *system) importFacts(b *testing.B, n, step int) {
 	s.cli(b, "facts", "import", path)
 }
 
-// cpu is what the processes of the system have used so far, by name.
+// cpu returns the CPU time of the processes of the system by name.
 func (s *system) cpu(b *testing.B) map[string]time.Duration {
 	b.Helper()
 	used := map[string]time.Duration{"server": processCPU(b, s.runtime.PID)}
@@ -150,8 +149,7 @@ func (s *system) cpu(b *testing.B) map[string]time.Duration {
 	return used
 }
 
-// processCPU is the CPU time that a process has used. Linux counts it in
-// hundredths of a second.
+// processCPU returns the CPU time of a process with a resolution of 10 ms.
 func processCPU(b *testing.B, pid int) time.Duration {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))

@@ -16,18 +16,18 @@ import (
 	"time"
 )
 
-// The least that bulk runs must reach, on two processors.
+// Limits for bulk runs on two processors.
 const (
 	leastRunsPerSecond = 2000
 	mostCPUPerRun      = 800 * time.Microsecond
 	mostCallP99        = time.Second
-	// fewestRuns are enough for these figures to mean something.
+	// fewestRuns is the smallest number of runs for which the limits apply.
 	fewestRuns = 100_000
 )
 
-// BenchmarkColdRuns measures what operators' runs of facts alone cost, and which
-// process pays: b.N companies, every second one with facts, by `run start --wait`,
-// while another account posts one call a second. It fails when a bound is missed.
+// BenchmarkColdRuns measures the CPU time of runs of facts alone per process: b.N companies,
+// every second one with facts, by `run start --wait`, while an account posts one call per
+// second. It fails if a limit is missed.
 //
 //	go test ./contract -run xxx -bench ColdRuns -benchtime 100000x
 func BenchmarkColdRuns(b *testing.B) {
@@ -80,10 +80,10 @@ func BenchmarkColdRuns(b *testing.B) {
 	b.ReportMetric(perSecond, "runs/s")
 	b.ReportMetric(milliseconds(total), "all-cpu-ms/op")
 	b.ReportMetric(milliseconds(p99), "call-p99-ms")
-	if b.N == 1 { // the go command tries every benchmark once
+	if b.N == 1 { // the go command first runs every benchmark once
 		return
 	}
-	// Logged too, as a benchmark that fails reports nothing.
+	// Also logged, because a failed benchmark reports no metrics.
 	b.Logf("%d runs in %.1f s: %.0f a second", b.N, took.Seconds(), perSecond)
 	b.Logf("CPU of a run: %.3f ms, of which %s", milliseconds(total), strings.Join(shares, ", "))
 	b.Logf("%d calls of another account, from POST to a complete job: median %.0f ms, p99 %.0f ms", len(calls), milliseconds(median), milliseconds(p99))
@@ -103,15 +103,14 @@ func BenchmarkColdRuns(b *testing.B) {
 
 func milliseconds(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// BenchmarkLoneCall measures how long a single call takes, from POST to a complete
-// job, while nothing else is asked for.
+// BenchmarkLoneCall measures the time from POST to a complete job without other load.
 //
 //	go test ./contract -run xxx -bench LoneCall -benchtime 50x
 func BenchmarkLoneCall(b *testing.B) {
 	s := start(b, "breakers: {cold_per_key: {limit: 1000000, window: 1h}}\n")
 	s.importFacts(b, b.N+1, 1)
 	key := s.customer(b, "enterprise").live
-	if _, err := s.complete(b.Context(), key, madeUp(b.N)); err != nil { // connections are made
+	if _, err := s.complete(b.Context(), key, madeUp(b.N)); err != nil { // opens connections
 		b.Fatal(err)
 	}
 	var all []time.Duration
@@ -129,8 +128,8 @@ func BenchmarkLoneCall(b *testing.B) {
 	b.ReportMetric(milliseconds(all[len(all)*99/100]), "p99-ms")
 }
 
-// callEverySecond has a company scored each second, at times fixed in advance, until
-// ctx ends, and returns how long each took from its time to a complete job.
+// callEverySecond posts for one company per second at fixed times until ctx ends. It returns
+// the times from when each call was due to the complete job.
 func (s *system) callEverySecond(ctx context.Context, b *testing.B, key string) []time.Duration {
 	var mu sync.Mutex
 	var latencies []time.Duration
@@ -157,8 +156,8 @@ func (s *system) callEverySecond(ctx context.Context, b *testing.B, key string) 
 	}
 }
 
-// complete posts for a company, polls the job fifty times a second until it is
-// complete, and returns how long that took.
+// complete posts for a company, polls the job every 20 ms until it is complete, and returns
+// the duration.
 func (s *system) complete(ctx context.Context, key, domain string) (time.Duration, error) {
 	began := time.Now()
 	var job struct {
@@ -182,7 +181,7 @@ func (s *system) complete(ctx context.Context, key, domain string) (time.Duratio
 	return time.Since(began), nil
 }
 
-// ask makes a request and reads its answer, which must have the status.
+// ask sends a request and reads the answer. It fails unless the answer has the status.
 func (s *system) ask(ctx context.Context, method, path, key, body string, want int, into any) error {
 	req, err := http.NewRequestWithContext(ctx, method, s.base+path, strings.NewReader(body))
 	if err != nil {

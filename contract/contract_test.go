@@ -21,7 +21,7 @@ import (
 	"companyscore/scoring"
 )
 
-// The companies of the tests. Nothing is known of them, which is enough for a score.
+// The companies of the tests. They have no facts; a score does not need any.
 const (
 	first  = "first-company.com"
 	second = "second-company.com"
@@ -336,7 +336,7 @@ func (s suite) jobs(starter, enterprise customer) {
 			t.Fatal(err)
 		}
 		defer rdb.Close()
-		// What a worker would write at the end of a run.
+		// The write of a worker at the end of a run.
 		end := func(t *testing.T, domain, state string) reply {
 			t.Helper()
 			id := s.score(t, enterprise.live, domain).wants(t, 202, "").text("job_id")
@@ -504,7 +504,7 @@ func (s suite) universe(starter customer) {
 	s.rule("4.5", "the target is left out of its cohort's numbers", func(t *testing.T) {
 		before := s.get(t, "/v1/distribution", starter.live).number("universe.count")
 		from, scored := "../examples/companies.csv", 800.0
-		if !testing.Verbose() { // as many as make a cohort
+		if !testing.Verbose() { // enough for a cohort
 			from, scored = s.firstExamples(t, 150), 140
 		}
 		s.cli(t, "run", "start", "--from", from, "--wait")
@@ -595,7 +595,7 @@ func (s suite) universe(starter customer) {
 	})
 }
 
-// firstExamples is a file of the first companies of the examples.
+// firstExamples returns a file with the first companies of the examples.
 func (s suite) firstExamples(t *testing.T, n int) string {
 	t.Helper()
 	text, err := os.ReadFile("../examples/companies.csv")
@@ -936,7 +936,7 @@ func (s suite) headers(starter customer) {
 			for _, header := range []string{tag, "W/" + tag, `"other", ` + tag, "*"} {
 				again := s.get(t, path, starter.live, "If-None-Match", header)
 				if again.status != 304 && again.header.Get("ETag") != tag {
-					continue // the universe was counted anew in between
+					continue // the universe was counted between the two
 				}
 				if again.status != 304 || again.raw != "" || again.header.Get("ETag") != tag {
 					t.Errorf("%s with %s: %d, ETag %s", path, header, again.status, again.header.Get("ETag"))
@@ -1132,7 +1132,7 @@ func readAll(t *testing.T, res *http.Response) string {
 	}
 }
 
-// TestLimits holds budgets, breakers, windows and lifetimes, with small ones.
+// TestLimits tests budgets, breakers, windows and lifetimes with small values.
 func TestLimits(t *testing.T) {
 	t.Parallel()
 	s := suite{t, start(t, `
@@ -1227,14 +1227,14 @@ job_ttl: 4s
 	})
 }
 
-// TestTimeout holds what a run that takes too long leads to.
+// TestTimeout tests runs that exceed the deadline.
 func TestTimeout(t *testing.T) {
 	t.Parallel()
 	s := suite{t, start(t, "run_deadline: 1s\n")}
 	s.rule("3.1", "a run that hits its deadline fails its job with sfn_timed_out", func(t *testing.T) {
 		c := s.customer(t, "starter")
 		s.get(t, "/v1/usage", c.live).wants(t, 200, "")
-		// force_fresh of an Enterprise key starts a run without looking for a stored score.
+		// force_fresh of an enterprise key starts a run without reading a stored score.
 		e := s.customer(t, "enterprise")
 		s.get(t, "/v1/usage", e.live).wants(t, 200, "")
 		s.pause(t, "clickhouse")
@@ -1245,7 +1245,7 @@ func TestTimeout(t *testing.T) {
 	})
 }
 
-// bursts is how often the storm is repeated; make contract has 20.
+// bursts is the number of repetitions of the storm; `make contract` uses 20.
 func bursts() int {
 	if testing.Verbose() {
 		return 20
@@ -1253,7 +1253,7 @@ func bursts() int {
 	return 3
 }
 
-// TestStorm holds that a budget of 100 under 500 calls at once is used exactly.
+// TestStorm checks that 500 concurrent calls use a budget of 100 exactly.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	s := suite{t, start(t, "breakers: {cold_per_key: {limit: 100000, window: 1h}}\n")}

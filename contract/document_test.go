@@ -17,11 +17,11 @@ import (
 	"companyscore/server/openapi"
 )
 
-// answered is what kinds of answers the suite has seen: "GET /v1/usage 200".
+// answered has the kinds of answers seen so far, such as "GET /v1/usage 200".
 var answered sync.Map
 
-// described returns an error unless an answer is as the OpenAPI document says.
-// Addresses that are not in the document are none of its business.
+// described returns an error unless an answer matches the OpenAPI document. It accepts
+// answers of addresses that are not in the document.
 func described(req *http.Request, r reply) error {
 	d, err := openapicheck.Load()
 	if err != nil {
@@ -53,7 +53,7 @@ func operations(t *testing.T, do func(path, method string, op *openapi3.Operatio
 	}
 }
 
-// rule is one rule of a test that needs no system.
+// rule runs one rule without a system.
 func rule(t *testing.T, section, says string, check func(t *testing.T)) {
 	t.Helper()
 	tried.Store(section, true)
@@ -143,7 +143,7 @@ func TestDocument(t *testing.T) {
 					continue
 				}
 				check(openapicheck.Place("", place, "content", "application/json"), media)
-				if len(openapicheck.Examples(media)) == 0 && op.OperationID != "getSignals" { // there is one manifest, and it is what it answers
+				if len(openapicheck.Examples(media)) == 0 && op.OperationID != "getSignals" { // the manifest has no example
 					t.Errorf("%s %s has no example", path, status)
 				}
 			}

@@ -15,9 +15,8 @@ import (
 	"companyscore/internal/test/program"
 )
 
-// elsewhere is what no caller can make happen: it takes another clock, a store
-// that forgets on command, or a server with a fault in it. Each stands in a test
-// beside its code.
+// elsewhere lists rules that a caller cannot trigger: they need another clock, a store that
+// loses data, or a faulty server. Each has a test in the package of its code.
 var elsewhere = []struct{ section, says, room, test string }{
 	{"2.1", "canned and live scores obey the same formulas", "server/sandbox", "TestCannedRecordsObeyTheFormulas"},
 	{"3.1", "a run that ended without a record fails its job with scoring_completed_no_record", "server/job", "TestJobSettlesAsItsRunEnded"},
@@ -37,7 +36,7 @@ var elsewhere = []struct{ section, says, room, test string }{
 	{"decided: tiers file", "every fault of a file is named with its line", "server/meter", "TestFileFaultsAreAllNamedWithTheirLines"},
 }
 
-// TestElsewhere holds that those tests are there. make contract runs them, too.
+// TestElsewhere checks that these tests exist. `make contract` also runs them.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	passed := make(map[string]bool)

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// FuzzRequest sends whatever comes to mind to a live server, byte by byte. LIVE
-// and TEST in the input become good keys. Nothing may bring an answer of 5xx, an
-// error without its shape, or silence.
+// FuzzRequest sends arbitrary bytes to a live server. LIVE and TEST in the input are replaced
+// by valid keys. The server must not answer with a 5xx or an error of another form, and must
+// not stay silent.
 func FuzzRequest(f *testing.F) {
 	s := start(f, "")
 	c := s.customer(f, "enterprise")
@@ -46,7 +46,7 @@ func FuzzRequest(f *testing.F) {
 		if _, err := conn.Write(request); err != nil {
 			return // refused while it was being sent
 		}
-		// What is missing of the request never comes, and the server shall not wait for it.
+		// The request stays incomplete, and the server must not wait for the rest.
 		if err := conn.(*net.TCPConn).CloseWrite(); err != nil {
 			return
 		}

@@ -16,7 +16,7 @@ import (
 	"companyscore/scoring"
 )
 
-// TestHTTP holds what the server makes of connections, whatever is asked over them.
+// TestHTTP tests the handling of connections.
 func TestHTTP(t *testing.T) {
 	t.Parallel()
 	s := suite{t, start(t, "")}
@@ -28,7 +28,7 @@ func TestHTTP(t *testing.T) {
 	s.stops(c)
 }
 
-// exchange sends a text and returns the answers until the server closes the connection.
+// exchange sends a text and returns all answers until the server closes the connection.
 func (s suite) exchange(t *testing.T, text string) (replies []reply) {
 	t.Helper()
 	conn := s.dial(t)
@@ -40,7 +40,7 @@ func (s suite) exchange(t *testing.T, text string) (replies []reply) {
 	if err != nil {
 		t.Fatalf("%.60q: %v after %q", text, err, all)
 	}
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+"/", nil) // nothing is described there
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.base+"/", nil) // not in the document
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func (s suite) answerBytes(c customer) {
 			conn := s.dial(t)
 			unread = append(unread, conn)
 			go func() {
-				for { // until the server reads no more, as its answers are not read
+				for { // until the server stops reading because its answers are not read
 					if _, err := io.WriteString(conn, request); err != nil {
 						return
 					}
@@ -232,7 +232,7 @@ func (s suite) stops(c customer) {
 			t.Errorf("it ended with %v", err)
 		}
 		clients.Wait()
-		if told.Load() < 32 { // a client that gets no processor for a second is not told
+		if told.Load() < 32 { // a client without CPU time for a second may miss it
 			t.Errorf("%d of 64 connections were told", told.Load())
 		}
 		u := s.get(t, "/v1/usage", c.live)

@@ -12,11 +12,11 @@ import (
 	"companyscore/internal/test/openapicheck"
 )
 
-// tried is what sections of the specification rules were tried of.
+// tried has the sections of the specification with tested rules.
 var tried sync.Map
 
-// law is every section of the specification that says what a caller can see,
-// its numbered rules, and what was decided where it is silent.
+// law lists every section of the specification about visible behaviour, its numbered rules,
+// and decisions where the specification is silent.
 var law = []string{
 	"2.1", "2.2", "2.3", "2.4", "2.5", "2.3b", "2.6", "2.7",
 	"3.1", "3.1 rule 1", "3.1 rule 2", "3.1 rule 3",
@@ -33,8 +33,8 @@ var law = []string{
 	"decided: HTTP", "decided: connections", "decided: answer bytes", "decided: stop",
 }
 
-// errorTable is every error of the specification, with the status and an address
-// that answers so.
+// errorTable lists every error of the specification with its status and an address that
+// returns it.
 var errorTable = []string{
 	"POST /v1/score 400 body.domain required",
 	"POST /v1/score 400 " + onlyCanned,
@@ -61,7 +61,7 @@ var errorTable = []string{
 	"POST /v1/score 500 scoring engine unavailable",
 }
 
-// wholeSuite reports whether all tests were run.
+// wholeSuite reports whether all tests ran.
 func wholeSuite() bool {
 	for _, name := range []string{"run", "skip", "fuzz", "list", "bench"} {
 		if f := flag.Lookup("test." + name); f != nil && f.Value.String() != "" {
@@ -71,9 +71,8 @@ func wholeSuite() bool {
 	return !testing.Short()
 }
 
-// complete reports whether nothing was left out: a rule was tried of every
-// section, every error of the specification was answered, and every answer that
-// the description promises was seen.
+// complete reports whether every section had a tested rule, and every error of the
+// specification and every answer of the OpenAPI document occurred.
 func complete(out io.Writer) bool {
 	var missing []string
 	for _, section := range law {

@@ -21,7 +21,7 @@ import (
 
 const day = 24 * time.Hour
 
-// record is a score that a worker made some time ago. All its buckets are equal.
+// record returns a record of some age with equal buckets.
 func record(domain string, age time.Duration, composite float64) scoring.Record {
 	return scoring.Record{
 		Domain: domain, CompanyName: "Company " + domain, RunID: "01a1fc94-05cf-764e-800e-9c3462621484", PipelineVersion: scoring.PipelineVersion,
@@ -31,13 +31,13 @@ func record(domain string, age time.Duration, composite float64) scoring.Record 
 	}
 }
 
-// in returns the record as one of a sector, a scope and a profile.
+// in returns the record with another sector, scope and profile.
 func in(rec scoring.Record, sector, scope string, profile scoring.Profile) scoring.Record {
 	rec.Sector, rec.GeoScope, rec.Profile = sector, scope, profile
 	return rec
 }
 
-// remember writes records as if their runs had been in the past.
+// remember writes records of the past.
 func (s *system) remember(t *testing.T, records []scoring.Record) {
 	t.Helper()
 	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: s.runtime.ClickHouseURL})
@@ -60,7 +60,7 @@ func (s *system) remember(t *testing.T, records []scoring.Record) {
 	}
 }
 
-// redis is a connection to the Redis of the system.
+// redis returns a connection to the Redis of the system.
 func (s *system) redis(t *testing.T) goredis.UniversalClient {
 	t.Helper()
 	rdb, err := redis.Open(t.Context(), s.runtime.RedisURL)
@@ -71,8 +71,7 @@ func (s *system) redis(t *testing.T) goredis.UniversalClient {
 	return rdb
 }
 
-// TestPast holds what depends on scores of long ago, with the limits that hold
-// when no file says otherwise.
+// TestPast tests what depends on old scores, with the default limits.
 func TestPast(t *testing.T) {
 	t.Parallel()
 	s := suite{t, start(t, "")}
@@ -80,13 +79,13 @@ func TestPast(t *testing.T) {
 	p := newPast()
 	last := len(p.records) - 1
 	s.remember(t, p.records[:last])
-	// Movers of the empty start are published for a while; without them they are found anew.
+	// The movers of the empty universe stay published until the next run; deleting them starts one.
 	published := s.redis(t)
 	if err := published.Del(t.Context(), redis.Universe()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the movers of the past are published", func() bool { return published.HExists(t.Context(), redis.Universe(), "movers").Val() })
-	s.remember(t, p.records[last:]) // a server that counts it has the movers, too
+	s.remember(t, p.records[last:]) // a server that counts it also has the movers
 	growth := s.customer(t, "growth")
 	eventually(t, "the past is counted", func() bool {
 		return s.get(t, "/v1/distribution", growth.live).number("universe.count") >= float64(len(p.latest))
@@ -97,7 +96,7 @@ func TestPast(t *testing.T) {
 	s.slidingWindows()
 }
 
-// emptyUniverse comes before anything was scored.
+// emptyUniverse must run before the first score.
 func (s suite) emptyUniverse() {
 	c := s.customer(s.T, "starter")
 	s.rule("4.8", "without any score all counts are 0, and all bins are there", func(t *testing.T) {
@@ -138,14 +137,14 @@ func (s suite) emptyUniverse() {
 	})
 }
 
-// past is what the companies of the tests have behind them.
+// past has the records of the companies of the tests.
 type past struct {
 	records []scoring.Record
 	latest  map[string]scoring.Record // the newest of each domain under the current pipeline version
 }
 
 const (
-	peers      = 230 // of the company whose cohort is looked at
+	peers      = 230 // of the company in the cohort tests
 	historyLen = 502
 	rising     = 25
 )
@@ -164,7 +163,7 @@ func newPast() *past {
 		rec.ScalePremium = float64(i%121) / 10
 		add(rec)
 	}
-	add(in(record("peer-000.com", 3*day, 99), "aerospace", "global", scoring.ProfileGrowth)) // is no longer what counts
+	add(in(record("peer-000.com", 3*day, 99), "aerospace", "global", scoring.ProfileGrowth)) // a newer record replaces it
 	target := in(record("target.com", day, 40), "aerospace", "global", scoring.ProfileGrowth)
 	target.Buckets = scoring.BucketScores{TeamStructure: 10.5, MarketPosition: 20.3, MomentumTailwinds: 90.1, FinancialHealth: 77.7}
 	add(target)
@@ -193,9 +192,9 @@ func newPast() *past {
 		}
 	}
 	add(record("new-inside.com", 2*day, 90))
-	add(record("new-inside.com", 4*day, 10)) // there is nothing before any window
+	add(record("new-inside.com", 4*day, 10)) // no record before any window
 	add(record("only-before.com", 120*day, 10))
-	add(record("only-before.com", 100*day, 90)) // nor anything inside
+	add(record("only-before.com", 100*day, 90)) // no record within a window
 	add(record("standing-still.com", 100*day, 55))
 	add(record("standing-still.com", day, 55))
 	old := record("old-pipeline.com", day, 88)
@@ -220,7 +219,7 @@ func newPast() *past {
 	return p
 }
 
-// windows are how old a stored score may be, by tier.
+// windows are the freshness windows by tier.
 var windows = []struct {
 	tier   string
 	length time.Duration
@@ -252,8 +251,7 @@ func sameStats(t *testing.T, r reply, at string, composites []float64) {
 	}
 }
 
-// countedPast holds the statistics against the records they were made of. It
-// comes before anything is scored.
+// countedPast compares the statistics with the records. It must run before the first score.
 func (s suite) countedPast(p *past, who customer) {
 	distribution := s.get(s.T, "/v1/distribution", who.live).wants(s.T, 200, "")
 	s.rule("4.8", "statistics, histograms, ratings and profiles are those of the newest record of each company", func(t *testing.T) {
@@ -400,7 +398,7 @@ func (s suite) cohorts(p *past, who customer) {
 	})
 }
 
-// moved is what a company did in a window, from its records.
+// moved is the delta of a company within a window, from its records.
 type moved struct {
 	domain          string
 	now, then, diff float64
@@ -555,7 +553,7 @@ func (s suite) longHistory(p *past, who customer) {
 	})
 }
 
-// freshness comes last: it scores companies of the past anew.
+// freshness must be the last test: it rescores companies of the past.
 func (s suite) freshness() {
 	for _, w := range windows {
 		s.rule("8.1", "a "+w.tier+" caller gets a stored score of up to "+w.length.String()+", and a run after that", func(t *testing.T) {
@@ -616,8 +614,8 @@ func (s suite) freshness() {
 	})
 }
 
-// retryAfter holds that Retry-After is the time until an instant, to the second:
-// asked for between two instants, rounded up.
+// retryAfter checks that Retry-After is the time until an instant in seconds, rounded up. The
+// request was sent between two instants.
 func retryAfter(t *testing.T, r reply, until, asked, answered time.Time) {
 	t.Helper()
 	seconds := func(at time.Time) int { return max(1, int(math.Ceil(until.Sub(at).Seconds()))) }
@@ -630,7 +628,7 @@ func retryAfter(t *testing.T, r reply, until, asked, answered time.Time) {
 // slidingWindows fills the windows of the breakers with calls of the past.
 func (s suite) slidingWindows() {
 	rdb := s.redis(s.T)
-	// fill notes calls in a window: n of them at an age, and one that is the first to leave.
+	// fill writes calls into a window: n of an age, and one older call that leaves first.
 	fill := func(t *testing.T, window string, n int, age, oldest time.Duration) (leaves time.Time) {
 		t.Helper()
 		now := time.Now()

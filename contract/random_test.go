@@ -21,8 +21,8 @@ var (
 	randomSeed = flag.Uint64("random.seed", 0, "seed of the random requests; 0 for one of the day")
 )
 
-// chance makes requests up from the OpenAPI document: each value is one that the
-// document allows, one that is known to be nasty for its name, or noise.
+// chance generates random requests from the OpenAPI document. Each value is valid, a known
+// edge case of its parameter, or noise.
 type chance struct {
 	*rand.Rand
 	known map[string][]string // values by name of parameter
@@ -38,7 +38,7 @@ func (c *chance) noise() string {
 	return string(b)
 }
 
-// text is a value for a parameter, or a string of a body.
+// text returns a value of a parameter or a string of a body.
 func (c *chance) text(name string, schema *openapi3.Schema) string {
 	switch known := c.known[name]; {
 	case c.IntN(10) == 0:
@@ -55,7 +55,7 @@ func (c *chance) text(name string, schema *openapi3.Schema) string {
 	return c.of("", "0", "-1", "null", "true", "{}", "%00", "../..", "1e999", "Ω", strings.Repeat("a", 300))
 }
 
-// value is something to stand in a body of JSON.
+// value returns a random JSON value for a body.
 func (c *chance) value(name string, schema *openapi3.Schema, depth int) any {
 	if c.IntN(12) == 0 {
 		return []any{nil, true, 1.5, -1, "x", []any{}, map[string]any{"a": 1}}[c.IntN(7)]
@@ -86,7 +86,7 @@ func (c *chance) value(name string, schema *openapi3.Schema, depth int) any {
 	return c.text(name, schema)
 }
 
-// request makes a request up for an operation.
+// request returns a random request of an operation.
 func (c *chance) request(path string, op *openapi3.Operation) (target, body string, headers []string) {
 	query := url.Values{}
 	for _, p := range op.Parameters {
@@ -105,7 +105,7 @@ func (c *chance) request(path string, op *openapi3.Operation) (target, body stri
 		}
 	}
 	if op.RequestBody != nil {
-		b, _ := json.Marshal(c.value("", op.RequestBody.Value.Content.Get("application/json").Schema.Value, 0)) // of such values it cannot fail
+		b, _ := json.Marshal(c.value("", op.RequestBody.Value.Content.Get("application/json").Schema.Value, 0)) // never fails for these values
 		switch body = string(b); c.IntN(12) {
 		case 0:
 			body = body[:c.IntN(len(body))] + c.noise() + " "
@@ -122,8 +122,8 @@ func (c *chance) request(path string, op *openapi3.Operation) (target, body stri
 	return path, body, headers
 }
 
-// TestRandomRequests makes requests up from the OpenAPI document for a while.
-// Every answer is held against the document, and none is 5xx.
+// TestRandomRequests sends random requests of the OpenAPI document. Every answer must match
+// the document and must not be a 5xx.
 func TestRandomRequests(t *testing.T) {
 	t.Parallel()
 	s := suite{t, start(t, "")}

@@ -24,12 +24,11 @@ import (
 
 var companies = flag.Int("companies", 1_000_000, "companies of BenchmarkResident")
 
-// batchOf is how many companies one call of BenchmarkResident reads.
+// batchOf is the number of companies per batch call of BenchmarkResident.
 const batchOf = 1000
 
-// BenchmarkResident measures what a million scores in one server's memory take,
-// how long it takes to get them there, a thousand a call, and reading them then:
-// b.N reads of companies chosen at random, by two callers for each processor.
+// BenchmarkResident measures the memory of a million scores in one server, the time to load
+// them with batch calls of a thousand, and b.N random reads with two callers per processor.
 //
 //	go test ./contract -run xxx -bench Resident -benchtime 200000x
 func BenchmarkResident(b *testing.B) {
@@ -122,7 +121,7 @@ func BenchmarkResident(b *testing.B) {
 	b.ReportMetric(float64((processCPU(b, s.runtime.PID)-cpu).Microseconds())/float64(b.N), "server-cpu-us/op")
 }
 
-// fillRedis puts scores of n companies where workers put them.
+// fillRedis writes scores of n companies to Redis as workers do.
 func (s *system) fillRedis(b *testing.B, n int) {
 	b.Helper()
 	client, err := redis.Open(b.Context(), s.runtime.RedisURL)
@@ -155,7 +154,7 @@ func (s *system) fillRedis(b *testing.B, n int) {
 	}
 }
 
-// residentKB is the memory of a process that is in RAM.
+// residentKB returns the resident memory of a process.
 func residentKB(b *testing.B, pid int) int {
 	b.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

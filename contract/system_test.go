@@ -19,10 +19,10 @@ import (
 	"companyscore/internal/test/program"
 )
 
-// built is the directory of the program under test, once it was needed.
+// built is the directory of the built program, empty before the first use.
 var built string
 
-// binary is the program under test, built once.
+// binary returns the path of the program, which it builds once.
 var binary = sync.OnceValues(func() (string, error) {
 	if *measured != "" {
 		return *measured, nil
@@ -46,23 +46,23 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// system is a running `up` of its own.
+// system is a running `up`.
 type system struct {
-	issued                    *issued // API keys, which no log may hold
+	issued                    *issued // API keys, which must not be in a log
 	binary, data, base, admin string
 	runtime                   *config.Runtime
 	live                      *program.System
-	stop                      func() error // of a server made by another: ends it, and returns how it ended
+	stop                      func() error // stops a server started by another, and returns its exit error
 }
 
-// startLimit bounds how long a process or a command may take.
+// startLimit bounds the start of a process and a command.
 const startLimit = program.Timeout
 
-// slots bounds how many systems run at once: each is five processes, and a crowd
-// of them would test the timeout of the machine and not the service.
+// slots bounds the number of concurrent systems. Each has five processes; too many of them
+// exceed timeouts.
 var slots = make(chan bool, 2)
 
-// start starts an `up` with a file of limits, and ends it with the test.
+// start starts an `up` with a tiers file and stops it at the end of the test.
 func start(t testing.TB, tiers string) *system {
 	t.Helper()
 	slots <- true
@@ -71,7 +71,7 @@ func start(t testing.TB, tiers string) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Paths of unix sockets are short, so the directory is not the test's own.
+	// Paths of unix sockets must be short, so t.TempDir does not suit.
 	dir, err := os.MkdirTemp("", "cs-contract-")
 	if err != nil {
 		t.Fatal(err)
@@ -110,7 +110,7 @@ func start(t testing.TB, tiers string) *system {
 	return s
 }
 
-// cli runs a command of the program and returns what it printed.
+// cli runs a command of the program and returns its output.
 func (s *system) cli(t testing.TB, args ...string) string {
 	t.Helper()
 	out, err := s.live.Command(t.Context(), args...)
@@ -138,7 +138,7 @@ func (s *system) pause(t *testing.T, child string) {
 // customer is an account with a key of each mode.
 type customer struct{ account, live, liveID, test string }
 
-// customer makes an account of a tier.
+// customer creates an account of a tier.
 func (s *system) customer(t testing.TB, tier string) customer {
 	t.Helper()
 	var account struct {
@@ -151,7 +151,7 @@ func (s *system) customer(t testing.TB, tier string) customer {
 	return c
 }
 
-// issued remembers API keys. It may be used concurrently.
+// issued is a set of API keys. It is safe for concurrent use.
 type issued struct {
 	mu   sync.Mutex
 	keys []string
@@ -163,7 +163,7 @@ func (i *issued) add(key string) {
 	i.keys = append(i.keys, key)
 }
 
-// in returns a key that stands in a text, empty if none does.
+// in returns a key that the text contains, empty if there is none.
 func (i *issued) in(text []byte) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -193,7 +193,7 @@ func decode(t testing.TB, text string, into any) {
 	}
 }
 
-// reply is an answer of the interface.
+// reply is an answer of the API.
 type reply struct {
 	status int
 	header http.Header
@@ -201,7 +201,7 @@ type reply struct {
 	body   map[string]any
 }
 
-// at returns what lies at a path of keys, such as "universe.count"; nil if nothing does.
+// at returns the value at a path of keys, such as "universe.count", nil if there is none.
 func (r reply) at(path string) any {
 	var v any = r.body
 	for key := range strings.SplitSeq(path, ".") {
@@ -220,8 +220,8 @@ func (r reply) list(path string) []any     { l, _ := r.at(path).([]any); return 
 
 var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 600, DisableCompression: true}}
 
-// call makes a request and holds the answer against the OpenAPI document. Headers
-// are pairs of name and value; the body may be empty.
+// call sends a request and checks the answer against the OpenAPI document. Headers are pairs
+// of name and value. The body may be empty.
 func (s *system) call(t *testing.T, method, path, key, body string, headers ...string) reply {
 	t.Helper()
 	var reader io.Reader
@@ -248,7 +248,7 @@ func (s *system) call(t *testing.T, method, path, key, body string, headers ...s
 	return read(t, req, res)
 }
 
-// raw sends a request as it is written and reads the answer to it.
+// raw sends the bytes of a request and reads the answer.
 func (s *system) raw(t *testing.T, method, path, key, headers string) reply {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, s.base+path, nil)
@@ -281,10 +281,10 @@ func (s *system) dial(t *testing.T) net.Conn {
 	return conn
 }
 
-// headersRead is how many bytes of headers the server takes.
+// headersRead is the maximum size of headers.
 const headersRead = 16 << 10
 
-// read reads an answer and holds it against the OpenAPI document.
+// read reads an answer and checks it against the OpenAPI document.
 func read(t *testing.T, req *http.Request, res *http.Response) reply {
 	t.Helper()
 	method, path := req.Method, req.URL.Path
@@ -346,7 +346,7 @@ func (s *system) poll(t *testing.T, key, job string) reply {
 	return r
 }
 
-// scored has a company scored and returns the settled job.
+// scored posts for a company and returns the settled job.
 func (s *system) scored(t *testing.T, key, domain string) reply {
 	t.Helper()
 	r := s.score(t, key, domain).wants(t, 202, "")
@@ -357,7 +357,7 @@ func (s *system) scored(t *testing.T, key, domain string) reply {
 	return r
 }
 
-// eventually waits until something is so.
+// eventually waits until a condition is true.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

@@ -16,7 +16,7 @@ import (
 	"companyscore/scoring"
 )
 
-// memory stores facts by domain.
+// memory is a store of facts by domain.
 type memory map[string]scoring.CompanyFacts
 
 func (m memory) Insert(_ context.Context, companies []scoring.CompanyFacts) error {
@@ -34,7 +34,7 @@ func (m memory) get(domain string) (scoring.CompanyFacts, error) {
 	return c, nil
 }
 
-// importText imports a file of that name and text.
+// importText imports a file with a name and a text.
 func importText(t *testing.T, store facts.Store, name, text string) (facts.Report, error) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

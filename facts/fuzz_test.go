@@ -42,8 +42,8 @@ func FuzzFactsParquet(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) { readAll(t, "f.parquet", string(data)) })
 }
 
-// readAll reads a table as an import does: every row is good and within bounds,
-// or a fault with a line, and it ends.
+// readAll reads a table as an import does. Every row must be valid and within bounds, or a
+// fault with a line.
 func readAll(t *testing.T, name, text string) {
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

@@ -60,7 +60,7 @@ func TestFilesSayWhatTheyAre(t *testing.T) {
 			t.Errorf("query %s holds %d statements, want 1", name, n)
 		}
 	}
-	for _, m := range Migrations() { // which sees to their order
+	for _, m := range Migrations() { // also checks their order
 		if !strings.HasPrefix(m.Text, "-- ") {
 			t.Errorf("migration %s does not begin with its reasons", m.Name)
 		}

@@ -34,7 +34,7 @@ func randomRecords(rng *rand.Rand, n int) []scoring.Record {
 	return records
 }
 
-// slow describes values one by one, as the definitions say.
+// slow computes statistics by their definitions.
 func slow(values []float64) Stats {
 	if len(values) == 0 {
 		return Stats{}
@@ -180,7 +180,7 @@ func TestUncountedTargetTakesNobodyOut(t *testing.T) {
 	}
 }
 
-// pair is a cohort of two companies, 40 and 60.
+// pair is a cohort of two companies with composites 40 and 60.
 func pair(t *testing.T) (*Tables, []scoring.Record) {
 	t.Helper()
 	records := []scoring.Record{{Domain: "a.com", Composite: 40}, {Domain: "b.com", Composite: 60}}

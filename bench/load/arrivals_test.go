@@ -19,7 +19,7 @@ func TestConstantArrivalsAreEvenAndDoNotDrift(t *testing.T) {
 	}
 }
 
-// Loops that share a rate must send what one loop would.
+// Several loops that share a rate must have the same due times as one loop.
 func TestLoopsShareConstantArrivals(t *testing.T) {
 	t.Parallel()
 	for _, loops := range []int{2, 3, 7} {

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// again sends the same request.
+// again is a source that repeats one request.
 type again string
 
 func (s again) Next(dst []byte) ([]byte, Request, bool)      { return append(dst, s...), Request{}, true }
@@ -23,7 +23,7 @@ func (again) Resume(dst []byte, r Request) ([]byte, Request) { return dst, r }
 
 const request = again("GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 
-// against returns a load on a handler.
+// against returns the configuration of a load on a handler.
 func against(t *testing.T, handler http.HandlerFunc) Config {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -80,7 +80,7 @@ func TestEveryRequestThatWasDueIsCounted(t *testing.T) {
 	}
 }
 
-// A server that stops for a while must not hide the requests that were due meanwhile.
+// Requests that are due while the server stalls must count with their full latency.
 func TestAStalledServerIsCharged(t *testing.T) {
 	t.Parallel()
 	const stall = 300 * time.Millisecond
@@ -101,7 +101,7 @@ func TestAStalledServerIsCharged(t *testing.T) {
 			slow += bar.Count
 		}
 	}
-	// Those due in the first 200 ms of the stall waited a hundred at least.
+	// Requests due in the first 200 ms of the stall waited at least 100 ms.
 	if slow < 200 {
 		t.Errorf("%d requests took 100 ms or more, want at least 200", slow)
 	}
@@ -138,7 +138,7 @@ func TestAConnectionThatIsClosedIsOpenedAgain(t *testing.T) {
 	}
 }
 
-// serveRaw answers connections with what answer does.
+// serveRaw accepts connections and passes them to answer.
 func serveRaw(t *testing.T, answer func(conn net.Conn)) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -202,7 +202,7 @@ func TestRequestsWithoutAConnectionAreToldApart(t *testing.T) {
 	}
 }
 
-// pairs sends a request, and another after its answer.
+// pairs is a source with one follow-up per request.
 type pairs struct{ ended *atomic.Int64 }
 
 func (pairs) Next(dst []byte) ([]byte, Request, bool) {
@@ -234,7 +234,7 @@ func TestAnswersLeadToFurtherRequests(t *testing.T) {
 	}
 }
 
-// some sends a number of requests and ends.
+// some is a source with a fixed number of requests.
 type some struct {
 	again
 	left *int
@@ -314,8 +314,7 @@ func TestTheNullServerAnswersWhatItIsAsked(t *testing.T) {
 	}
 }
 
-// BenchmarkNull is what a request costs the generator, with the system calls, against
-// a server that does nothing.
+// BenchmarkNull measures the cost of a request in the generator, system calls included.
 func BenchmarkNull(b *testing.B) {
 	null, err := ListenNull()
 	if err != nil {

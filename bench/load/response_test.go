@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// readAll reads as many answers as there are, fed in pieces of some size.
+// readAll parses all answers, fed in pieces of a size.
 func readAll(data []byte, piece int) (answers []string, err error) {
 	r := reader{keep: true}
 	for len(data) > 0 {
@@ -29,7 +29,7 @@ func readAll(data []byte, piece int) (answers []string, err error) {
 			} else if used < len(chunk) {
 				return answers, errors.New("the reader stopped in the middle")
 			}
-			// What was fed may be overwritten.
+			// The caller may overwrite fed bytes.
 			for i := range chunk[:used] {
 				chunk[i] = '#'
 			}
@@ -56,7 +56,7 @@ func TestAnswersAreReadHoweverTheyArrive(t *testing.T) {
 			t.Parallel()
 			want := fmt.Sprintf("%s %d", c.want, len(c.text))
 			for piece := 1; piece <= len(c.text)+1; piece++ {
-				// Twice, as one follows the other on a connection.
+				// Twice, as on a connection with two answers.
 				answers, err := readAll([]byte(c.text+c.text), piece)
 				if err != nil || len(answers) != 2 || answers[0] != want || answers[1] != want {
 					t.Fatalf("in pieces of %d: %q, %v; want %q twice", piece, answers, err, want)
@@ -90,8 +90,8 @@ func TestWhatIsNoAnswerIsRefused(t *testing.T) {
 	}
 }
 
-// FuzzReader feeds bytes in pieces and at once, and holds what is read against the
-// reader of net/http, where both understand the bytes.
+// FuzzReader feeds bytes in pieces and in one call, and compares the results with those of
+// net/http if both accept the bytes.
 func FuzzReader(f *testing.F) {
 	f.Add([]byte("HTTP/1.1 200 OK\r\nContent-Length: 5\r\nServer-Timing: l1\r\n\r\nhello"), 3)
 	f.Add([]byte("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n"), 1)

@@ -24,7 +24,7 @@ var sent = Answer{
 	Body:   `{"domain":"example.com","composite_score":50}`,
 }
 
-// fetchFrom waits for a server and takes over its answer.
+// fetchFrom waits for a server and fetches its answer.
 func fetchFrom(t *testing.T, address string) Answer {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -79,7 +79,7 @@ func TestPeersSendWhatTheServiceSent(t *testing.T) {
 	}
 }
 
-// TestNginxSendsTheSame is left out where nginx is not installed: the comparison is, too.
+// TestNginxSendsTheSame is skipped without nginx, as is the comparison.
 func TestNginxSendsTheSame(t *testing.T) {
 	t.Parallel()
 	asked := 0
@@ -133,7 +133,7 @@ func TestNginxIsNotGivenWhatItWouldMisread(t *testing.T) {
 
 func TestRatiosAreMadeWithinARound(t *testing.T) {
 	t.Parallel()
-	// The machine was half as fast in the second round, which is nobody's doing.
+	// The machine was half as fast in the second round.
 	r := &Result{Rounds: 3, Peers: []Measured{
 		{Name: Ours, PerSecond: []float64{90, 45, 91}, CPU: []float64{11, 11, 11}, AllCPU: []float64{11, 11, 11}, Client: []float64{1, 1, 1}},
 		{Name: BareFiber, PerSecond: []float64{100, 50, 100}, CPU: []float64{10, 10, 11}, AllCPU: []float64{10, 10, 11}, Client: []float64{1, 1, 1}},

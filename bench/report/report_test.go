@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// sample is a report in which everything occurs.
+// sample is a report with all fields set.
 func sample() *Run {
 	random := rand.New(rand.NewPCG(1, 2))
 	histogram := func(n int, middle float64) *hdrhistogram.Histogram {
@@ -113,7 +113,7 @@ func TestReportsLookAsTheyDid(t *testing.T) {
 	golden(t, "mixed.json", written(t, sample().JSON))
 }
 
-// A run whose figures may not be used must not show them as its result.
+// A report that is not valid must not have headline figures.
 func TestAnInvalidRunHasNoHeadline(t *testing.T) {
 	t.Parallel()
 	r := sample()
@@ -229,7 +229,7 @@ func TestAFailedWriteLeavesTheFile(t *testing.T) {
 	}
 }
 
-// The page must need nothing that is not in it.
+// The page must be self-contained.
 func TestThePageAsksForNothing(t *testing.T) {
 	t.Parallel()
 	text := string(written(t, sample().HTML))

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestLimitsSayWhatToDo holds that whoever meets a limit is told which, and what
-// to do, while the service's own user is told what ClickHouse says.
+// TestLimitsSayWhatToDo checks that errors of the analyst's limits name the limit and a
+// remedy, and that the service's own user gets the error of ClickHouse.
 func TestLimitsSayWhatToDo(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

@@ -22,8 +22,8 @@ import (
 	"companyscore/clickhouse/embedded"
 )
 
-// server is the one engine of this test binary: the library opens one data
-// directory per process.
+// server is the only engine of this test binary: the library opens one data directory per
+// process.
 var server struct{ address, secret string }
 
 func TestMain(m *testing.M) { os.Exit(run(m)) }
@@ -274,8 +274,8 @@ func TestDataDirectoryHasOneOwner(t *testing.T) {
 	}
 }
 
-// TestExecutionTimeIsNoStateOfASession ends a statement after the time its request
-// gave it, and nothing of that is left on the connection for the next.
+// TestExecutionTimeIsNoStateOfASession checks that the execution time of a request does not
+// apply to the next statement on the connection.
 func TestExecutionTimeIsNoStateOfASession(t *testing.T) {
 	t.Parallel()
 	const long = "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)"
@@ -298,7 +298,7 @@ func TestExecutionTimeIsNoStateOfASession(t *testing.T) {
 	}
 }
 
-// TestHeldAnswer is the same as one that is sent in pieces.
+// TestHeldAnswer compares a buffered answer with a streamed one.
 func TestHeldAnswer(t *testing.T) {
 	t.Parallel()
 	for _, query := range []string{"SELECT number FROM numbers(3)", "SELECT number FROM numbers(0)", "SELECT 'a' FORMAT JSONEachRow", "SELECT number FROM numbers(100000)", "SELECT throwIf(number = 5) FROM numbers(10)"} {
@@ -315,7 +315,7 @@ func TestHeldAnswer(t *testing.T) {
 	}
 }
 
-// TestBrokenPipesRaiseNoSignal holds that SIGPIPE is ignored: Go ends the process when a thread of the library gets it.
+// TestBrokenPipesRaiseNoSignal checks that SIGPIPE is ignored: Go ends the process if a thread of the library gets it.
 func TestBrokenPipesRaiseNoSignal(t *testing.T) {
 	t.Parallel()
 	status, err := os.ReadFile("/proc/self/status")
@@ -330,7 +330,7 @@ func TestBrokenPipesRaiseNoSignal(t *testing.T) {
 	}
 }
 
-// TestAbandonedStreamsLeaveNoGoroutine leaves answers after their first bytes. A test of package clickhouse does so with many more.
+// TestAbandonedStreamsLeaveNoGoroutine abandons answers after their first bytes.
 func TestAbandonedStreamsLeaveNoGoroutine(t *testing.T) {
 	leave := func(streams int) {
 		for range streams {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// AnalystSettings returns the names of the settings open to the analyst, those first whose values are bounded.
+// AnalystSettings returns the settings that the analyst may change, bounded ones first.
 func AnalystSettings() (limits, others []string) {
 	for _, name := range slices.Sorted(maps.Keys(analystSettings)) {
 		if analystSettings[name].kind == limit {

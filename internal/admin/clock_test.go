@@ -27,7 +27,7 @@ func TestClock(t *testing.T) {
 	}
 	defer client.Close()
 	redisTime := func(ctx context.Context) (time.Time, error) { return client.Time(ctx).Result() }
-	// The stores keep the right time, and the process is off.
+	// The clocks of the stores are correct, that of the process is wrong.
 	for name, c := range map[string]struct {
 		off           time.Duration
 		recordErr     error

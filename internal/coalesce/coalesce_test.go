@@ -11,8 +11,7 @@ import (
 	"time"
 )
 
-// store answers with the length of each key, a second after it was asked, and
-// remembers the questions.
+// store answers with the length of each key after one second, and records the queries.
 type store struct {
 	mu        sync.Mutex
 	questions []int // keys of each
@@ -62,7 +61,7 @@ func TestCrowdSharesQuestions(t *testing.T) {
 		for _, n := range s.questions {
 			asked += n
 		}
-		// Keys of the first two questions are asked for again when their second caller came after.
+		// Keys of the first two queries are queried again for callers that came later.
 		if asked < 1000 || asked > 1200 || len(s.questions) > 14 || s.most != 2 || slices.Max(s.questions) != 100 {
 			t.Errorf("%d keys in questions of %v, %d at once", asked, s.questions, s.most)
 		}

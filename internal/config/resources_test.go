@@ -32,7 +32,7 @@ func TestLimitsAreCheckedAllAtOnce(t *testing.T) {
 	}
 }
 
-// Not parallel: the settings are the process's.
+// Not parallel: the settings apply to the process.
 func TestMemoryIsAppliedUnlessGoWasToldOtherwise(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	limit := debug.SetMemoryLimit(-1)

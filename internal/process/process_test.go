@@ -54,7 +54,7 @@ func config(script string, ready func(context.Context) error) Config {
 	}
 }
 
-// exists is ready when a file is there.
+// exists is a probe that succeeds if a file exists.
 func exists(path string) func(context.Context) error {
 	return func(context.Context) error {
 		_, err := os.Stat(path)
@@ -62,7 +62,7 @@ func exists(path string) func(context.Context) error {
 	}
 }
 
-// eventually waits until a condition holds.
+// eventually waits until a condition is true.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(20 * time.Second)
@@ -118,8 +118,8 @@ func TestStartReportsAChildThatDies(t *testing.T) {
 	}
 }
 
-// The probe of a child behind a listening socket that its parent holds gets no answer
-// and no refusal when the child is dead.
+// If the parent holds the listening socket, a probe of a dead child gets neither an answer nor
+// a refusal.
 func TestStartReturnsWhenTheChildDiesDuringAProbe(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -230,7 +230,7 @@ func testOrphan(t *testing.T, env ...string) {
 	eventually(t, "the child has ended", func() bool { return gone(child) || zombie(child) })
 }
 
-// zombie reports whether a process has ended and nobody has collected it yet.
+// zombie reports whether a process has ended and has not been waited for.
 func zombie(pid int) bool {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	return err != nil || strings.Contains(string(text), ") Z ")

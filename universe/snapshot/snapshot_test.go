@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { stores.Main(m) }
 
-// counts are of so many companies.
+// counts returns counts of a number of companies.
 func counts(companies int) universe.Counts {
 	rec := scoring.Record{Domain: "a.com", CompanyName: "A", Sector: "software", GeoScope: "global", Profile: scoring.ProfileGrowth, Composite: 50.1, ScalePremium: 3}
 	c := universe.Count(slices.Repeat([]scoring.Record{rec}, companies), time.UnixMilli(1_780_000_000_000).UTC())
@@ -26,7 +26,7 @@ func counts(companies int) universe.Counts {
 	return c
 }
 
-// eventually waits until a follower counts so many companies.
+// eventually waits until a follower has a number of companies.
 func eventually(t *testing.T, f *Follower, companies int64) {
 	t.Helper()
 	tick := time.NewTicker(10 * time.Millisecond)
@@ -80,7 +80,7 @@ func TestFollowersGetWhatIsPublishedAndKeepItThroughAnOutage(t *testing.T) {
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := PublishCounts(t.Context(), client, counts(5), 1); err != nil { // an emptied Redis forgets the fence too
+	if err := PublishCounts(t.Context(), client, counts(5), 1); err != nil { // an emptied Redis has no fence either
 		t.Fatal(err)
 	}
 	eventually(t, early, 5)
@@ -121,7 +121,7 @@ func TestPartsArePublishedAlone(t *testing.T) {
 		t.Error("there are tables without counts")
 	}
 	want.Counts = counts(2)
-	if err := PublishCounts(t.Context(), client, want.Counts, 1); err != nil { // each part has a fence of its own
+	if err := PublishCounts(t.Context(), client, want.Counts, 1); err != nil { // each part has its own fence
 		t.Fatal(err)
 	}
 	read()
