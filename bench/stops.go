@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	stopsFor = time.Second // length of the measurement
+	stopsFor = time.Second            // length of the measurement
 	stopMin  = 100 * time.Microsecond // shorter interruptions are not counted
 )
 

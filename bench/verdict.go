@@ -14,11 +14,11 @@ const (
 	pacingMin        = 250 * time.Microsecond // smallest such limit
 	busyOpen         = 0.9                    // of a core per thread, in an open loop
 	busyClosed       = 0.95                   // the same in a closed loop
-	achievedMin      = 0.99 // share of due requests that were answered
-	driftRatio       = 1.25 // of the medians of the first and the last third
+	achievedMin      = 0.99                   // share of due requests that were answered
+	driftRatio       = 1.25                   // of the medians of the first and the last third
 	driftMin         = 100 * time.Microsecond // smaller differences of the medians are ignored in an open loop
-	driftRate        = 0.15 // relative difference of their rates
-	driftOthers      = 0.15 // difference of the shares of CPU time of other processes
+	driftRate        = 0.15                   // relative difference of their rates
+	driftOthers      = 0.15                   // difference of the shares of CPU time of other processes
 	stealMax         = 0.05
 )
 
