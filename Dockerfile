@@ -1,8 +1,7 @@
 # One image for every role; the role is the first argument.
 #
-# The embedded ClickHouse engine is left out on purpose: in containers the roles
-# use real servers. `companyscore up` and `companyscore clickhouse` therefore do
-# not run in this image.
+# The image has no embedded ClickHouse engine: in containers the roles use real
+# servers. `companyscore up` and `companyscore clickhouse` do not run in it.
 FROM golang:1.26-bookworm AS build
 WORKDIR /src
 COPY go.mod go.sum ./
@@ -11,7 +10,7 @@ COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /out/companyscore .
 
 FROM debian:bookworm-slim
-# ca-certificates: sources and stores reached by TLS. wget: the health checks.
+# ca-certificates: for sources and stores with TLS. wget: for health checks.
 RUN apt-get update \
  && apt-get install -y --no-install-recommends ca-certificates wget \
  && rm -rf /var/lib/apt/lists/* \
@@ -19,7 +18,7 @@ RUN apt-get update \
 COPY --from=build /out/companyscore /usr/local/bin/companyscore
 USER 10001
 WORKDIR /tmp
-# In a container the outside is other containers, so loopback would reach nobody.
+# Other containers cannot connect to loopback.
 ENV COMPANYSCORE_LISTEN=0.0.0.0:8080 \
     COMPANYSCORE_ADMIN_LISTEN=0.0.0.0:8081 \
     COMPANYSCORE_LOG_FORMAT=json

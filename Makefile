@@ -22,8 +22,8 @@ test: deps ## Run the whole test suite with the race detector
 	CI=$${CI:-} $(GO) test -race -count=1 -timeout 12m ./...
 	$(GO) test -count=1 -run Allocates ./server
 
-##@ Work on it
-deps: ## Fetch what is missing: the ClickHouse engine and redis-server
+##@ Development
+deps: ## Install missing dependencies: the ClickHouse engine and redis-server
 	@scripts/libchdb.sh
 	@scripts/redis.sh
 
@@ -38,17 +38,17 @@ lint: ## Check format, vet, staticcheck, spelling, and words that the glossary r
 		xargs $(GO) run $(MISSPELL) -error -i clientes,productos # Spanish, in links of sites
 	@scripts/words.sh
 
-contract: deps ## Hold a live server against the specification, one line for each rule
+contract: deps ## Test a live server against the specification, one line per rule
 	@scripts/contract.sh
 
-fuzz-http: deps ## Send a live server what the description allows, and what nothing allows (FUZZTIME=60s each)
+fuzz-http: deps ## Send random valid and invalid requests to a live server (FUZZTIME=60s each)
 	@scripts/fuzz-http.sh
 
-ssrf: ## Hold the client of live sources against hostile targets, and print how each is refused
+ssrf: ## Test the client of live sources against hostile targets, and print how each is refused
 	@$(GO) test -count=1 -run '^TestHostileTargets$$' -v ./scoring/source/fetch | \
 		awk '/ssrf_test.go:/ {sub(/^ *ssrf_test.go:[0-9]+: /, ""); print; n++} /^(--- )?FAIL/ {bad = 1} END {print n " hostile targets, " (bad ? "NOT all refused" : "all refused"); exit bad || n == 0}'
 
-fuzz: deps ## Run every fuzz target for a while (FUZZTIME=10s)
+fuzz: deps ## Run every fuzz target (FUZZTIME=10s each)
 	@for target in $$(grep -rhoE '^func Fuzz[A-Za-z]+' --include='*_test.go' . | cut -c6-); do \
 		dir=$$(grep -rlE "^func $$target\(" --include='*_test.go' . | head -n 1 | xargs dirname); \
 		echo "$$target in $$dir"; $(GO) test -run='^$$' -fuzz="^$$target$$" -fuzztime=$${FUZZTIME:-10s} "$$dir" || exit 1; \
@@ -57,61 +57,61 @@ fuzz: deps ## Run every fuzz target for a while (FUZZTIME=10s)
 bench: deps ## Run every Go benchmark once
 	$(GO) test -run='^$$' -bench=. -benchmem ./...
 
-demo: deps build ## The main job: import and score 880 real companies and show what comes out
+demo: deps build ## Import and score 880 real companies and print results
 	@scripts/demo.sh
 
-demo-crash: deps build ## The same, with ClickHouse, Redis and the worker killed on the way
+demo-crash: deps build ## The same, with kills of ClickHouse, Redis, the batch jobs and the worker
 	@scripts/demo.sh crash
 
-faults: deps ## Kill and freeze the parts of a live system under load, then compare with a ledger (SEED=1 MINUTES=5)
+faults: deps ## Kill and freeze processes of a live system under load, then check all answers (SEED=1 MINUTES=5)
 	@cd internal/test/faults && $(GO) test -count=1 -timeout 0 -run '^TestLedger$$' -args -seed $${SEED:-1} -for $${MINUTES:-5}m
 
 demo-sources: deps build ## Cold runs for 200 invented companies on slow and failing fakes of all sources (SEED=1)
 	@scripts/demo-sources.sh
 
-bench-universe: deps build ## Count and movers of a large universe, compared with a slow look at all history (DOMAINS=1000000 RECORDS=5)
+bench-universe: deps build ## Measure count and movers of a large universe and check the results (DOMAINS=1000000 RECORDS=5)
 	@DOMAINS=$${DOMAINS:-1000000} RECORDS=$${RECORDS:-5} scripts/bench-universe.sh
 
-bench-stores: deps build ## The same statistics beside PostgreSQL 15 and DuckDB (DOMAINS=1000000 RECORDS=5)
+bench-stores: deps build ## Compare the statistics with PostgreSQL 15 and DuckDB (DOMAINS=1000000 RECORDS=5)
 	@DOMAINS=$${DOMAINS:-1000000} RECORDS=$${RECORDS:-5} scripts/bench-stores.sh
 
-compose-check: ## Read and resolve docker-compose.yml, without starting anything
+compose-check: ## Validate docker-compose.yml
 	@CLICKHOUSE_PASSWORD=x ANALYST_PASSWORD=x REDIS_PASSWORD=x docker-compose config --quiet
 
-##@ Measure it (docs/bench.md)
-bench-hot: deps build ## 20,000 reads a second of one company for 30 s: p99 below 2 ms
+##@ Benchmarks (docs/bench.md)
+bench-hot: deps build ## 20,000 reads per second of one company for 30 s: p99 below 2 ms
 	@scripts/bench.sh hot
 
-bench-mixed: deps build ## 10,000 calls a second, 1 % of them cold, for MINUTES=10
+bench-mixed: deps build ## 10,000 calls per second, 1 % of them cold, for MINUTES=10
 	@scripts/bench.sh mixed
 
-bench-resident: deps build ## COMPANIES=1000000 held in memory, read at random (RATE=10000)
+bench-resident: deps build ## Random reads of COMPANIES=1000000 from memory (RATE=10000)
 	@scripts/bench.sh resident
 
-bench-analytics: deps build ## Distribution, movers and cohorts at 2,000/s while all companies are counted again and again (DOMAINS=1000000)
+bench-analytics: deps build ## Distribution, movers and cohorts at 2,000/s during counts (DOMAINS=1000000)
 	@scripts/bench.sh analytics
 
-bench-cold: deps ## RUNS=100000 of facts alone by run start, beside one POST a second: rate, CPU by process, latency; and lone POSTs
+bench-cold: deps ## RUNS=100000 of facts alone by run start with one POST per second, and lone POSTs
 	$(GO) test ./contract -count=1 -run '^$$' -bench '^BenchmarkColdRuns$$' -benchtime $${RUNS:-100000}x -timeout 20m
 	$(GO) test ./contract -count=1 -run '^$$' -bench '^BenchmarkLoneCall$$' -benchtime 50x
 
-bench-paired: deps build ## The hot read of this tree beside that of another commit, in turns (BEFORE=HEAD~1 ROUNDS=20)
+bench-paired: deps build ## Compare the hot read with that of another commit, in turns (BEFORE=HEAD~1 ROUNDS=20)
 	@scripts/bench-paired.sh $${BEFORE:-HEAD~1} $${ROUNDS:-20}
 
-bench-peers: deps build ## The hot read beside bare Fiber, nginx, net/http, Redis and ClickHouse, in turns
+bench-peers: deps build ## Compare the hot read with bare Fiber, nginx, net/http, Redis and ClickHouse, in turns
 	@scripts/nginx.sh
 	@mkdir -p bench-results
 	@$(BIN) bench peers --json bench-results/peers.json
 
-bench-wrk: deps build ## The hot read once more with wrk
+bench-wrk: deps build ## Measure the hot read with wrk
 	@scripts/bench.sh wrk
 
-bench-k6: deps build ## The hot read once more with k6, which it builds once (RATE=2000)
+bench-k6: deps build ## Measure the hot read with k6, built once (RATE=2000)
 	@if [ ! -x bin/k6 ]; then GOBIN=$(CURDIR)/bin $(GO) install $(K6); fi
 	@scripts/bench.sh k6
 
 ##@ Clean up
-clean: ## Remove what was built; data and fetched libraries stay
+clean: ## Remove bin/; data and fetched libraries stay
 	rm -rf bin
 
 .PHONY: bench-analytics bench-universe bench-stores help run test deps build lint contract fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-cold bench-paired bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean

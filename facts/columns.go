@@ -34,11 +34,11 @@ var Columns = []Column{
 		return err
 	}},
 	{"company_name", "Name of the company.", text(func(r *scoring.CompanyFacts) *string { return &r.CompanyName })},
-	{"country", "Seat: ISO 3166-1 alpha-2 code, or one of the English names " + countryNames() + ".", setCountry},
-	{"region", "State or region of the seat.", text(func(r *scoring.CompanyFacts) *string { return &r.Region })},
-	{"city", "City of the seat.", text(func(r *scoring.CompanyFacts) *string { return &r.City })},
+	{"country", "Country of the headquarters: ISO 3166-1 alpha-2 code, or one of the English names " + countryNames() + ".", setCountry},
+	{"region", "State or region of the headquarters.", text(func(r *scoring.CompanyFacts) *string { return &r.Region })},
+	{"city", "City of the headquarters.", text(func(r *scoring.CompanyFacts) *string { return &r.City })},
 	{"industry", "Industry, in English; decides the sector together with the categories.", text(func(r *scoring.CompanyFacts) *string { return &r.Industry })},
-	{"categories", "Further industry labels, most telling first, separated by |.", func(r *scoring.CompanyFacts, s string) error {
+	{"categories", "Further industry labels, most specific first, separated by |.", func(r *scoring.CompanyFacts, s string) error {
 		for label := range strings.SplitSeq(s, "|") {
 			if label = strings.TrimSpace(label); label != "" {
 				r.Categories = append(r.Categories, label)
@@ -48,7 +48,7 @@ var Columns = []Column{
 	}},
 	{"sic", "Standard Industrial Classification code, 100 to 9999.", whole(func(r *scoring.CompanyFacts) *int { return &r.SIC }, 100, 9999)},
 	{"founded_year", "Year of foundation, 1000 to 2100; gives the age.", whole(func(r *scoring.CompanyFacts) *int { return &r.FoundedYear }, 1000, 2100)},
-	{"status", "Such as operating, exited or dead; kept for reference.", text(func(r *scoring.CompanyFacts) *string { return &r.Status })},
+	{"status", "Status, such as operating, exited or dead; kept for reference.", text(func(r *scoring.CompanyFacts) *string { return &r.Status })},
 	{"employees", "Headcount, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Employees }, 0)},
 	{"revenue_usd", "Annual revenue in US dollars, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.RevenueUSD }, 0)},
 	{"total_assets_usd", "Total assets in US dollars, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.TotalAssetsUSD }, 0)},
@@ -57,7 +57,7 @@ var Columns = []Column{
 	{"pe_ratio", "Price over earnings, may be negative; with price_sales it gives the net margin.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PERatio }, math.Inf(-1))},
 	{"price_sales", "Price over sales, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceSales }, 0)},
 	{"price_book", "Price over book value, may be negative; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceBook }, math.Inf(-1))},
-	{"funding_total_usd", "All venture funding so far in US dollars, 0 or more; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingTotalUSD }, 0)},
+	{"funding_total_usd", "Total venture funding in US dollars, 0 or more; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingTotalUSD }, 0)},
 	{"funding_rounds", "Number of funding rounds, 0 or more; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingRounds }, 0)},
 	{"founders", "Number of founders, 0 or more; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Founders }, 0)},
 	{"hiring_regions", "Number of world regions in which the company hires, 0 to 6; three count towards a global scope.", whole(func(r *scoring.CompanyFacts) *int { return &r.HiringRegions }, 0, 6)},

@@ -216,7 +216,7 @@ func (r *Reader) Next() (scoring.CompanyFacts, error) {
 		}
 	}
 	if company.Domain == "" {
-		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "domain", "there is no domain"}
+		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "domain", "no domain"}
 	}
 	if first, twice := r.seen[company.Domain]; twice {
 		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "domain", fmt.Sprintf("%s stands in line %d already", company.Domain, first)}

@@ -102,7 +102,7 @@ func TestImportRefusesFilesItCannotUnderstand(t *testing.T) {
 	f("a.csv", "employees\n1\n", `no column "domain"`)
 	f("a.csv", "domain,employes\nx.com,1\n", `"employees"`)
 	f("a.csv", "domain,signal:open_role\nx.com,1\n", `"signal:open_roles"`)
-	f("a.csv", "domain,domain\nx.com,y.com\n", "twice")
+	f("a.csv", "domain,domain\nx.com,y.com\n", "duplicate")
 	f("a.parquet", "PAR1", "Parquet")
 	f("a.xlsx", "", "use .csv")
 	if _, err := facts.Import(t.Context(), store, "not/there.csv", nil); !errors.Is(err, os.ErrNotExist) {
@@ -199,25 +199,23 @@ func TestFactsDocumentListsEveryColumn(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`# Company facts
 
-What you already know about companies can be imported and is used the next time
-they are scored:
+Import known facts of companies. The next run of a company uses them:
 
     companyscore facts import companies.csv
 
-The file is CSV (the first line names the columns), JSONL (one object to a line) or
-Parquet. The columns may stand in any order, and all but the domain may be left
-out. An empty or missing value means that the fact is not known. Importing a company
-again replaces everything that was imported of it before.
+The file is CSV (the first line has the column names), JSONL (one object per line) or
+Parquet. Columns may be in any order, and only the domain is required. An empty or
+missing value means that the fact is unknown. A second import of a company replaces
+all of its facts.
 
-A row with a fault stays out and is reported with its line, column and reason; the
-others go in, and the command exits 1. A column of CSV or Parquet that is not listed
-here stops the import before anything is written; in JSONL, where each line names its
-own, it is a fault of its line.
+An invalid row is not imported. The command reports it with line, column and reason,
+imports the other rows and exits 1. An unknown column of CSV or Parquet stops the
+import before anything is written. In JSONL it is an error of its line.
 
-What is derived from these columns is no more than follows from them: the net margin
-from price_sales and pe_ratio, the age from the founding year, the listing from a
-market capitalisation or a price ratio. Every other signal stays missing until
-somebody knows it, and the completeness of the score says so.
+Three signals are derived: the net margin from price_sales and pe_ratio, the age from
+the founding year, and the listing from a market capitalisation or a price ratio.
+Every other signal is missing without a fact or another source. The completeness of
+the score shows its share.
 
 | column | meaning |
 |---|---|
@@ -225,7 +223,7 @@ somebody knows it, and the completeness of the score says so.
 	for _, c := range facts.Columns {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Name, strings.ReplaceAll(c.Doc, "|", `\|`))
 	}
-	b.WriteString("\nRaw values of signals can be given directly, and win over what is derived:\n\n| column | unit | signal |\n|---|---|---|\n")
+	b.WriteString("\nRaw values of signals can be imported directly. They replace derived values:\n\n| column | unit | signal |\n|---|---|---|\n")
 	for _, s := range scoring.Manifest() {
 		fmt.Fprintf(&b, "| `signal:%s` | %s | %s |\n", s.ID, s.Unit, s.Name)
 	}

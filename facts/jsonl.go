@@ -78,7 +78,7 @@ func (t *jsonTable) parse(text []byte) error {
 			return fault("", err.Error())
 		}
 		if t.names[name] {
-			return fault(name, "the name stands there twice")
+			return fault(name, "duplicate name")
 		}
 		t.names[name] = true
 		rest := text[dec.InputOffset():]

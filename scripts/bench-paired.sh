@@ -1,7 +1,7 @@
 #!/bin/sh
-# Compares the hot read of this tree with that of another commit: one `up` of each, on the
-# same machine, loaded in turns. It prints the CPU of the server for each answer and the
-# answers a second of each round, and the median of the ratios, this tree to the other.
+# Compares the hot read of this tree with that of another commit: one `up` of each on one
+# machine, loaded in turns. Prints CPU time per answer and answers per second of each round,
+# and the medians of the ratios of this tree to the other.
 # Arguments: COMMIT [ROUNDS [SECONDS]].
 set -eu
 cd "$(dirname "$0")/.."
@@ -60,4 +60,4 @@ while [ $i -lt "$rounds" ]; do
 	echo "$i $b $n" | awk '{printf "%5d %17s %10s %14s %10s %13.3f %14.3f\n", $1, $2, $3, $4, $5, $4 / $2, $5 / $3}' | tee -a "$dir/rounds"
 done
 middle() { awk -v c="$1" '{print $c}' "$dir/rounds" | sort -n | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int((NR + 2) / 2)]) / 2}'; }
-echo "median of $rounds rounds: CPU for each answer $(middle 6) of $commit, answers a second $(middle 7)"
+echo "median of $rounds rounds, relative to $commit: CPU time per answer $(middle 6), answers per second $(middle 7)"

@@ -2,17 +2,17 @@
 # The same statistics of the same universe here, in PostgreSQL 15 and in DuckDB, in turns: newest record of each
 # company, rank table, distribution, cohorts with their first 201 members, and movers of three windows.
 #
-# PostgreSQL is set up as someone who knows it would: the index that "newest of each company" wants, fresh statistics
-# and visibility map, memory for the whole table, parallel workers, no WAL cost in the way of reading. DuckDB has a
-# table of its own with all threads and memory. What either makes once and then needs often (the newest records) it
-# may keep in a table, whose making counts as a step. Here, it is the count job and the movers job, published.
+# PostgreSQL is tuned: an index for the newest record of each company, fresh statistics and visibility map, memory for
+# the whole table, parallel workers, no WAL cost during reads. DuckDB has its own table, all threads and all memory.
+# Both may store the newest records in a table; its creation is a measured step. Here the count job and the movers job
+# are measured, with publication.
 #
 #   DOMAINS=1000000 RECORDS=5 RUNS=3 scripts/bench-stores.sh
-#   CLUSTER=1 scripts/bench-stores.sh    # PostgreSQL's table put in the order of that index once, which no new row keeps
+#   CLUSTER=1 scripts/bench-stores.sh    # cluster PostgreSQL's table by that index; new rows do not keep the order
 #
-# Starts servers of its own on sockets and loopback in a temporary directory, and ends them. Installs PostgreSQL 15 when
-# it is missing and root runs this, and DuckDB under .deps/. Fails when the three do not agree, or when we are not
-# POSTGRES_FACTOR times as fast as PostgreSQL and DUCKDB_FACTOR times as fast as DuckDB, best of each.
+# Starts servers on sockets and loopback in a temporary directory, and stops them. Installs PostgreSQL 15 if it is
+# missing and the user is root, and DuckDB under .deps/. Fails if results differ, or if the best time here is not
+# POSTGRES_FACTOR times as fast as that of PostgreSQL and DUCKDB_FACTOR times as fast as that of DuckDB.
 set -eu
 cd "$(dirname "$0")/.."
 domains=${DOMAINS:-1000000} records=${RECORDS:-5} cluster=${CLUSTER:-0}
@@ -74,7 +74,7 @@ ask() { curl -sS --fail-with-body "http://companyscore:$password@$address/?datab
 started=$(now)
 "$bin" bench seed --domains "$domains" --records "$records" --signals none --quiet
 echo "seeded in $(since "$started") s, materialized view included"
-# In the order in which records came: a table that grows by new records is in no other.
+# In the order of arrival, as in a table that grows by new records.
 columns="domain, scored_at, written_at, company_name, toString(sector) AS sector, toString(geo_scope) AS geo_scope, toString(profile) AS profile, toString(rating) AS rating,
 	composite, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health FROM score_history ORDER BY scored_at SETTINGS max_bytes_before_external_sort = 1000000000"
 end=$(ask "SELECT toString(max(scored_at) + 1) FROM score_history")

@@ -1,13 +1,13 @@
 #!/bin/sh
 # The statistics of a large universe: seeds DOMAINS companies with RECORDS records each,
 # then measures the count job, the count job right after 1 % new records in 20 inserts, and the
-# movers job, RUNS times each, and the memory of the engine. What is published is compared with
-# a slow look at all history: all companies, every cohort with its leaderboard, and all movers.
-# Runs in a temporary directory and on loopback.
+# movers job, RUNS times each, and the memory of the engine. It compares the published statistics
+# with a slow computation over all history: all companies, every cohort with its leaderboard, and
+# all movers. Runs in a temporary directory and on loopback.
 #
 #   DOMAINS=10000000 RECORDS=5 RUNS=3 scripts/bench-universe.sh
 #
-# Fails when a median is above COUNT_MAX, FRESH_MAX or MOVERS_MAX seconds, the engine is above MEMORY_MAX
+# Fails if a median exceeds COUNT_MAX, FRESH_MAX or MOVERS_MAX seconds, the engine is above MEMORY_MAX
 # MiB, or a statistic differs.
 set -eu
 cd "$(dirname "$0")/.."
@@ -61,7 +61,7 @@ settle
 age
 ask "SELECT table, count() AS parts, sum(rows) AS rows, formatReadableSize(sum(bytes_on_disk)) AS size FROM system.parts
 	WHERE active AND database = 'companyscore' AND table IN ('score_history', 'score_latest') GROUP BY table ORDER BY table FORMAT PrettyCompactMonoBlock"
-echo 5 >"/proc/$engine/clear_refs" 2>/dev/null || true # the peak so far is that of seeding
+echo 5 >"/proc/$engine/clear_refs" 2>/dev/null || true # reset the peak, which is that of seeding
 for run in $(seq "$runs"); do
 	batch count settled
 	batch movers moved
@@ -69,7 +69,7 @@ done
 
 new=$((domains * records / 100 / 20)) # for each insert
 for run in $(seq "$runs"); do
-	echo "1 % new records in 20 inserts, of companies that are others each time, made within the last hour ($run of $runs)"
+	echo "1 % new records in 20 inserts, of other companies each time, scored within the last hour ($run of $runs)"
 	for slice in $(seq 20); do
 		ask "INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, country, sector, geo_scope, profile, rating, composite, base, scale_premium,
 			team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, confidence)
@@ -84,7 +84,7 @@ done
 batch movers last
 peak=$(awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$engine/status")
 
-echo "a slow look at all history, without score_latest, FINAL and the queries of the jobs"
+echo "slow computation over all history, without score_latest, FINAL and the queries of the jobs"
 "$bin" batch --once count >/dev/null
 "$bin" batch show --json >"$dir/shown.json"
 ask "$(cat scripts/bench-universe/newest.sql)"

@@ -1,7 +1,7 @@
 #!/bin/sh
-# Runs one of the measurements of `make bench-...` against an `up` of its own, in a
-# temporary directory and on free ports of 127.0.0.1, and ends everything it started.
-# Arguments after the name go to the command that measures.
+# Runs one of the measurements of `make bench-...` with its own `up`, in a temporary directory
+# and on free ports of 127.0.0.1, and stops all processes that it started. Further arguments
+# are passed to the measuring command.
 set -eu
 cd "$(dirname "$0")/.."
 what=${1:?"usage: scripts/bench.sh hot|mixed|resident|analytics|wrk|k6 [FLAGS of bench run, wrk or k6]"}
@@ -21,9 +21,9 @@ finish() {
 trap finish EXIT
 trap 'exit 1' INT TERM
 
-# One per cent of 10,000 calls a second are a hundred cold calls a second: the breaker
-# of a key, 200 an hour, would end that within two seconds. An enterprise account has
-# no monthly budget; the breaker of its keys is lifted here, and nothing else.
+# One per cent of 10,000 calls per second is 100 cold calls per second. The breaker of a key
+# (200 per hour) would stop them after two seconds, so it is raised here. An enterprise
+# account has no monthly budget.
 cat >"$dir/tiers.yaml" <<'YAML'
 breakers:
   cold_per_key: {limit: 1000000, window: 1h}
@@ -65,8 +65,8 @@ run() { # NAME FLAGS: one run, its report as JSON and HTML
 case $what in
 hot)
 	examples
-	# Two requests are in flight on average: sixteen connections are enough, and each more has
-	# the server wake up for fewer requests at a time.
+	# Two requests are in flight on average, so sixteen connections are enough. With more, the
+	# server wakes up for fewer requests at a time.
 	run hot --scenario hot --domains-file examples/companies.csv --rate 20000 --connections 16 --duration 30s --slo 'p99<2ms' "$@"
 	;;
 mixed)
@@ -116,7 +116,7 @@ k6)
 	run hot-k6-rate --scenario hot --rate "${RATE:-2000}" --domains-file examples/companies.csv --slo 'p99<2ms'
 	;;
 *)
-	echo "there is no measurement called $what" >&2
+	echo "unknown measurement $what" >&2
 	exit 2
 	;;
 esac

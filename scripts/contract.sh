@@ -1,5 +1,5 @@
 #!/bin/sh
-# Holds a live `up` against the specification and prints one line for each rule.
+# Tests a live `up` against the specification and prints one line per rule.
 # Operations and rules that no test covered are listed at the end.
 set -eu
 cd "$(dirname "$0")/.."

@@ -1,9 +1,8 @@
 #!/bin/sh
-# Runs the program against fakes of all data sources for 200 invented
-# companies: each answer takes a second, and one source in ten fails. Prints a
-# line for each figure it has to reach, and exits 1 when one is missed. SEED
-# chooses the companies and what fails. Nothing leaves 127.0.0.1, and nothing
-# is left behind.
+# Runs the program against fakes of all data sources for 200 invented companies.
+# Each answer takes a second, and one source in ten fails. Prints a line per
+# required figure, and exits 1 if one is missed. SEED selects the companies and
+# the failures. It uses 127.0.0.1 only and removes its files.
 set -eu
 cd "$(dirname "$0")/.."
 TMPDIR=$(mktemp -d)

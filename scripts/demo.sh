@@ -1,8 +1,7 @@
 #!/bin/sh
-# The main job on real input: import the facts of 880 companies, score them all
-# the operator's way, and show what comes out. With the argument "crash" 40,000 made-up
-# companies are scored besides, which takes long enough to kill (SIGKILL) each of ClickHouse,
-# redis-server, the batch jobs and the worker on the way, and the result is checked.
+# Imports the facts of 880 real companies, scores them with `run start` and prints results.
+# With the argument "crash" it also scores 40,000 generated companies, kills (SIGKILL)
+# ClickHouse, redis-server, the batch jobs and the worker meanwhile, and checks the result.
 # Everything runs on 127.0.0.1 in a temporary directory.
 set -eu
 cd "$(dirname "$0")/.."
@@ -45,7 +44,7 @@ crash() { # crash PROCESS when at least N companies are scored
 	seen=$(ask 'SELECT count() FROM v1_score_latest')
 	kill -9 "$(pid_of "$1")"
 	echo "killed $1 (kill -9) with $seen of $all companies visible"
-	[ "$seen" -lt "$all" ] || { echo "that was too late: nothing was in flight" >&2; exit 1; }
+	[ "$seen" -lt "$all" ] || { echo "the kill was too late: no run was in flight" >&2; exit 1; }
 }
 
 echo "\$ companyscore facts import examples/companies.csv"
@@ -64,8 +63,8 @@ if [ "$mode" = crash ]; then
 	crash batch 12000
 	crash worker 16000
 	if ! wait $run; then
-		# The operator's own connection may have been cut while starting runs.
-		# Starting again passes over what is done and joins what is in flight.
+		# The connection of the command may have failed while it started runs.
+		# A second call skips scored companies and joins runs in flight.
 		cat "$dir/run.log"
 		echo "\$ companyscore run start --from domains.txt --wait   # once more"
 		"$bin" run start --quiet --from "$dir/domains.txt" --wait

@@ -1,9 +1,9 @@
 #!/bin/sh
-# Sends a live server requests made up from its own description, then raw bytes, and
-# raw bytes to its handlers within the process, each for a while. SEED repeats the first.
+# Sends random requests of the OpenAPI document and raw bytes to a live server, and raw bytes to
+# the handlers in the process, each for FUZZTIME. SEED repeats the first.
 set -eu
 cd "$(dirname "$0")/.."
-# The fuzzer ends its helpers without a chance to clean up.
+# The fuzzer kills its workers, so they cannot clean up.
 TMPDIR=$(mktemp -d)
 export TMPDIR
 trap 'rm -rf "$TMPDIR"' EXIT

@@ -1,13 +1,13 @@
 #!/bin/sh
-# Puts the embedded ClickHouse engine, libchdb, into .deps/libchdb-VERSION/.
-# Run by `make deps`. Asks nothing, and does nothing when the library is there.
+# Installs the embedded ClickHouse engine, libchdb, in .deps/libchdb-VERSION/.
+# Run by `make deps`. It has no prompts and does nothing if the library exists.
 set -eu
 cd "$(dirname "$0")/.."
 
 version=26.5.3
-# The sha512 of each package as npm writes it (sha512-BASE64). An empty pin means
-# that the package could not be read when this was written; it is then checked
-# against what the registry says, which guards the download but not the registry.
+# The sha512 of each package in the form of npm (sha512-BASE64). A package without
+# a pin is checked against the registry's own checksum, which protects the download
+# but not the registry.
 case "$(uname -s)-$(uname -m)" in
 Linux-x86_64)
 	package=@chdb/lib-linux-x64-gnu file=libchdb.so
@@ -16,7 +16,7 @@ Linux-x86_64)
 Linux-aarch64) package=@chdb/lib-linux-arm64-gnu file=libchdb.so pin= ;;
 Darwin-arm64) package=@chdb/lib-darwin-arm64 file=libchdb.dylib pin= ;;
 *)
-	echo "libchdb: there is no library for $(uname -s) on $(uname -m): run against a ClickHouse server with CLICKHOUSE_URL instead" >&2
+	echo "libchdb: no library for $(uname -s) on $(uname -m): run against a ClickHouse server with CLICKHOUSE_URL instead" >&2
 	exit 1
 	;;
 esac
@@ -39,7 +39,7 @@ tarball=$(npm pack "$package@$version" --pack-destination "$temp" --silent --log
 expected=$pin
 if [ -z "$expected" ]; then
 	expected=$(npm view "$package@$version" dist.integrity --loglevel=error)
-	echo "libchdb: no checksum is recorded here for $package; checking against the registry's own"
+	echo "libchdb: no pinned checksum of $package; checking against that of the registry"
 fi
 actual=sha512-$(node -e '
 	const hash = require("crypto").createHash("sha512")

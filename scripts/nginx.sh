@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs nginx for `make bench-peers` where that can be done without asking. Without
-# nginx the comparison leaves it out and says so.
+# Installs nginx for `make bench-peers` if that needs no prompt. Without nginx the comparison
+# skips it and reports that.
 set -eu
 
 if command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ]; then
@@ -9,7 +9,7 @@ fi
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
 	echo "nginx: installing nginx-light with apt-get"
 	log=$(mktemp)
-	# The package would start a server of its own, which nobody asked for.
+	# Keep the package from starting a server.
 	policy=/usr/sbin/policy-rc.d
 	if [ ! -e "$policy" ]; then
 		printf '#!/bin/sh\nexit 101\n' >"$policy"
@@ -19,7 +19,7 @@ if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
 	export DEBIAN_FRONTEND=noninteractive
 	if ! { apt-get update -qq && apt-get install -y -qq --no-install-recommends nginx-light; } >"$log" 2>&1; then
 		cat "$log" >&2
-		echo "nginx: it could not be installed; it will be left out" >&2
+		echo "nginx: not installed; the comparison skips it" >&2
 	fi
 	rm -f "$log"
 fi

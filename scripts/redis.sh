@@ -1,5 +1,5 @@
 #!/bin/sh
-# Makes sure that redis-server is installed. Run by `make deps`. Asks nothing.
+# Installs redis-server if it is missing. Run by `make deps`. It has no prompts.
 set -eu
 
 if command -v redis-server >/dev/null 2>&1; then
@@ -8,7 +8,7 @@ fi
 if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
 	echo "redis: installing redis-server with apt-get"
 	log=$(mktemp)
-	# The package would start a server of its own, which nobody asked for.
+	# Keep the package from starting a server.
 	policy=/usr/sbin/policy-rc.d
 	if [ ! -e "$policy" ]; then
 		printf '#!/bin/sh\nexit 101\n' >"$policy"
