@@ -373,8 +373,8 @@ func TestUpWaitsForTheEngineOfAnEarlierUp(t *testing.T) {
 	p.await(t, "ready http://")
 }
 
-// TestStopDoesNotWaitForAnalysts ends an `up` while an analyst's statements run, one
-// of which the engine cannot stop.
+// TestStopDoesNotWaitForAnalysts stops an `up` while statements of an analyst run. The engine
+// cannot cancel one of them.
 func TestStopDoesNotWaitForAnalysts(t *testing.T) {
 	t.Parallel()
 	data := dataDir(t)
@@ -495,7 +495,7 @@ func TestFailedStartNamesTheReason(t *testing.T) {
 	}
 	text := strings.TrimSpace(p.text())
 	last := text[strings.LastIndexByte(text, '\n')+1:]
-	for _, want := range []string{"start clickhouse: it exited before it was ready: exit status 1: ", "metadata_dropped: not a directory"} {
+	for _, want := range []string{"start clickhouse: exited before it was ready: exit status 1: ", "metadata_dropped: not a directory"} {
 		if !strings.Contains(last, want) {
 			t.Errorf("the last line does not contain %q: %s", want, last)
 		}

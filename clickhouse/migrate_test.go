@@ -117,7 +117,7 @@ func TestDatabaseOfAnEarlierBuildIsRefused(t *testing.T) {
 	}
 	before := schema(t, db)
 	_, err := db.Migrate(t.Context())
-	for _, want := range []string{db.Database(), "001_score_history", "new --data directory", "import the facts again", "puts its text back"} {
+	for _, want := range []string{db.Database(), "001_score_history", "new --data directory", "import the facts again", "restore the text"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Migrate = %v, want %q in it", err, want)
 		}

@@ -46,7 +46,7 @@ settle() { # merges are work of the engine, whether there are batch jobs or not
 		sleep 1
 	done
 }
-age() { # a count names the records of its last minute, of which a settled universe has none
+age() { # a count lists the records of its last minute; a settled universe has none
 	until [ "$(ask "SELECT max(written_at) < now64(3) - toIntervalSecond(61) FROM score_latest")" = 1 ]; do
 		sleep 1
 	done

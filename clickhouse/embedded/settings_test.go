@@ -69,7 +69,7 @@ func TestAnalystCannotNameFiles(t *testing.T) {
 	}
 }
 
-// TestSettingsOpenToTheAnalyst holds that the engine knows each of them and takes its own value for it.
+// TestSettingsOpenToTheAnalyst checks that the engine has each setting and accepts its default value.
 func TestSettingsOpenToTheAnalyst(t *testing.T) {
 	t.Parallel()
 	limits, others := embedded.AnalystSettings()
@@ -159,7 +159,7 @@ func TestAnalystOnlyLowersLimits(t *testing.T) {
 	}
 }
 
-// TestReadonlyCannotBeReset holds that no statement of the analyst puts its session back to what the engine starts with, which may read files.
+// TestReadonlyCannotBeReset checks that no statement of the analyst resets its session to the defaults of the engine, which can read files.
 func TestReadonlyCannotBeReset(t *testing.T) {
 	t.Parallel()
 	for _, query := range []string{
@@ -175,7 +175,7 @@ func TestReadonlyCannotBeReset(t *testing.T) {
 	}
 }
 
-// TestTimeZonesAreNames holds that no path is a time zone, as the engine would open it.
+// TestTimeZonesAreNames checks that no path is accepted as a time zone: the engine would open it.
 func TestTimeZonesAreNames(t *testing.T) {
 	t.Parallel()
 	for zone, want := range map[string]int{
@@ -192,7 +192,7 @@ func TestTimeZonesAreNames(t *testing.T) {
 	}
 }
 
-// TestSettingsAreNoWords holds that a column or table may still have the name of the clause.
+// TestSettingsAreNoWords checks that columns and tables may be named "settings".
 func TestSettingsAreNoWords(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{

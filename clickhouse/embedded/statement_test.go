@@ -55,7 +55,7 @@ func TestDropsDoNotWait(t *testing.T) {
 	}
 }
 
-// FuzzStatement holds that a statement is outlined without a panic, that its
+// FuzzStatement checks that a statement is outlined without a panic, that its
 // clauses of settings and its tokens lie in it one behind the other, and that
 // nothing but blanks and comments lies between tokens.
 func FuzzStatement(f *testing.F) {

@@ -1,4 +1,4 @@
--- What is the newest score of a company made of?
+-- Which signals is the newest score of a company made of?
 -- The 67 signals of its newest record. A missing signal counts as a neutral 50.
 -- Columns: signal, state, raw, score, source
 SELECT signal, state, raw, round(score, 1) AS score, source

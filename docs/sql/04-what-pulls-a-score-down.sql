@@ -1,5 +1,5 @@
 -- Which known signals of a company score lowest?
--- Where there is most to gain: the five lowest signals that rest on data.
+-- The five lowest signals that are not missing.
 -- Columns: signal, raw, score
 SELECT signal, raw, round(score, 1) AS score
 FROM v1_signal

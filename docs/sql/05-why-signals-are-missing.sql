@@ -1,5 +1,5 @@
 -- Why are signals of a company missing?
--- How many signals nobody could tell, by reason.
+-- Number of missing signals by reason.
 -- Columns: reason, signals
 SELECT reason, count() AS signals
 FROM v1_signal

@@ -1,4 +1,4 @@
--- Which are the largest groups of peers?
+-- Which are the largest cohorts?
 -- The twenty largest cohorts with their statistics.
 -- Columns: sector, geo_scope, profile, companies, mean, p50, p90, stddev
 SELECT sector, geo_scope, profile, companies, round(mean, 2) AS mean, p50, p90, round(stddev, 2) AS stddev

@@ -1,6 +1,6 @@
 -- Where does a company stand among its peers?
--- Rank and percentile among companies of the same sector, reach and profile, itself left out, as GET
--- /v1/company/{domain}/cohort says.
+-- Rank and percentile among the other companies of the same sector, reach and profile, as in GET
+-- /v1/company/{domain}/cohort.
 -- Columns: domain, composite, peers, rank, percentile, difference_to_mean
 SELECT t.domain AS domain, any(t.composite) AS composite, count() AS peers, 1 + countIf(p.composite > t.composite) AS rank,
     round(100 * countIf(p.composite < t.composite) / peers, 2) AS percentile, round(any(t.composite) - avg(p.composite), 2) AS difference_to_mean

@@ -1,5 +1,5 @@
 -- In which countries are scores high?
--- Mean composite by country of the seat, of countries with at least two companies.
+-- Mean composite by country of the headquarters, for countries with at least two companies.
 -- Columns: country, companies, mean
 SELECT country, count() AS companies, round(avg(composite), 2) AS mean
 FROM v1_score_latest

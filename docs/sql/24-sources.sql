@@ -1,5 +1,5 @@
 -- Which source answers most?
--- Signals in newest records, by the source that was believed.
+-- Signals of newest records by the source whose value was used.
 -- Columns: source, signals, companies
 SELECT source, count() AS signals, uniqExact(domain) AS companies
 FROM v1_signal

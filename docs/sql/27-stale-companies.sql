@@ -1,5 +1,5 @@
 -- Which companies have not been scored for 30 days?
--- The ones that have waited longest first.
+-- Oldest scores first.
 -- Columns: domain, days
 SELECT domain, dateDiff('day', scored_at, now()) AS days
 FROM v1_score_latest

@@ -1,4 +1,4 @@
--- How many scores are made a day?
+-- How many records are written per day?
 -- Records of the last 14 days, by day, newest first.
 -- Columns: day, records, companies
 SELECT toDate(scored_at) AS day, count() AS records, uniqExact(domain) AS companies

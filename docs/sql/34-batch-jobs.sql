@@ -1,4 +1,4 @@
--- Do the jobs that keep statistics work?
+-- Do the cron jobs work?
 -- The last run of each job.
 -- Columns: job, outcome, took_ms, companies, error
 SELECT subject AS job, argMax(r.outcome, started_at) AS outcome, argMax(r.took_ms, started_at) AS took_ms, argMax(r.companies, started_at) AS companies,

@@ -1,5 +1,5 @@
--- Why do scorings fail?
--- Scorings of the last seven days that made no record, by outcome and explanation.
+-- Why do runs fail?
+-- Runs of the last seven days without a record, by outcome and error.
 -- Columns: outcome, error, runs
 SELECT outcome, error, count() AS runs
 FROM v1_run

@@ -1,4 +1,4 @@
--- How do I take a sector into another tool?
+-- How do I export a sector?
 -- All newest scores of a sector: give --format Parquet or CSVWithNames. docs/sql/README.md shows how to export
 -- everything, in parts.
 -- Columns: domain, scored_at, company_name, country, geo_scope, profile, rating, composite, scale_premium,

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/net/publicsuffix"
 )
 
-// ErrInvalid says that a text is not a domain name that can be scored. The
-// message of the error that wraps it says what is wrong.
+// ErrInvalid is wrapped by all errors of invalid domains. The message of the wrapping error
+// has the reason.
 var ErrInvalid = errors.New("invalid domain")
 
 const (

@@ -238,7 +238,7 @@ func TestStatusCountsLanes(t *testing.T) {
 	}
 }
 
-// Redis' clock may be set back, by which a pause would last for as long.
+// A clock of Redis that goes back must not extend a pause.
 func TestRetryDoesNotWaitForAClockThatWasSetBack(t *testing.T) {
 	t.Parallel()
 	l := newLine(t, nil)

@@ -11,7 +11,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 )
 
-// Kind says what changed.
+// Kind is the kind of a change.
 type Kind string
 
 // The kinds of events and the meaning of Event.Name. Names contain no spaces.

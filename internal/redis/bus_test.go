@@ -98,7 +98,7 @@ func TestSubscriptionEndsAmongEvents(t *testing.T) {
 	}
 }
 
-// TestSentinelClientsAreTold holds the address by which Subscribe knows them.
+// TestSentinelClientsAreTold checks the address by which Subscribe recognises Sentinel clients.
 func TestSentinelClientsAreTold(t *testing.T) {
 	t.Parallel()
 	client := goredis.NewFailoverClient(&goredis.FailoverOptions{MasterName: "m", SentinelAddrs: []string{"127.0.0.1:1"}})

@@ -10,9 +10,9 @@ import (
 	"companyscore/scoring"
 )
 
-// Expected is what statistics of a universe must say, worked out company by company
-// without a store. A percentile is the smallest value that has at least that share
-// of all values at or below it; deviations are those of the whole population.
+// Expected has the expected statistics of a universe, computed per company without a store. A
+// percentile is the smallest value with at least that share of all values at or below it.
+// Standard deviations are those of the population.
 type Expected struct {
 	Stats
 	Records       int64            `json:"records"`
@@ -35,7 +35,7 @@ type Stats struct {
 	P90    float64 `json:"p90"`
 }
 
-// ExpectedCohort is the companies of one sector, reach and profile.
+// ExpectedCohort has the expected statistics of a cohort.
 type ExpectedCohort struct {
 	Sector   string `json:"sector"`
 	GeoScope string `json:"geo_scope"`
@@ -44,9 +44,8 @@ type ExpectedCohort struct {
 	BucketMeans scoring.BucketScores `json:"bucket_means"`
 }
 
-// ExpectedMovers is whose composite changed most within the days before some time:
-// between the last record before and the last within. Of equal changes the first
-// domains count.
+// ExpectedMovers are the expected movers of a window: the largest deltas between the last record
+// before it and the last one within it. Equal deltas are in the order of domain.
 type ExpectedMovers struct {
 	Days      int             `json:"days"`
 	Eligible  int64           `json:"eligible"` // companies with a record before and one within
@@ -63,14 +62,14 @@ type ExpectedMover struct {
 	tenths int
 }
 
-// moversShown is how many are listed on each side.
+// moversShown is the number of gainers and of decliners.
 const moversShown = 20
 
-// tenths is a composite, premium or bucket score as a whole number.
+// tenths returns a composite, premium or bucket score in tenths.
 func tenths(x float64) int { return int(math.Round(10 * x)) }
 
-// Expect works out the statistics of a universe as they are at some time that is
-// not before its end. Ten million companies take a minute.
+// Expect returns the statistics of a universe at a time that is not before its Until. Ten
+// million companies take a minute.
 func Expect(u Universe, at time.Time) Expected {
 	cast, mix := NewCast(u.Seed), hash64(u.Seed)
 	played := make([]int64, families*phases) // companies whose youngest record is of each phase
@@ -126,7 +125,7 @@ func Expect(u Universe, at time.Time) Expected {
 	return e
 }
 
-// tally counts records.
+// tally has counts of records.
 type tally struct {
 	composites map[int]int64 // by tenths
 	buckets    map[scoring.Bucket]int64

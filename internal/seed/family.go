@@ -10,8 +10,8 @@ import (
 	"companyscore/scoring"
 )
 
-// industries are labels that put a company into each sector, with how many of a
-// hundred companies are in it. The rest shows none.
+// industries has a label of each sector with its share of companies in percent. The other
+// companies have none.
 var industries = []struct {
 	label string
 	share float64
@@ -21,8 +21,8 @@ var industries = []struct {
 	{"energy", 4}, {"education", 3}, {"food", 4}, {"agriculture", 2}, {"manufacturing", 5}, {"consulting", 4}, {"nonprofit", 1},
 }
 
-// countries of the seats, with how many of a hundred companies sit there. The
-// rest shows none.
+// countries has the share of companies per country in percent. The other companies have
+// none.
 var countries = []struct {
 	code  string
 	share float64
@@ -31,7 +31,7 @@ var countries = []struct {
 	{"ES", 2}, {"IT", 2}, {"SG", 2}, {"IL", 2}, {"KR", 1}, {"ZA", 1}, {"AE", 1}, {"MX", 1}, {"NG", 1},
 }
 
-// traits are what makes up a company besides the time.
+// traits are the constant properties of a family.
 type traits struct {
 	size     float64 // 0 to 1, most are small
 	coverage float64 // how much of it can be observed
@@ -41,7 +41,7 @@ type traits struct {
 	failing  string                     // a source that does not answer, "" for none
 }
 
-// newFamily scores a made-up company in its phases.
+// newFamily returns a family with its scored phases.
 func newFamily(seed, number uint64) *[phases]Phase {
 	rng := rand.New(rand.NewPCG(hash64(seed), number))
 	t := newTraits(rng)
@@ -113,7 +113,7 @@ func newTraits(rng *rand.Rand) *traits {
 	return t
 }
 
-// move lets a month pass: a little happens to all, and much to a few.
+// move changes the buckets by a month: a little for all families, much for a few.
 func (t *traits) move(rng *rand.Rand) {
 	jump := 0.0
 	if rng.Float64() < 0.025 {
@@ -124,7 +124,7 @@ func (t *traits) move(rng *rand.Rand) {
 	}
 }
 
-// observe makes what sources say of the company.
+// observe returns the observations of a phase.
 func (t *traits) observe(rng *rand.Rand, taste, luck []float64) []scoring.Observation {
 	var all []scoring.Observation
 	for i, s := range scoring.Manifest() {
@@ -150,8 +150,8 @@ func (t *traits) observe(rng *rand.Rand, taste, luck []float64) []scoring.Observ
 	return all
 }
 
-// raw is the value of one signal: what its bucket lets expect, its own taste, and
-// noise. Measures of size follow the size.
+// raw returns the value of a signal from its bucket, a constant offset and noise. Signals of
+// size depend on the size.
 func (t *traits) raw(s scoring.Signal, taste, noise float64) float64 {
 	x := clamp(t.goodness[s.Bucket]+0.17*taste+0.01*noise, 0, 1)
 	switch s.ID {

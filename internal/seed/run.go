@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Signals says which records are written with their signals. Those without take a
-// fraction of the room and of the time.
+// Signals selects the records with signals. Records without them need a fraction of the disk
+// and the time.
 type Signals string
 
 // The choices.
@@ -20,13 +20,13 @@ const (
 	SignalsNone   Signals = "none"
 )
 
-// Plan is a universe to be written, or one that was.
+// Plan describes a universe to write or a written one.
 type Plan struct {
 	Universe
 	Signals Signals
 }
 
-// Validate reports all that is wrong with p.
+// Validate returns all faults of p as one error.
 func (p Plan) Validate() error {
 	err := p.Universe.Validate()
 	switch p.Signals {
@@ -36,35 +36,35 @@ func (p Plan) Validate() error {
 	return errors.Join(err, fmt.Errorf("signals %q: use newest, all or none", p.Signals))
 }
 
-// Part is a piece of a universe that is written at once: of the companies of some
-// places those whose names have some numbers.
+// Part is a part of a universe that is written with one insert: the companies of a range of
+// indexes with a range of name numbers.
 type Part struct {
 	First, Last  uint64 // places
 	XFrom, XLast uint32 // numbers of names
 	Records      uint32 // of each company
-	Detailed     uint32 // how many of them have their signals, youngest first
+	Detailed     uint32 // number of records with signals per company, youngest first
 	Mix          uint64
 	Until        time.Time
 
 	FirstWords, SecondWords, Kinds, Endings []string
 }
 
-// State is how far the writing of a universe has come.
+// State is the progress of the generation of a universe.
 type State struct {
-	// Plan is the universe with as many companies as are written.
+	// Plan is the universe. Its Domains are the written companies.
 	Plan
-	// Target is how many companies are being written, and Next is the number of the
-	// names that come next; it is nameCount when they are all there.
+	// Target is the number of companies of the current generation. Next is the number of the
+	// next names, nameCount when all are written.
 	Target int
 	Next   uint32
 }
 
-// Whole reports whether nothing is half done.
+// Whole reports whether the generation is complete.
 func (s State) Whole() bool { return s.Next >= nameCount }
 
-// Store is where a universe is written to.
+// Store is the store of a universe.
 type Store interface {
-	// Seeded returns how far a universe has come that was generated here before.
+	// Seeded returns the state of the universe in the store.
 	Seeded(ctx context.Context) (State, bool, error)
 	NoteSeeded(ctx context.Context, s State) error
 	CountRecords(ctx context.Context) (uint64, error)
@@ -75,15 +75,14 @@ type Store interface {
 	Compact(ctx context.Context) error
 }
 
-// ErrNotEmpty says that a store holds records of another origin.
+// ErrNotEmpty reports that a store has records of another origin.
 var ErrNotEmpty = errors.New("the store already has records")
 
-// Write writes a universe, or what is missing of it, and returns what was there
-// before. Interrupted, it goes on where it stopped; a larger universe begins with
-// the smaller one that is there. A zero Until means the one it was begun with, or
-// now. A store with records of another origin is refused with ErrNotEmpty unless
-// beside is true. progress is told the number of records written, of all there
-// will be, after each part; it may be nil.
+// Write writes the missing part of a universe and returns the state before. After an
+// interruption it continues where it stopped. A larger universe extends a smaller one. A zero
+// Until means that of the existing universe, or now. If the store has records of another
+// origin, Write returns ErrNotEmpty unless beside is true. progress gets the number of written
+// records and their total after each part; it may be nil.
 func Write(ctx context.Context, store Store, p Plan, beside bool, progress func(done, total int64)) (before State, err error) {
 	before, found, err := store.Seeded(ctx)
 	if err != nil {
@@ -129,19 +128,18 @@ func Write(ctx context.Context, store Store, p Plan, beside bool, progress func(
 	return before, store.Compact(ctx)
 }
 
-// partSize is how many companies are written at once. With them go up to
-// RecordsMax times as many records, so the parts are smaller where there are many.
+// partSize is the number of companies per part. Parts are smaller if companies have many
+// records.
 func partSize(records int) int { return min(1<<17, max(1<<20/records, 1)) }
 
-// partsAtOnce is how many parts are written together, as writing one keeps one
-// processor of the store busy.
+// partsAtOnce is the number of concurrent inserts. Each uses one processor of the store.
 const partsAtOnce = 2
 
-// write writes the companies that are missing.
+// write writes the missing companies.
 func write(ctx context.Context, store Store, s State, progress func(done, total int64)) error {
 	first, last := uint64(s.Domains), uint64(s.Target-1)
 	missing := last - first + 1
-	// First of all, so that what follows is known for what it is wherever it stops.
+	// The state is written first, so that an interrupted generation is recognised.
 	if err := store.NoteSeeded(ctx, s); err != nil {
 		return err
 	}

@@ -1,14 +1,11 @@
-// Package seed makes universes of companies that do not exist, for tests of load
-// and of speed. A universe is a function of a few numbers: which company stands
-// at a place, what its domain is and what each of its records says can be told
-// without the store that holds them, here in Go and there in SQL alike.
+// Package seed generates universes of companies for load tests. A universe is a function of a
+// few numbers: the domain and all records of a company follow from its index, without a store.
+// Go and SQL have the same algorithm.
 //
-// Companies are drawn from families. A family is one made-up company in eight
-// phases of its life, each scored by the real formulas from 67 real signals; the
-// records of a company pass through the phases of its family back and forth. So
-// every record is exactly what scoring its signals gives, histories move as slowly
-// as those of companies do, and ten million companies are made of some hundred
-// thousand scorings.
+// Companies are copies of families. A family is one generated company in eight phases, each
+// scored with the real formulas from 67 signals. The records of a company go through the
+// phases of its family back and forth. So every record matches its signals, histories move
+// slowly, and ten million companies need 32,768 scorings.
 package seed
 
 import (
@@ -23,17 +20,16 @@ import (
 )
 
 const (
-	// DomainsMax is how many companies a universe can have.
+	// DomainsMax is the maximum number of companies of a universe.
 	DomainsMax = 1 << 32
-	// RecordsMax is how many records a company can have.
+	// RecordsMax is the maximum number of records per company.
 	RecordsMax = 200
 
 	phases   = 8            // of a family
 	period   = 2*phases - 2 // of the way through the phases and back
 	families = 4096
 
-	// The low bits of a company's place decide its name, the others are a number
-	// behind it.
+	// The low bits of a company's index select its name, the other bits are a number after it.
 	nameBits  = 20
 	nameCount = 1 << nameBits
 	nameMask  = nameCount - 1
@@ -41,7 +37,7 @@ const (
 
 const (
 	day = 24 * time.Hour
-	// spacing is how far records of a company lie apart, give or take less than
+	// spacing is the time between records of a company, plus or minus less than
 	// 2*shift. No other two records are nearer to 30 days apart than neighbours.
 	spacing = 30 * day
 	shift   = 4*day + 12*time.Hour
@@ -55,19 +51,19 @@ const (
 	streamRecord = 16
 )
 
-// Universe says which universe. The same numbers always make the same one.
+// Universe identifies a universe. Equal values mean equal universes.
 type Universe struct {
 	Seed uint64
-	// Domains is how many companies there are, at most DomainsMax. A universe is
-	// the beginning of any larger one of the same seed.
+	// Domains is the number of companies, at most DomainsMax. A universe is a prefix of any
+	// larger one of the same seed.
 	Domains int
-	// Records is how many records each company has, at most RecordsMax.
+	// Records is the number of records per company, at most RecordsMax.
 	Records int
-	// Until is when the youngest records are made, in whole milliseconds; none is younger.
+	// Until is the largest possible ScoredAt, in whole milliseconds.
 	Until time.Time
 }
 
-// Validate reports all that is wrong with u.
+// Validate returns all faults of u as one error.
 func (u Universe) Validate() error {
 	var faults []error
 	if u.Domains < 1 || u.Domains > DomainsMax {
@@ -82,7 +78,7 @@ func (u Universe) Validate() error {
 	return errors.Join(faults...)
 }
 
-// hash64 is ClickHouse's intHash64.
+// hash64 is intHash64 of ClickHouse.
 func hash64(x uint64) uint64 {
 	x ^= 0x4CF2D2BAAE6DA887
 	x ^= x >> 33
@@ -93,7 +89,7 @@ func hash64(x uint64) uint64 {
 	return x
 }
 
-// draw is the random number of a stream of the i-th company. mix is hash64 of the seed.
+// draw returns the random number of a stream of the i-th company. mix is hash64 of the seed.
 func draw(mix, i, stream uint64) uint64 { return hash64((i<<8 | stream) ^ mix) }
 
 // scrambler undoes, on the low bits of a place, what SQL does to the number of a
@@ -114,7 +110,7 @@ func inverse(odd uint64) uint64 {
 	return x
 }
 
-// name is the number of the name of a place.
+// name returns the number of the name of an index.
 func (s scrambler) name(place uint64) uint64 {
 	x := place & nameMask
 	x ^= x>>9 ^ x>>18
@@ -123,7 +119,7 @@ func (s scrambler) name(place uint64) uint64 {
 	return (x - s.add) * s.back1 & nameMask
 }
 
-// Names are the names of the companies of a seed. It may be used concurrently.
+// Names are the names of the companies of a seed. It is safe for concurrent use.
 type Names struct {
 	mix      uint64
 	scramble scrambler
@@ -135,8 +131,8 @@ func NewNames(seed uint64) Names {
 	return Names{mix, newScrambler(mix)}
 }
 
-// AppendDomain appends the domain of the i-th company, counted from 0, to b. No
-// two companies have the same. Those of the first million have no number in it.
+// AppendDomain appends the domain of the i-th company, counted from 0, to b. Domains are
+// unique. Those of the first million companies have no number.
 func (n Names) AppendDomain(b []byte, i uint64) []byte {
 	x := n.scramble.name(i)
 	b = append(b, firstWords[x>>13]...)
@@ -150,7 +146,7 @@ func (n Names) AppendDomain(b []byte, i uint64) []byte {
 	return append(b, endings[draw(n.mix, i, streamEnding)%16]...)
 }
 
-// Company is what the i-th company calls itself.
+// Company returns the name of the i-th company.
 func (n Names) Company(i uint64) string {
 	x := n.scramble.name(i)
 	s := capital(firstWords[x>>13]+secondWords[x>>6&127]) + " " + capital(kinds[x&63])
@@ -160,21 +156,21 @@ func (n Names) Company(i uint64) string {
 	return s
 }
 
-// Domain is the domain of the i-th company of a seed, counted from 0. Those who
-// need many do better with Names.
+// Domain returns the domain of the i-th company of a seed, counted from 0. For many domains
+// use Names.
 func Domain(seed, i uint64) string {
 	return string(NewNames(seed).AppendDomain(make([]byte, 0, 40), i))
 }
 
 func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }
 
-// position is where on the way through the phases the j-th record of the i-th
-// company stands, counted from the youngest.
+// position returns the position of the j-th record of the i-th company in the period of
+// phases, counted from the youngest.
 func position(mix, i uint64, j int) uint64 {
 	return (draw(mix, i, streamPhase)%period + uint64(j)) % period
 }
 
-// phase is the phase at a position of the way there and back.
+// phase returns the phase at a position of the period.
 func phase(position uint64) uint64 {
 	if position < phases {
 		return position
@@ -182,7 +178,7 @@ func phase(position uint64) uint64 {
 	return period - position
 }
 
-// scoredAt is when the j-th record of the i-th company was made.
+// scoredAt returns the ScoredAt of the j-th record of the i-th company.
 func (u Universe) scoredAt(mix, i uint64, j int) time.Time {
 	youth := draw(mix, i, streamAge) % 65536 // squared, so that most are young; 20 days at most
 	age := time.Duration(youth*youth*2/5)*time.Millisecond + time.Duration(j)*spacing
@@ -192,8 +188,8 @@ func (u Universe) scoredAt(mix, i uint64, j int) time.Time {
 	return u.Until.Add(-age).UTC()
 }
 
-// Cast holds the companies a universe is played by. It makes each when it is
-// first asked for and is not safe for concurrent use.
+// Cast has the families of a universe. It scores a family on first use. It is not safe for
+// concurrent use.
 type Cast struct {
 	seed     uint64
 	names    Names
@@ -205,7 +201,7 @@ func NewCast(seed uint64) *Cast {
 	return &Cast{seed: seed, names: NewNames(seed)}
 }
 
-// Phase is a scored company of the cast. Its record has no domain, name, run and time.
+// Phase is a scored phase of a family. Its record has no domain, name, run and time.
 type Phase struct {
 	// ID is its number in the cast.
 	ID     uint32
@@ -248,7 +244,7 @@ func (c *Cast) phases(first, last uint64) []Phase {
 	return all
 }
 
-// family is the family of the i-th company.
+// family returns the family of the i-th company.
 func (c *Cast) family(i uint64) *[phases]Phase {
 	number := i % families
 	if c.families[number] == nil {

@@ -83,7 +83,7 @@ func write(t *testing.T, db seed.Store, p seed.Plan) {
 	}
 }
 
-// check holds what is stored against what the package says, company by company.
+// check compares the stored records with those of the package, per company.
 func check(t *testing.T, db database, p seed.Plan, companies ...uint64) {
 	t.Helper()
 	scores := clickhouse.NewScores(db.DB, clickhouse.WriterConfig{})
@@ -310,7 +310,7 @@ func TestWhatThePlanRefuses(t *testing.T) {
 	}
 }
 
-// TestStatisticsAreThoseExpected holds the slow path in Go against the simplest SQL.
+// TestStatisticsAreThoseExpected compares the computation in Go with simple SQL.
 func TestStatisticsAreThoseExpected(t *testing.T) {
 	t.Parallel()
 	db := open(t)

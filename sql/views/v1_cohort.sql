@@ -1,4 +1,4 @@
--- Statistics of cohorts. The inner query counts companies per composite, of which there are at most 1001 values, so percentiles
+-- Statistics of cohorts. The inner query counts companies per composite. There are at most 1001 composites, so percentiles
 -- are exact and need little memory. A percentile is the smallest value with at least that share of the cohort at or below it.
 CREATE OR REPLACE VIEW v1_cohort
 (

@@ -31,7 +31,7 @@ type charge struct {
 // usage is what an account used in the month.
 type usage struct{ cold, cached int }
 
-// stored is what the service holds after the load.
+// stored is the stored data after the load.
 type stored struct {
 	records []record
 	copies  int // rows of score_history that replace another and are not merged yet
@@ -130,7 +130,7 @@ func audit(l *ledger, s *stored, lossy []span) (found []difference) {
 	return found
 }
 
-// attemptsMost is how often a run is tried.
+// attemptsMost is the maximum number of attempts of a run.
 const attemptsMost = 4
 
 // mayCost is how many calls of an operation may have been charged without a job that

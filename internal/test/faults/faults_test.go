@@ -47,8 +47,8 @@ const (
 	checkers = 8
 )
 
-// TestLedger runs a load and a plan of faults against a live system, and compares what
-// callers were told with what is stored. docs/consistency.md has the list.
+// TestLedger runs a load and a plan of faults against a live system, and compares the answers
+// with the stored data. docs/consistency.md has the list.
 func TestLedger(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("children are found in /proc")
@@ -235,7 +235,7 @@ func (e *experiment) key(ctx context.Context, account, mode string) (string, err
 	return made.Key, err
 }
 
-// compare waits until all is quiet, asks for everything that was acknowledged, and
+// compare waits until all jobs are settled, reads everything that was acknowledged, and
 // compares the ledger with what is stored.
 func (e *experiment) compare(ctx context.Context, quiet time.Time) error {
 	e.settle(ctx, quiet.Add(settleTimeout))
@@ -331,7 +331,7 @@ func (e *experiment) untilAnswered(ctx context.Context, call func() answer) {
 	}
 }
 
-// collect reads what the service holds.
+// collect reads the stored data.
 func (e *experiment) collect(ctx context.Context) (*stored, error) {
 	s := &stored{latest: make(map[string]int64), usage: make(map[string]usage), tables: make(map[string]usage)}
 	number := func(text string) int64 {
@@ -424,7 +424,7 @@ func (e *experiment) stop() {
 	e.deaths = e.readDeaths()
 }
 
-// deaths is what the log says of children.
+// deaths are the deaths of children in the log.
 type deaths struct {
 	killed map[string]int             // by child: deaths by SIGKILL
 	exits  map[string]int             // by child: worker and batch that gave up while a store was away
@@ -522,13 +522,13 @@ func TestDeathsOutsideThePlanAreNamed(t *testing.T) {
 		at         float64
 		child, err string
 	}{
-		{1.1, "clickhouse", "it exited: signal: killed"}, // nobody killed it
-		{20.1, "clickhouse", "it exited: signal: killed"},
-		{20.2, "work", "it exited: exit status 1"}, // it found no store
-		{30.1, "work", "it exited: signal: killed"},
-		{30.2, "clickhouse", "it exited: signal: broken pipe"},
-		{30.3, "batch", "it exited: exit status 2"},
-		{90, "batch", "it exited: exit status 1"}, // with both stores there
+		{1.1, "clickhouse", "exited: signal: killed"}, // nobody killed it
+		{20.1, "clickhouse", "exited: signal: killed"},
+		{20.2, "work", "exited: exit status 1"}, // it found no store
+		{30.1, "work", "exited: signal: killed"},
+		{30.2, "clickhouse", "exited: signal: broken pipe"},
+		{30.3, "batch", "exited: exit status 2"},
+		{90, "batch", "exited: exit status 1"}, // with both stores there
 	} {
 		fmt.Fprintf(&log, "{\"time\":%q,\"msg\":\"child died, starting it again\",\"child\":%q,\"err\":%q}\n", at(death.at).Format(time.RFC3339Nano), death.child, death.err)
 	}

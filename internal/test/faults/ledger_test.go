@@ -28,7 +28,7 @@ type operation struct {
 	Forced   bool
 	Attempts []attempt
 	Jobs     []string // different ones that were acknowledged
-	Unknown  int      // attempts of which the caller does not know whether they were charged
+	Unknown  int      // attempts with an unknown charge
 }
 
 // attempt is one POST of an operation and its outcome.
@@ -62,14 +62,14 @@ type job struct {
 	Reason    string // failure_reason
 }
 
-// difference is something that must not be.
+// difference is a deviation from the expected state.
 type difference struct {
 	at     time.Time // when it showed; zero for what the comparison at the end found
 	kind   string
 	detail string
 }
 
-// ledger holds what callers were told. It may be used concurrently.
+// ledger has the answers that callers got. It is safe for concurrent use.
 type ledger struct {
 	mu          sync.Mutex
 	accounts    []*account
@@ -131,12 +131,12 @@ func (l *ledger) write(fields map[string]any) {
 	}
 }
 
-// differ notes a difference that shows now.
+// differ records a difference found now.
 func (l *ledger) differ(kind, format string, args ...any) {
 	l.differAt(time.Now(), kind, format, args...)
 }
 
-// differAt notes a difference that showed at a time.
+// differAt records a difference found at a time.
 func (l *ledger) differAt(at time.Time, kind, format string, args ...any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -161,7 +161,7 @@ func (l *ledger) begin(op *operation) *operation {
 }
 
 // attempted adds the outcome of a POST. An attempt that names a job acknowledges it;
-// unknown says that it may have been charged all the same.
+// unknown means that it may have been charged.
 func (l *ledger) attempted(op *operation, a attempt, unknown bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -200,7 +200,7 @@ func (l *ledger) next() *job {
 	return j
 }
 
-// polled adds what a poll said of a job; an empty status says that it got no answer.
+// polled adds the result of a poll; an empty status means no answer.
 func (l *ledger) polled(j *job, status string, scoredAt time.Time, reason string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,8 +16,8 @@ import (
 	"companyscore/internal/test/openapicheck"
 )
 
-// load is what callers do meanwhile. Each of its parts runs in a goroutine until its
-// context ends, and finishes the call it is at.
+// load sends calls during the faults. Each part runs in a goroutine until its context ends,
+// and completes its last call.
 type load struct {
 	target   *target
 	ledger   *ledger

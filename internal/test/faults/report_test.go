@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// outcome is what a line about a fault says after it was done.
+// outcome returns the result of a fault as text.
 func (f *doneFault) outcome() string {
 	switch {
 	case f.ready > 0 && f.failed == 0:
@@ -56,7 +56,7 @@ func table(out io.Writer, title string, rows func(w io.Writer)) {
 	w.Flush()
 }
 
-// spread says how a list of durations is spread.
+// spread returns the distribution of durations as text.
 func spread(list []time.Duration) string {
 	if len(list) == 0 {
 		return "\t\t"

@@ -18,7 +18,7 @@ import (
 	"companyscore/internal/test/program"
 )
 
-// target is the system under test, and what was done to it. It may be used concurrently.
+// target is the system under test with its faults. It is safe for concurrent use.
 type target struct {
 	system *program.System
 	ledger *ledger
@@ -44,7 +44,7 @@ func newTarget(system *program.System, ledger *ledger) *target {
 	return t
 }
 
-// serve lets callers in.
+// serve admits calls.
 func (t *target) serve() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -53,7 +53,7 @@ func (t *target) serve() {
 	close(t.serving)
 }
 
-// shut has new calls wait until `up` serves again. Calls in flight go on.
+// shut blocks new calls until `up` serves again. Calls in flight continue.
 func (t *target) shut() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -118,7 +118,7 @@ func (t *target) phase(at time.Time) string {
 	return "no fault"
 }
 
-// latest says which fault came last before a time, empty when none did.
+// latest returns the last fault before a time, empty if there is none.
 func (t *target) latest(at time.Time) (text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -130,7 +130,7 @@ func (t *target) latest(at time.Time) (text string) {
 	return text
 }
 
-// errNotBack says that `up` does not start any more.
+// errNotBack reports that `up` does not start again.
 var errNotBack = errors.New("up does not start again")
 
 // run does the faults of a plan until ctx ends.
@@ -215,7 +215,7 @@ func (t *target) killUp(ctx context.Context, done *doneFault) error {
 	return nil
 }
 
-// rest waits for d and reports whether ctx goes on.
+// rest waits for d and reports whether ctx is still valid.
 func rest(ctx context.Context, d time.Duration) bool {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -227,7 +227,7 @@ func rest(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// pace rests for about d.
+// pace waits for about d.
 func pace(ctx context.Context, random *rand.Rand, d time.Duration) bool {
 	return rest(ctx, time.Duration(float64(d)*(0.5+random.Float64())))
 }
@@ -238,18 +238,18 @@ const callTimeout = 30 * time.Second
 
 var client = &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 100, DisableCompression: true}}
 
-// answer is what a caller got for a call.
+// answer is the result of a call.
 type answer struct {
 	request string // X-Request-Id
 	status  int    // 0 without an answer
 	body    []byte
 	err     error
-	// executed says that the call may have been executed, although there is no answer.
+	// executed is set if the call may have been executed without an answer.
 	executed     bool
 	began, ended time.Time
 }
 
-// outcome is what the table of calls counts: the status, or why there is none.
+// outcome returns the status, or the reason if there is none.
 func (a answer) outcome() string {
 	switch {
 	case a.err == nil:
@@ -260,7 +260,7 @@ func (a answer) outcome() string {
 	return "none"
 }
 
-// failed says that there is no answer, or that the service could not give one.
+// failed reports whether there is no answer or the answer is a failure of the service.
 func (a answer) failed() bool { return a.err != nil || a.status >= 500 }
 
 // call sends a request once `up` serves, compares the answer with the document, and
