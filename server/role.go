@@ -165,7 +165,7 @@ func start(ctx context.Context, cfg Config) (*role, error) {
 	events, stopEvents := context.WithCancel(context.WithoutCancel(ctx))
 	r.stopEvents = stopEvents
 	r.events.Go(func() {
-		redis.Subscribe(events, rdb, redis.Listener{Heard: r.heard, Missed: r.missed, Alive: r.alive})
+		redis.Subscribe(events, rdb, redis.Listener{Heard: r.invalidate, Missed: r.missed, Alive: r.alive})
 	})
 	go func() { r.failed <- r.server.Serve(ln) }() // ends with stop
 	r.admin, err = admin.Start(admin.Config{Listen: cfg.AdminListen, ClickHouse: cfg.Stores.ClickHouse, Redis: rdb, Registry: registry, Logger: logger})
@@ -175,8 +175,8 @@ func start(ctx context.Context, cfg Config) (*role, error) {
 	return r, nil
 }
 
-// heard invalidates cached data that another process has changed.
-func (r *role) heard(e redis.Event) {
+// invalidate drops cached data that another process has changed.
+func (r *role) invalidate(e redis.Event) {
 	switch e.Kind {
 	case redis.KeyChanged:
 		var hash [32]byte

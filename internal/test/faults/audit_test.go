@@ -133,8 +133,8 @@ func audit(l *ledger, s *stored, lossy []span) (found []difference) {
 // attemptsMost is the maximum number of attempts of a run.
 const attemptsMost = 4
 
-// mayCost is how many calls of an operation may have been charged without a job that
-// its caller knows. An Idempotency-Key is charged once at most.
+// mayCost returns the number of calls of an operation that may have been charged without a
+// job. An Idempotency-Key is charged at most once.
 func (op *operation) mayCost() int {
 	switch {
 	case op.Key == "":

@@ -94,8 +94,7 @@ func TestLedger(t *testing.T) {
 	}
 }
 
-// experiment is one run of the test. Nothing in it may be used concurrently but what
-// says so.
+// experiment is one run of the test. It is not safe for concurrent use, except where noted.
 type experiment struct {
 	dir     string
 	system  *program.System
@@ -110,8 +109,8 @@ type experiment struct {
 	deaths  *deaths
 }
 
-// run starts a system, runs the load and the faults, and compares. An error says that
-// the experiment could not be made; what differs is in the ledger.
+// run starts a system, runs the load and the faults, and compares. It returns an error if the
+// experiment could not run; differences are in the ledger.
 func (e *experiment) run(ctx context.Context) error {
 	if err := e.prepare(ctx); err != nil {
 		return err
@@ -135,7 +134,7 @@ func (e *experiment) run(ctx context.Context) error {
 	}
 	stop()
 	if errors.Is(err, errNotBack) {
-		e.target.serve() // nobody is left to call it
+		e.target.serve() // there are no callers any more
 	}
 	callers.Wait()
 	e.loaded = time.Since(began)
@@ -285,7 +284,7 @@ func (e *experiment) settle(ctx context.Context, until time.Time) {
 	pollers.Wait()
 }
 
-// replayAll replays every Idempotency-Key that named a job: it must name it still.
+// replayAll replays every Idempotency-Key with a job. It must return the same job.
 func (e *experiment) replayAll(ctx context.Context) {
 	each(e.ledger.operations, func(op *operation) {
 		if op.Key == "" || len(op.Jobs) == 0 {
@@ -465,9 +464,8 @@ func (e *experiment) readLog() (lines []logLine) {
 // deathLogged is how long after a kill the death may be in the log.
 const deathLogged = 5 * time.Second
 
-// readDeaths compares the deaths of children that the log tells of with those that the
-// plan brought about. A worker or batch that finds no store gives up, and is started
-// again; nothing else may die of itself.
+// readDeaths compares the logged deaths of children with those of the plan. A worker or batch
+// without a store exits and is restarted; no other child may die by itself.
 func (e *experiment) readDeaths() *deaths {
 	d := &deaths{killed: make(map[string]int), exits: make(map[string]int), back: make(map[string][]time.Duration)}
 	used := make(map[*doneFault]bool)
@@ -522,7 +520,7 @@ func TestDeathsOutsideThePlanAreNamed(t *testing.T) {
 		at         float64
 		child, err string
 	}{
-		{1.1, "clickhouse", "exited: signal: killed"}, // nobody killed it
+		{1.1, "clickhouse", "exited: signal: killed"}, // not killed by the plan
 		{20.1, "clickhouse", "exited: signal: killed"},
 		{20.2, "work", "exited: exit status 1"}, // it found no store
 		{30.1, "work", "exited: signal: killed"},

@@ -242,8 +242,8 @@ func (l *ledger) anyJob(random *rand.Rand) *job {
 	return l.jobs[jobs[0]]
 }
 
-// floor is the scored_at of the newest record of a domain that a caller was told of: a
-// read that begins now must find it, or a newer one. It is zero when there is none.
+// floor returns the scored_at of the newest record of a domain in an answer, zero if there is
+// none. A read that begins now must return this record or a newer one.
 func (l *ledger) floor(domain string) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -421,8 +421,8 @@ var statements = []string{
 	"SELECT number, toString(number) FROM numbers(10000000) FORMAT TabSeparated",
 }
 
-// analyse reads from ClickHouse as the analyst: a part of an answer, then nothing for a
-// while, then no more.
+// analyse reads from ClickHouse as the analyst: a part of an answer, then a pause, then it
+// closes the connection.
 func (l *load) analyse(ctx context.Context, random *rand.Rand) {
 	for pace(ctx, random, 500*time.Millisecond) {
 		runtime, _, ok := l.target.wait(ctx)
