@@ -211,7 +211,7 @@ func TestBenchSaysWhatIsWrong(t *testing.T) {
 	}{
 		"everything at once":   {[]string{"bench", "run", "--scenario", "dance", "--slo", "fast", "--rate", "-1", "--url", "ftp://x"}, exitUsage, []string{"dance", "hot", "p99<2ms", "rate", "http://host:port", "--key"}},
 		"no companies":         {[]string{"bench", "run", "--key", "k"}, exitUsage, []string{"--domains-file", "--seed"}},
-		"two universes":        {[]string{"bench", "run", "--key", "k", "--domains", "5", "--domains-file", list}, exitUsage, []string{"not from both"}},
+		"two universes":        {[]string{"bench", "run", "--key", "k", "--domains", "5", "--domains-file", list}, exitUsage, []string{"not both"}},
 		"a search for nothing": {[]string{"bench", "run", "--key", "k", "--domains-file", list, "--find-max"}, exitUsage, []string{"--slo"}},
 		"an unknown class":     {[]string{"bench", "run", "--key", "k", "--domains-file", list, "--slo", "post 202:p99<1s"}, exitUsage, []string{"post 202", "score"}},
 		"a pid that is none":   {[]string{"bench", "run", "--key", "k", "--domains-file", list, "--pid", "api"}, exitUsage, []string{"NAME=PID"}},

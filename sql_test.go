@@ -36,6 +36,6 @@ func TestSQLCopiesTheAnswerAndTellsWhenItBreaksOff(t *testing.T) {
 		}
 	}
 	f("whole", exitDone, "PAR1...PAR1", "")
-	f("broken", exitFailed, "PAR1", "broke off")
+	f("broken", exitFailed, "PAR1", "incomplete")
 	f("limit", exitFailed, "", "join the smaller side last")
 }

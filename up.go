@@ -19,8 +19,8 @@ func (c *program) up() *cobra.Command {
 		Use:   "up",
 		Short: "Start everything on this machine",
 		Long: `Start Redis, ClickHouse, the HTTP API, a worker and the cron jobs, with all data in one
-directory. Prints a line that begins with "ready" when the API serves. With
---clickhouse-url or --redis-url it uses that server and does not start one.`,
+directory. Prints a line that begins with "ready" when the API serves. With --redis-url
+or --clickhouse-url it uses that server and does not start one.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			cfg.Server.Limits, err = meter.LoadLimits(cfg.TiersFile)

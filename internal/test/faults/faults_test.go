@@ -528,7 +528,7 @@ func TestDeathsOutsideThePlanAreNamed(t *testing.T) {
 		{30.3, "batch", "exited: exit status 2"},
 		{90, "batch", "exited: exit status 1"}, // with both stores there
 	} {
-		fmt.Fprintf(&log, "{\"time\":%q,\"msg\":\"child died, starting it again\",\"child\":%q,\"err\":%q}\n", at(death.at).Format(time.RFC3339Nano), death.child, death.err)
+		fmt.Fprintf(&log, "{\"time\":%q,\"msg\":\"child died; restarting\",\"child\":%q,\"err\":%q}\n", at(death.at).Format(time.RFC3339Nano), death.child, death.err)
 	}
 	log.WriteString("panic: something\n")
 	if err := os.WriteFile(e.system.Log, []byte(log.String()), 0o600); err != nil {
