@@ -275,7 +275,7 @@ func TestCountNamesTheRecordsItRead(t *testing.T) {
 		var got []bool
 		for i, r := range records {
 			got = append(got, tables.Counted(r))
-			if known := all[len(all)-1-i]; r.Composite != known.Composite || !r.WrittenAt.Equal(known.at) || universe.KeyOf(r.Record) != universe.KeyOf(known.Record) {
+			if known := all[len(all)-1-i]; r.Composite != known.Composite || !r.WrittenAt.Equal(known.at) || scoring.KeyOf(r.Record) != scoring.KeyOf(known.Record) {
 				t.Errorf("record %d is %+v, want %+v", i, r, known)
 			}
 		}

@@ -34,11 +34,11 @@ var Columns = []Column{
 		return err
 	}},
 	{"company_name", "Name of the company.", text(func(r *scoring.CompanyFacts) *string { return &r.CompanyName })},
-	{"country", "Country of the headquarters: ISO 3166-1 alpha-2 code, or one of the English names " + countryNames() + ".", setCountry},
-	{"region", "State or region of the headquarters.", text(func(r *scoring.CompanyFacts) *string { return &r.Region })},
-	{"city", "City of the headquarters.", text(func(r *scoring.CompanyFacts) *string { return &r.City })},
+	{"country", "Seat: ISO 3166-1 alpha-2 code, or one of the English names " + countryNames() + ".", setCountry},
+	{"region", "State or region of the seat.", text(func(r *scoring.CompanyFacts) *string { return &r.Region })},
+	{"city", "City of the seat.", text(func(r *scoring.CompanyFacts) *string { return &r.City })},
 	{"industry", "Industry, in English; decides the sector together with the categories.", text(func(r *scoring.CompanyFacts) *string { return &r.Industry })},
-	{"categories", "Further industry labels, most specific first, separated by |.", func(r *scoring.CompanyFacts, s string) error {
+	{"categories", "Further industry labels, most telling first, separated by |.", func(r *scoring.CompanyFacts, s string) error {
 		for label := range strings.SplitSeq(s, "|") {
 			if label = strings.TrimSpace(label); label != "" {
 				r.Categories = append(r.Categories, label)
@@ -48,18 +48,26 @@ var Columns = []Column{
 	}},
 	{"sic", "Standard Industrial Classification code, 100 to 9999.", whole(func(r *scoring.CompanyFacts) *int { return &r.SIC }, 100, 9999)},
 	{"founded_year", "Year of foundation, 1000 to 2100; gives the age.", whole(func(r *scoring.CompanyFacts) *int { return &r.FoundedYear }, 1000, 2100)},
-	{"status", "Status, such as operating, exited or dead; kept for reference.", text(func(r *scoring.CompanyFacts) *string { return &r.Status })},
+	{"status", "Status, such as operating, exited or dead. Dead, defunct, dissolved, closed, inactive, bankrupt, liquidated, shut down and parked companies score at most 30.", text(func(r *scoring.CompanyFacts) *string { return &r.Status })},
 	{"employees", "Headcount, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Employees }, 0)},
 	{"revenue_usd", "Annual revenue in US dollars, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.RevenueUSD }, 0)},
 	{"total_assets_usd", "Total assets in US dollars, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.TotalAssetsUSD }, 0)},
-	{"ebitda_usd", "Annual EBITDA in US dollars, may be negative; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.EBITDAUSD }, math.Inf(-1))},
+	{"ebitda_usd", "Annual EBITDA in US dollars, may be negative; over revenue it bounds the operating margin.", number(func(r *scoring.CompanyFacts) **float64 { return &r.EBITDAUSD }, math.Inf(-1))},
 	{"market_cap_usd", "Market capitalisation in US dollars, 0 or more; its presence means listed.", number(func(r *scoring.CompanyFacts) **float64 { return &r.MarketCapUSD }, 0)},
+	{"market_cap_class", "Class of market value, if the amount is not known: nano (below 50 million USD), micro (to 300 million), small (to 2 billion), mid (to 10 billion), large (to 200 billion) or mega.", func(r *scoring.CompanyFacts, s string) error {
+		if _, ok := scoring.MarketCapClasses[s]; !ok {
+			return errors.New("not one of nano, micro, small, mid, large, mega")
+		}
+		r.MarketCapClass = s
+		return nil
+	}},
 	{"pe_ratio", "Price over earnings, may be negative; with price_sales it gives the net margin.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PERatio }, math.Inf(-1))},
 	{"price_sales", "Price over sales, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceSales }, 0)},
-	{"price_book", "Price over book value, may be negative; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceBook }, math.Inf(-1))},
-	{"funding_total_usd", "Total venture funding in US dollars, 0 or more; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingTotalUSD }, 0)},
-	{"funding_rounds", "Number of funding rounds, 0 or more; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingRounds }, 0)},
-	{"founders", "Number of founders, 0 or more; kept for reference.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Founders }, 0)},
+	{"price_book", "Price over book value, may be negative; with market_cap_usd it bounds the total assets.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceBook }, math.Inf(-1))},
+	{"funding_total_usd", "All venture funding so far in US dollars, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingTotalUSD }, 0)},
+	{"funding_rounds", "Number of funding rounds, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingRounds }, 0)},
+	{"last_funding_date", "Day of the last funding round, YYYY-MM-DD.", setDay(func(r *scoring.CompanyFacts) *time.Time { return &r.LastFundingDate })},
+	{"founders", "Number of founders, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Founders }, 0)},
 	{"hiring_regions", "Number of world regions in which the company hires, 0 to 6; three count towards a global scope.", whole(func(r *scoring.CompanyFacts) *int { return &r.HiringRegions }, 0, 6)},
 	{"listed", "Whether shares are traded on an exchange: true or false.", func(r *scoring.CompanyFacts, s string) error {
 		listed, err := strconv.ParseBool(strings.ToLower(s))
@@ -70,14 +78,18 @@ var Columns = []Column{
 		return nil
 	}},
 	{"source", "Where the row came from.", text(func(r *scoring.CompanyFacts) *string { return &r.Source })},
-	{"as_of", "Day on which the row was true, YYYY-MM-DD; headcount and money older than six years are not used.", func(r *scoring.CompanyFacts, s string) error {
+	{"as_of", "Day on which the row was true, YYYY-MM-DD; headcount and money older than six years are not used.", setDay(func(r *scoring.CompanyFacts) *time.Time { return &r.AsOf })},
+}
+
+func setDay(field func(*scoring.CompanyFacts) *time.Time) func(*scoring.CompanyFacts, string) error {
+	return func(r *scoring.CompanyFacts, s string) error {
 		day, err := time.Parse(time.DateOnly, s)
 		if err != nil || day.Year() < 1900 || day.Year() > 2200 {
 			return errors.New("not a date of the form YYYY-MM-DD")
 		}
-		r.AsOf = day
+		*field(r) = day
 		return nil
-	}},
+	}
 }
 
 // textMaxBytes is the maximum length of a value in bytes.
@@ -155,7 +167,7 @@ func setCountry(r *scoring.CompanyFacts, s string) error {
 		code = strings.ToUpper(s)
 	}
 	if !countryCode.MatchString(code) || scoring.RegionOf(code) == scoring.Unknown && code != "AQ" {
-		return errors.New("not an ISO 3166-1 alpha-2 code or a known country name")
+		return errors.New("not an ISO 3166-1 alpha-2 code or a country name we know")
 	}
 	r.Country = code
 	return nil
@@ -180,7 +192,7 @@ func columnOf(name string) (Column, error) {
 			}}, nil
 		}
 	}
-	return Column{}, fmt.Errorf("unknown column %q, maybe %q; docs/facts.md lists all columns", name, nearest(name))
+	return Column{}, fmt.Errorf("unknown column %q: do you mean %q? docs/facts.md lists all", name, nearest(name))
 }
 
 // nearest returns the column name with the smallest edit distance to name.

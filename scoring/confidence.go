@@ -42,11 +42,11 @@ func BandOf(completenessPct float64, warnings []Warning) Band {
 	return bandCuts[min(level, len(bandCuts)-1)].band
 }
 
-// failedSources returns each source with a warning once.
+// failedSources returns each source that failed once.
 func failedSources(warnings []Warning) []string {
 	var failed []string
 	for _, w := range warnings {
-		if !slices.Contains(failed, w.Source) {
+		if w.failure() && !slices.Contains(failed, w.Source) {
 			failed = append(failed, w.Source)
 		}
 	}

@@ -1,6 +1,6 @@
 package scoring
 
-import "math"
+import "time"
 
 // Explanation is the computation of a record's grade from its signals. Its numbers are not
 // rounded, unless their comment says so.
@@ -10,6 +10,9 @@ type Explanation struct {
 	// Base is the sum of the buckets' contributions.
 	Base    float64     `json:"base"`
 	Premium PremiumPath `json:"premium"`
+	// Defunct is true if a source found the company dissolved, dead or its domain parked. The
+	// momentum bucket and the premium are then 0, and the composite is at most DefunctMax.
+	Defunct bool `json:"defunct"`
 	// Composite is base plus premium, clamped to 0 to 100, rounded to one decimal.
 	Composite float64 `json:"composite"`
 	Rating    Rating  `json:"rating"`
@@ -23,13 +26,15 @@ type SignalPart struct {
 	Name   string `json:"name"`
 	Bucket Bucket `json:"bucket"`
 	State  State  `json:"state"`
-	// Raw is nil if the signal is missing.
+	// Raw is nil unless a value was observed.
 	Raw    *float64 `json:"raw"`
 	Unit   string   `json:"unit"`
 	Score  float64  `json:"score"`
 	Source string   `json:"source,omitempty"`
 	Reason Reason   `json:"reason,omitempty"`
-	// Weight is the signal's share in its bucket.
+	// ObservedAt is nil if the signal is missing or not applicable.
+	ObservedAt *time.Time `json:"observed_at"`
+	// Weight is the signal's share in its bucket, 0 if it is not applicable.
 	Weight float64 `json:"weight"`
 	// Contribution is score times weight times the weight of the bucket.
 	Contribution float64 `json:"contribution"`
@@ -49,13 +54,11 @@ type BucketPart struct {
 type PremiumPath struct {
 	Profile Profile       `json:"profile"`
 	Parts   []PremiumPart `json:"parts"`
-	// Scale is the weighted mean of the known parts, 0 to 1.
+	// PriorWeight is the weight of the prior, whose share is 0.
+	PriorWeight float64 `json:"prior_weight"`
+	// Scale is the weighted mean of the known parts and of the prior, 0 to 1.
 	Scale float64 `json:"scale"`
-	// Coverage is the weight of the known parts divided by fullCoverage, at most 1.
-	Coverage float64 `json:"coverage"`
-	// Cap is the largest premium of the profile.
-	Cap float64 `json:"cap"`
-	// Points is cap times scale times coverage, rounded to one decimal.
+	// Points is 12 times scale, rounded to one decimal; 0 for a defunct company.
 	Points float64 `json:"points"`
 }
 
@@ -71,30 +74,45 @@ type PremiumPart struct {
 // complete and in manifest order, as in records of Score and of stores.
 func Explain(rec Record) Explanation {
 	var x Explanation
-	var sums BucketScores
+	if len(rec.Signals) != len(manifest) {
+		return x
+	}
 	signals := signalScores(rec.Signals)
-	for i := range min(len(manifest), len(signals)) {
+	weights := signals.bucketWeights()
+	for i := range manifest {
 		s, got := &manifest[i], signals[i]
+		weight := signals.share(i, weights)
 		part := SignalPart{
 			ID: s.ID, Name: s.Name, Bucket: s.Bucket, State: got.State, Unit: s.Unit, Score: got.Score, Source: got.Source, Reason: got.Reason,
-			Weight: s.Weight, Contribution: got.Score * s.Weight * s.Bucket.Weight(),
+			Weight: weight, Contribution: got.Score * weight * s.Bucket.Weight(),
 		}
-		if raw, ok := signals.known(i); ok {
-			part.Raw = &raw
+		if got.Known() {
+			part.ObservedAt = &got.ObservedAt
 		}
-		*sums.field(s.Bucket) += s.Weight * got.Score
+		if got.State == StateOK {
+			part.Raw = &got.Raw
+		}
 		x.Signals = append(x.Signals, part)
+	}
+	scores, _ := signals.buckets()
+	if rec.Defunct() {
+		scores.MomentumTailwinds = 0
 	}
 	for _, b := range Buckets() {
 		x.Buckets = append(x.Buckets, BucketPart{
-			Bucket: b, Score: sums.Get(b), Weight: b.Weight(), Contribution: sums.Get(b) * b.Weight(), CompletenessPct: rec.BucketCompleteness.Get(b),
+			Bucket: b, Score: scores.Get(b), Weight: b.Weight(), Contribution: scores.Get(b) * b.Weight(), CompletenessPct: rec.BucketCompleteness.Get(b),
 		})
 	}
-	x.Base = sums.weighted()
-	if len(signals) == len(manifest) {
-		x.Premium = premiumPath(rec.Profile, signals)
+	x.Base = scores.weighted()
+	x.Premium = premiumPath(rec.Profile, signals)
+	x.Defunct = rec.Defunct()
+	if x.Defunct {
+		x.Premium.Points = 0
 	}
 	x.Composite = round1(clamp(x.Base+x.Premium.Points, 0, 100))
+	if x.Defunct {
+		x.Composite = min(x.Composite, DefunctMax)
+	}
 	x.Rating = RatingOf(x.Composite)
 	for _, cut := range ratingCuts {
 		if cut.rating == x.Rating {
@@ -105,20 +123,19 @@ func Explain(rec Record) Explanation {
 }
 
 func premiumPath(p Profile, s signalScores) PremiumPath {
-	path := PremiumPath{Profile: p, Cap: premiumCap(p), Points: scalePremium(p, s)}
-	for _, part := range premiumParts {
-		out := PremiumPart{Signal: manifest[part.signal].ID, Weight: part.weight}
-		if raw, ok := s.known(part.signal); ok {
-			out.Known, out.Share = true, clamp(math.Log10(max(raw, 1)/part.from)/math.Log10(part.factor), 0, 1)
+	path := PremiumPath{Profile: p, PriorWeight: priorWeight, Scale: scaleOf(s)}
+	path.Points = round1(premium(path.Scale))
+	for _, m := range measures {
+		part := PremiumPart{Signal: manifest[m.signal].ID, Weight: m.weight}
+		if s[m.signal].State == StateOK {
+			part.Known, part.Share = true, m.share(s[m.signal].Raw)
 		}
-		path.Parts = append(path.Parts, out)
+		path.Parts = append(path.Parts, part)
 	}
 	listing := PremiumPart{Signal: manifest[publicListing].ID, Weight: listingWeight}
-	if _, ok := s.known(publicListing); ok {
-		listing.Known, listing.Share = true, float64(s.reached(publicListing, 0.5))
+	if s.reached(publicListing, 0.5) > 0 {
+		listing.Known, listing.Share = true, listingScale
 	}
 	path.Parts = append(path.Parts, listing)
-	scale, coverage := scaleOf(s)
-	path.Scale, path.Coverage = scale, min(1, coverage/fullCoverage)
 	return path
 }

@@ -7,17 +7,18 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Direction is which raw values are better.
 type Direction string
 
-// The directions. Band means that values in the middle are best.
+// The directions.
 const (
 	DirectionHigher Direction = "higher"
 	DirectionLower  Direction = "lower"
-	DirectionBand   Direction = "band"
 )
 
 // Signal is one row of the manifest: a measure and its normalisation.
@@ -31,11 +32,17 @@ type Signal struct {
 	Sources   []string
 	Unit      string
 	Direction Direction
-	// Normalization is the rule that Normalizer was parsed from.
+	// Normalization is the rule that Curve was parsed from.
 	Normalization string
-	Normalizer    Normalizer
-	// Lo and Hi are the raw values between which the score changes.
-	Lo, Hi float64
+	Curve         Curve
+	// MaxAge is the age until which an observation is carried forward while its source has no news.
+	MaxAge time.Duration
+	// NotFor are the companies for which the signal means nothing: sectors, or one of Listed and
+	// Unlisted.
+	NotFor []string
+	// Population is the reference population of the curve. Basis is where its quantiles come from,
+	// "judgement" if there is no published figure.
+	Population, Basis string
 	// Weight is the share in the bucket. The weights of a bucket sum to 1.
 	Weight float64
 }
@@ -87,7 +94,7 @@ func must[T any](v T, err error) T {
 }
 
 var manifestColumns = []string{
-	"id", "bucket", "name", "source", "unit", "direction", "normalization", "lo", "hi", "weight",
+	"id", "bucket", "name", "source", "unit", "direction", "normalization", "max_age_days", "not_for", "population", "basis", "weight",
 }
 
 // parseManifest parses the manifest and rejects an incomplete one.
@@ -127,6 +134,13 @@ func parseManifest(text string) ([]Signal, error) {
 	return signals, nil
 }
 
+// Listed and Unlisted are values of Signal.NotFor: companies that are known to be listed, and
+// companies that are known not to be.
+const (
+	Listed   = "listed"
+	Unlisted = "unlisted"
+)
+
 // parseSignal parses one row with all columns.
 func parseSignal(row []string) (Signal, error) {
 	s := Signal{
@@ -137,23 +151,39 @@ func parseSignal(row []string) (Signal, error) {
 		Unit:          row[4],
 		Direction:     Direction(row[5]),
 		Normalization: row[6],
+		Population:    row[9],
+		Basis:         row[10],
 	}
-	if slices.Contains(row, "") || slices.Contains(s.Sources, "") {
-		return s, errors.New("a column or a source is empty")
+	for i, column := range manifestColumns {
+		if row[i] == "" && column != "not_for" {
+			return s, fmt.Errorf("%s is empty", column)
+		}
+	}
+	if slices.Contains(s.Sources, "") {
+		return s, errors.New("a source is empty")
 	}
 	if s.Bucket.Weight() == 0 {
 		return s, fmt.Errorf("unknown bucket %q", s.Bucket)
 	}
-	for i, number := range []*float64{&s.Lo, &s.Hi, &s.Weight} {
-		var err error
-		if *number, err = parseNumber(row[7+i]); err != nil {
-			return s, fmt.Errorf("%s: %w", manifestColumns[7+i], err)
+	if row[8] != "" {
+		s.NotFor = strings.Split(row[8], "|")
+	}
+	for _, of := range s.NotFor {
+		if of != Listed && of != Unlisted && !isSector(of) {
+			return s, fmt.Errorf("not_for: unknown sector %q", of)
 		}
+	}
+	days, err := strconv.Atoi(row[7])
+	if err != nil || days <= 0 {
+		return s, fmt.Errorf("max_age_days %q is not a positive number", row[7])
+	}
+	s.MaxAge = time.Duration(days) * 24 * time.Hour
+	if s.Weight, err = parseNumber(row[11]); err != nil {
+		return s, fmt.Errorf("weight: %w", err)
 	}
 	if s.Weight <= 0 {
 		return s, fmt.Errorf("weight %g is not positive", s.Weight)
 	}
-	var err error
-	s.Normalizer, err = ParseNormalizer(s.Normalization, s.Direction, s.Lo, s.Hi)
+	s.Curve, err = ParseCurve(s.Normalization, s.Direction)
 	return s, err
 }

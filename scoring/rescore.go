@@ -24,7 +24,11 @@ func Rescore(old Record, ref *Reference) (Record, error) {
 	}
 	for _, s := range old.Signals {
 		if _, ok := signalIndex[s.ID]; ok {
-			in.Observations = append(in.Observations, Observation{Signal: s.ID, State: s.State, Raw: s.Raw, Source: s.Source, Reason: s.Reason})
+			o := Observation{Signal: s.ID, State: s.State, Raw: s.Raw, Source: s.Source, Reason: s.Reason, At: s.ObservedAt}
+			if o.State == StateNotApplicable {
+				o = Observation{Signal: s.ID, State: StateMissing, Reason: ReasonNotFound}
+			}
+			in.Observations = append(in.Observations, o)
 		}
 	}
 	rec, err := Score(in)
@@ -32,6 +36,8 @@ func Rescore(old Record, ref *Reference) (Record, error) {
 		return Record{}, err
 	}
 	rec.CompanyName, rec.Country, rec.Sector, rec.GeoScope = old.CompanyName, old.Country, old.Sector, old.GeoScope
+	rec.fill(ref)
+	rec.Interval, rec.ExpectedComposite = Likely(rec, nil, nil)
 	return rec, nil
 }
 

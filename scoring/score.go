@@ -21,65 +21,175 @@ func Score(in Input) (Record, error) {
 	if err != nil {
 		return Record{}, fmt.Errorf("score %s: %w", in.Domain, err)
 	}
-
-	signals := make(signalScores, len(manifest))
-	var buckets, known BucketScores
-	for i := range manifest {
-		s := &manifest[i]
-		signals[i] = s.score(chosen[i])
-		*buckets.field(s.Bucket) += s.Weight * signals[i].Score
-		if signals[i].State != StateMissing {
-			*known.field(s.Bucket) += s.Weight
-		}
-	}
+	carryForward(&chosen, in)
 
 	rec := Record{
-		Domain:             in.Domain,
-		CompanyName:        companyName(in.Identity.Name, in.Domain),
-		RunID:              in.RunID,
-		PipelineVersion:    PipelineVersion,
-		ScoredAt:           in.Now.UTC().Truncate(time.Millisecond),
-		Base:               buckets.weighted(),
-		Buckets:            buckets.rounded(1),
-		Profile:            profile(signals),
-		Sector:             SectorOf(in.Identity),
-		Country:            headquarters(in.Identity.Country, in.Domain),
-		CompletenessPct:    round1(100 * known.weighted()),
-		BucketCompleteness: known.rounded(100),
-		Signals:            signals,
-		Warnings:           slices.Clone(in.Warnings),
+		Domain:          in.Domain,
+		RunID:           in.RunID,
+		PipelineVersion: PipelineVersion,
+		ScoredAt:        in.Now.UTC().Truncate(time.Millisecond),
+		Signals:         make([]SignalScore, len(manifest)),
 	}
-	rec.GeoScope = geoScope(rec.Country, in.Identity.HiringRegions, signals)
-	rec.ScalePremium = scalePremium(rec.Profile, signals)
-	rec.Composite = round1(clamp(rec.Base+rec.ScalePremium, 0, 100))
-	rec.Rating = RatingOf(rec.Composite)
-	rec.MomentumIndex = momentumIndex(buckets.MomentumTailwinds, rec.Base, rec.ScoredAt, in.Reference)
-	rec.Confidence = BandOf(rec.CompletenessPct, rec.Warnings)
+	for i := range manifest {
+		rec.Signals[i] = manifest[i].score(chosen[i], rec.ScoredAt)
+	}
+	signals := signalScores(rec.Signals)
+	noteDoubts(signals, in.Observations)
+	rec.Warnings = warnings(in, signals, rec.ScoredAt)
+	rec.identify(in)
+	rec.fill(in.Reference)
+	rec.Interval, rec.ExpectedComposite = Likely(rec, in.Spreads, nil)
 	return rec, nil
 }
 
+// fill computes all numbers and labels of the record but the interval from its signals, identity
+// and warnings.
+func (rec *Record) fill(ref *Reference) {
+	signals := signalScores(rec.Signals)
+	signals.exclude(rec.Sector)
+	buckets, known := signals.buckets()
+	if rec.Defunct() {
+		buckets.MomentumTailwinds = 0
+	}
+	rec.Base = buckets.weighted()
+	rec.Buckets = buckets.rounded(1)
+	rec.CompletenessPct = round1(100 * known.weighted())
+	rec.BucketCompleteness = known.rounded(100)
+	rec.Profile = profile(signals)
+	if !rec.Defunct() {
+		rec.ScalePremium = round1(premium(scaleOf(signals)))
+	}
+	rec.Composite = round1(clamp(rec.Base+rec.ScalePremium, 0, 100))
+	if rec.Defunct() {
+		rec.Composite = min(rec.Composite, DefunctMax)
+	}
+	rec.Rating = RatingOf(rec.Composite)
+	rec.MomentumIndex = momentumIndex(buckets.MomentumTailwinds, rec.Base, rec.ScoredAt, ref)
+	rec.Confidence = BandOf(rec.CompletenessPct, rec.Warnings)
+}
+
+// Defunct reports whether a source found the company dissolved, dead or its domain parked.
+func (rec *Record) Defunct() bool {
+	return slices.ContainsFunc(rec.Warnings, func(w Warning) bool { return w.Code == WarningDefunct })
+}
+
+// DefunctMax is the largest composite of a defunct company, which is of the lowest grade.
+const DefunctMax = 30
+
+// identify sets name, country, sector and geo scope. What is not known, and everything if a source
+// failed, is taken from the previous record.
+func (rec *Record) identify(in Input) {
+	rec.CompanyName = companyName(in.Identity.Name, in.Domain)
+	rec.Country = headquarters(in.Identity.Country, in.Domain)
+	rec.Sector = SectorOf(in.Identity)
+	rec.GeoScope = geoScope(rec.Country, in.Identity.HiringRegions, rec.Signals)
+	old := in.Previous
+	if old == nil || rec.ScoredAt.Sub(old.ScoredAt) > identityMaxAge {
+		return
+	}
+	failed := slices.ContainsFunc(in.Warnings, Warning.failure)
+	if old.CompanyName != "" && (failed || in.Identity.Name == "") {
+		rec.CompanyName = old.CompanyName
+	}
+	if old.Country != "" && (failed || rec.Country == "") {
+		rec.Country = old.Country
+	}
+	if old.Sector != "" && old.Sector != Unknown && (failed || rec.Sector == Unknown) {
+		rec.Sector = old.Sector
+	}
+	if old.GeoScope != "" && old.GeoScope != Unknown && (failed || rec.GeoScope == Unknown) {
+		rec.GeoScope = old.GeoScope
+	}
+}
+
+// identityMaxAge is the age until which the identity of the previous record is carried forward.
+const identityMaxAge = 400 * 24 * time.Hour
+
 // score normalises the chosen observation of the signal. The zero observation means that no
 // source reported the signal.
-func (s *Signal) score(o Observation) SignalScore {
-	out := SignalScore{ID: s.ID, State: o.State, Source: o.Source}
+func (s *Signal) score(o Observation, now time.Time) SignalScore {
+	out := SignalScore{ID: s.ID, State: o.State, Source: o.Source, ObservedAt: o.At}
+	if o.At.IsZero() {
+		out.ObservedAt = now
+	}
 	switch o.State {
 	case StateOK:
-		out.Raw = o.Raw
+		out.Raw, out.Score = o.Raw, s.Curve.Score(o.Raw)
+		return out
 	case StateAbsent:
-		var counts bool
-		if out.Raw, counts = s.Normalizer.Absent(); !counts {
-			out.State = StateMissing
+		if score, counts := s.Curve.Absent(); counts {
+			out.Score = score
+			return out
 		}
 	default:
-		out.State, out.Reason = StateMissing, o.Reason
+		out.Reason = o.Reason
 	}
-	if out.State != StateMissing {
-		out.Score = s.Normalizer.Score(out.Raw)
-		return out
-	}
-	out.Score = Neutral
+	out.State, out.Score, out.ObservedAt = StateMissing, Neutral, time.Time{}
 	if out.Reason == "" {
 		out.Reason = ReasonNotFound
 	}
 	return out
+}
+
+// exclude marks the signals that mean nothing for the company.
+func (s signalScores) exclude(sector string) {
+	kinds := []string{sector}
+	if listing := s[publicListing]; listing.Known() && listing.Raw >= 0.5 {
+		kinds = append(kinds, Listed)
+	} else if listing.Known() {
+		kinds = append(kinds, Unlisted)
+	}
+	for i := range manifest {
+		// A value shows that Listed and Unlisted, unlike a sector, do not rule the signal out.
+		if s[i].State == StateOK && !slices.Contains(manifest[i].NotFor, sector) {
+			continue
+		}
+		if slices.ContainsFunc(kinds, func(kind string) bool { return slices.Contains(manifest[i].NotFor, kind) }) {
+			s[i] = SignalScore{ID: s[i].ID, State: StateNotApplicable, Score: Neutral}
+		}
+	}
+}
+
+// buckets returns the scores of the buckets, 0 to 100, and the known share of their weight, 0 to 1.
+func (s signalScores) buckets() (scores, known BucketScores) {
+	weights := s.bucketWeights()
+	for i := range manifest {
+		share := s.share(i, weights)
+		b := manifest[i].Bucket
+		*scores.field(b) += share * s[i].Score
+		if s[i].Known() {
+			*known.field(b) += share
+		}
+	}
+	return scores, known
+}
+
+// bucketWeights returns the weight of the applicable signals of each bucket, 0 to 1.
+func (s signalScores) bucketWeights() (weights BucketScores) {
+	for i := range manifest {
+		if s[i].State != StateNotApplicable {
+			*weights.field(manifest[i].Bucket) += manifest[i].Weight
+		}
+	}
+	return weights
+}
+
+// share returns the share of the signal at i in its bucket, 0 if it is not applicable.
+func (s signalScores) share(i int, weights BucketScores) float64 {
+	if s[i].State == StateNotApplicable {
+		return 0
+	}
+	return manifest[i].Weight / weights.Get(manifest[i].Bucket)
+}
+
+// Shares returns the share of each signal of a record in the composite before the premium, in
+// manifest order. They sum to 1. A signal that is not applicable has 0.
+func Shares(rec Record) []float64 {
+	signals := signalScores(rec.Signals)
+	weights := signals.bucketWeights()
+	shares := make([]float64, len(signals))
+	for i := range signals {
+		shares[i] = signals.share(i, weights) * manifest[i].Bucket.Weight()
+	}
+	return shares
 }

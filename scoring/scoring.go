@@ -2,9 +2,10 @@
 // network or store, and imports only the standard library.
 //
 // Scoring starts from observations of the 67 signals in the manifest. Each one is normalised to a
-// signal score of 0 to 100. Weighted sums of signal scores are the four bucket scores. A weighted
-// sum of the buckets, plus a premium for scale, is the composite. A missing signal scores a
-// neutral 50 and lowers the completeness of the record.
+// signal score of 0 to 100, relative to a reference population whose median scores 50. Weighted
+// means of signal scores are the four bucket scores. A weighted sum of the buckets, plus a premium
+// for scale, is the composite. A missing signal scores a neutral 50 and lowers the completeness of
+// the record. A signal that means nothing for the company's sector is left out.
 package scoring
 
 import (
@@ -51,11 +52,13 @@ type BucketScores struct {
 // State is the state of a signal in one run.
 type State string
 
-// The states of a signal. Absent means that no source failed and none found a value.
+// The states of a signal. Absent means that no source failed and none found a value. Not
+// applicable is a state of scored signals only: the signal means nothing for the company.
 const (
-	StateOK      State = "ok"
-	StateAbsent  State = "absent"
-	StateMissing State = "missing"
+	StateOK            State = "ok"
+	StateAbsent        State = "absent"
+	StateMissing       State = "missing"
+	StateNotApplicable State = "not_applicable"
 )
 
 // Reason is why a signal is missing, empty if it is not.
@@ -87,16 +90,33 @@ type Observation struct {
 	Source string
 	// Reason is only for StateMissing.
 	Reason Reason
+	// Low and High are the ends of the range that Raw is the middle of; both are 0 if Raw is exact.
+	Low, High float64
+	// At is when the value was observed, zero for the instant of the run.
+	At time.Time
 }
 
-// Warning is the failure of a source in a run.
+// Warning is the failure of a source in a run, or WarningStale or WarningDefunct.
 type Warning struct {
 	Source string `json:"source"`
-	// Code is one of timeout, rate_limited, http_error, parse_error, too_large,
-	// blocked_address, blocked_by_robots, dns_failure, internal_error.
+	// Code is WarningStale, WarningDefunct, or one of timeout, rate_limited, http_error, parse_error,
+	// too_large, blocked_address, blocked_by_robots, dns_failure, internal_error.
 	Code string    `json:"code"`
 	At   time.Time `json:"at"`
 }
+
+// The codes of warnings that are not failures.
+const (
+	// WarningStale means that observations of the source were carried forward from an earlier run. At
+	// is the time of the oldest.
+	WarningStale = "stale"
+	// WarningDefunct means that the source found the company dissolved, dead or its domain parked. The
+	// composite is then at most DefunctMax.
+	WarningDefunct = "defunct"
+)
+
+// failure reports whether the warning is the failure of a source.
+func (w Warning) failure() bool { return w.Code != WarningStale && w.Code != WarningDefunct }
 
 // Identity is what is known about the company's identity. The zero value means unknown.
 type Identity struct {
@@ -133,7 +153,15 @@ type Input struct {
 	// sources.
 	Observations []Observation
 	Identity     Identity
-	Warnings     []Warning
+	// Warnings are failures of sources, and WarningDefunct if a source found the company defunct.
+	Warnings []Warning
+	// Answered are the sources that answered in this run. The observations of others are carried
+	// forward from Previous.
+	Answered []string
+	// Previous is the newest earlier record of the company with its signals, nil if there is none.
+	Previous *Record
+	// Spreads are those of the universe, for the interval; nil are those of the reference population.
+	Spreads *Spreads
 	// Reference is the earlier record for the momentum index, nil if there is none. See
 	// ReferenceAge.
 	Reference *Reference
@@ -184,14 +212,28 @@ const (
 type SignalScore struct {
 	ID    string
 	State State
-	// Raw is the value before normalisation, in the signal's unit. For an absence it is the
-	// manifest's absent value. It is 0 if missing.
+	// Raw is the value before normalisation, in the signal's unit. It is 0 unless the state is
+	// StateOK.
 	Raw float64
-	// Score is 0 to 100, exactly Neutral if missing.
+	// Score is 0 to 100, exactly Neutral if missing or not applicable.
 	Score float64
 	// Source is the chosen source, empty if there is none.
 	Source string
 	Reason Reason
+	// ObservedAt is when the value was observed, zero if there is none. It is before the record's
+	// ScoredAt if the observation was carried forward: the signal is then stale.
+	ObservedAt time.Time
+	// doubt is the standard deviation of the score, from the range of the value or from sources that
+	// disagree; 0 if there is neither.
+	doubt float64
+}
+
+// Known reports whether the signal rests on an observation.
+func (s SignalScore) Known() bool { return s.State == StateOK || s.State == StateAbsent }
+
+// Stale reports whether the observation was carried forward into a record scored at scoredAt.
+func (s SignalScore) Stale(scoredAt time.Time) bool {
+	return s.Known() && !s.ObservedAt.IsZero() && s.ObservedAt.Before(scoredAt)
 }
 
 // Record is one score of one company.
@@ -209,7 +251,12 @@ type Record struct {
 	Base float64
 	// ScalePremium is 0 to 12 with one decimal.
 	ScalePremium float64
-	Rating       Rating
+	// Interval is the likely range of the composite if all signals were known.
+	Interval Interval
+	// ExpectedComposite is the composite with the cohort's mean in the place of what is missing, 0 to
+	// 100 with one decimal.
+	ExpectedComposite float64
+	Rating            Rating
 	// Buckets are scores of 0 to 100 with one decimal.
 	Buckets  BucketScores
 	Profile  Profile
@@ -220,8 +267,8 @@ type Record struct {
 	Country string
 	// MomentumIndex is 0 to 100 with one decimal.
 	MomentumIndex float64
-	// CompletenessPct is the weighted share of signals that are not missing, 0 to 100 with one
-	// decimal.
+	// CompletenessPct is the weighted share of the applicable signals that are not missing, 0 to 100
+	// with one decimal.
 	CompletenessPct float64
 	// BucketCompleteness is CompletenessPct within each bucket.
 	BucketCompleteness BucketScores
@@ -248,12 +295,16 @@ type CompanyFacts struct {
 	TotalAssetsUSD        *float64
 	EBITDAUSD             *float64
 	MarketCapUSD          *float64
-	PERatio               *float64
-	PriceSales            *float64
-	PriceBook             *float64
-	FundingTotalUSD       *float64
-	FundingRounds         *float64
-	Founders              *float64
+	// MarketCapClass is the class of market value, empty if unknown. See MarketCapClasses.
+	MarketCapClass  string
+	PERatio         *float64
+	PriceSales      *float64
+	PriceBook       *float64
+	FundingTotalUSD *float64
+	FundingRounds   *float64
+	// LastFundingDate is the day of the last funding round, zero if unknown.
+	LastFundingDate time.Time
+	Founders        *float64
 	// HiringRegions is the number of world regions in which the company hires.
 	HiringRegions int
 	// Listed is nil if unknown.

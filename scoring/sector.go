@@ -11,11 +11,8 @@ import (
 // decides; else the SIC code; else a vote over the site's text.
 func SectorOf(id Identity) string {
 	for _, industry := range id.Industries {
-		industry = strings.ToLower(industry)
-		for _, s := range sectors {
-			if s.hits(industry) > 0 {
-				return s.name
-			}
+		if name := sectorOfLabel(strings.ToLower(industry)); name != Unknown {
+			return name
 		}
 	}
 	for _, s := range sectors {
@@ -24,6 +21,21 @@ func SectorOf(id Identity) string {
 		}
 	}
 	return voteSector(id.Site)
+}
+
+// sectorOfLabel returns the sector with the longest phrase in a lower-case industry label.
+func sectorOfLabel(label string) string {
+	best, length := Unknown, 0
+	for i := range sectors {
+		for _, phrases := range [][]string{sectors[i].labels, sectors[i].keywords} {
+			for _, phrase := range phrases {
+				if len(phrase) > length && containsWord(label, phrase) {
+					best, length = sectors[i].name, len(phrase)
+				}
+			}
+		}
+	}
+	return best
 }
 
 // SectorArticles returns the articles of the English Wikipedia whose pageviews measure the

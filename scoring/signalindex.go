@@ -1,6 +1,6 @@
 package scoring
 
-// Indices of the signals that the premium, the profile and the geo scope read.
+// Indices of the signals that the scale, the profile and the geo scope read.
 var (
 	employeeCount     = indexOf("employee_count")
 	openRoles         = indexOf("open_roles")
@@ -13,32 +13,28 @@ var (
 	publicListing     = indexOf("public_listing")
 	revenue           = indexOf("revenue_latest_usd")
 	totalAssets       = indexOf("total_assets_usd")
+	marketValue       = indexOf("market_value_usd")
+	fundingTotal      = indexOf("funding_total_usd")
+	fundingRounds     = indexOf("funding_rounds")
 	capitalRaise      = indexOf("capital_raise_recency_days")
 )
 
 // signalScores are the signals of a record in manifest order.
 type signalScores []SignalScore
 
-// known returns the raw value of the signal at i, false if it is missing. An absence that counts
-// as a value is known.
-func (s signalScores) known(i int) (raw float64, ok bool) {
-	return s[i].Raw, s[i].State != StateMissing
-}
-
-// reached counts the limits that the known value of the signal at i is not below.
+// reached counts the limits that the observed value of the signal at i is not below.
 func (s signalScores) reached(i int, limits ...float64) (n int) {
-	raw, ok := s.known(i)
 	for _, limit := range limits {
-		if ok && raw >= limit {
+		if s[i].State == StateOK && s[i].Raw >= limit {
 			n++
 		}
 	}
 	return n
 }
 
-// within returns 1 if the signal at i is known and at most limit, else 0.
+// within returns 1 if the observed value of the signal at i is at most limit, else 0.
 func (s signalScores) within(i int, limit float64) int {
-	if raw, ok := s.known(i); ok && raw <= limit {
+	if s[i].State == StateOK && s[i].Raw <= limit {
 		return 1
 	}
 	return 0

@@ -104,7 +104,7 @@ func (s *Server) counted(ctx context.Context, newest universe.Stored, tables *un
 	if tables.Counted(newest) {
 		return &newest.Record, nil
 	}
-	if newest.PipelineVersion != tables.PipelineVersion() || !universe.KeyOf(newest.Record).Peers() {
+	if newest.PipelineVersion != tables.PipelineVersion() || !scoring.KeyOf(newest.Record).Peers() {
 		return nil, nil // the company belongs to no cohort of the tables
 	}
 	records, err := s.Scores.WrittenSince(ctx, newest.Domain, newest.PipelineVersion, tables.Settled())

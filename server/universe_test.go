@@ -172,7 +172,7 @@ func TestCohortLeavesOutWhatWasCounted(t *testing.T) {
 		}
 		var n, sum, team, below, above float64
 		for other, rec := range counted {
-			if other == domain || universe.KeyOf(rec) != universe.KeyOf(target) || target.PipelineVersion != scoring.PipelineVersion {
+			if other == domain || scoring.KeyOf(rec) != scoring.KeyOf(target) || target.PipelineVersion != scoring.PipelineVersion {
 				continue
 			}
 			n++

@@ -28,13 +28,13 @@ func (c *Cohort) Stats() Stats { return stats(c.Steps) }
 // removes it from the cohort. The result is zero if the target has another pipeline
 // version or a cohort key without peers.
 func (t *Tables) Compare(target scoring.Record, counted *scoring.Record) Comparison {
-	key := KeyOf(target)
+	key := scoring.KeyOf(target)
 	cohort := t.cohorts[key]
 	if cohort == nil || !key.Peers() || target.PipelineVersion != t.PipelineVersion() {
 		return Comparison{}
 	}
 	steps, sums := cohort.Steps, cohort.BucketSums
-	if counted != nil && KeyOf(*counted) == key {
+	if counted != nil && scoring.KeyOf(*counted) == key {
 		steps = without(steps, step(counted.Composite))
 		sums = sums.minus(counted.Buckets)
 	}

@@ -15,7 +15,7 @@ func Count(records []scoring.Record, at time.Time) Counts {
 	cohorts := make(map[CohortKey]*Cohort)
 	steps := make(map[CohortKey]map[int]int64)
 	for _, rec := range records {
-		key := KeyOf(rec)
+		key := scoring.KeyOf(rec)
 		c := cohorts[key]
 		if c == nil {
 			c = &Cohort{CohortKey: key}
@@ -39,12 +39,12 @@ func Count(records []scoring.Record, at time.Time) Counts {
 		c.Leaderboard = c.Leaderboard[:min(len(c.Leaderboard), LeaderboardMax)]
 		s.Cohorts = append(s.Cohorts, *c)
 	}
-	slices.SortFunc(s.Cohorts, func(a, b Cohort) int { return a.CohortKey.compare(b.CohortKey) })
+	slices.SortFunc(s.Cohorts, func(a, b Cohort) int { return compareKeys(a.CohortKey, b.CohortKey) })
 	return s
 }
 
-func (k CohortKey) compare(other CohortKey) int {
-	return cmp.Or(cmp.Compare(k.Sector, other.Sector), cmp.Compare(k.GeoScope, other.GeoScope), cmp.Compare(k.Profile, other.Profile))
+func compareKeys(a, b CohortKey) int {
+	return cmp.Or(cmp.Compare(a.Sector, b.Sector), cmp.Compare(a.GeoScope, b.GeoScope), cmp.Compare(a.Profile, b.Profile))
 }
 
 func (s BucketSums) plus(b scoring.BucketScores) BucketSums {

@@ -61,21 +61,7 @@ type Counts struct {
 }
 
 // CohortKey identifies a cohort.
-type CohortKey struct {
-	Sector, GeoScope string
-	Profile          scoring.Profile
-}
-
-// KeyOf returns the cohort key of a record.
-func KeyOf(rec scoring.Record) CohortKey {
-	return CohortKey{rec.Sector, rec.GeoScope, rec.Profile}
-}
-
-// Peers reports whether companies with the key are peers. It is false if sector, reach or
-// profile is unknown.
-func (k CohortKey) Peers() bool {
-	return k.Sector != scoring.Unknown && k.GeoScope != scoring.Unknown && k.Profile != scoring.ProfileUnclassified
-}
+type CohortKey = scoring.CohortKey
 
 // Cohort is the companies of one sector, reach and profile.
 type Cohort struct {

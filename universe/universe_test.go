@@ -124,7 +124,7 @@ func TestTargetIsLeftOutExactly(t *testing.T) {
 			var composites []float64
 			var want Comparison
 			for _, other := range records {
-				if other.Domain == rec.Domain || !KeyOf(rec).Peers() || KeyOf(other) != KeyOf(rec) {
+				if other.Domain == rec.Domain || !scoring.KeyOf(rec).Peers() || scoring.KeyOf(other) != scoring.KeyOf(rec) {
 					continue
 				}
 				peers = append(peers, other)

@@ -155,7 +155,7 @@ func (t *traits) observe(rng *rand.Rand, taste, luck []float64) []scoring.Observ
 func (t *traits) raw(s scoring.Signal, taste, noise float64) float64 {
 	x := clamp(t.goodness[s.Bucket]+0.17*taste+0.01*noise, 0, 1)
 	switch s.ID {
-	case "employee_count", "revenue_latest_usd", "total_assets_usd", "wikipedia_language_count":
+	case "employee_count", "revenue_latest_usd", "total_assets_usd", "market_value_usd", "wikipedia_language_count":
 		x = clamp(t.size+0.06*taste+0.002*noise, 0, 1)
 	case "traffic_rank":
 		x = clamp(0.7*t.size+0.3*x, 0, 1)
@@ -165,33 +165,15 @@ func (t *traits) raw(s scoring.Signal, taste, noise float64) float64 {
 		}
 		return 0
 	}
-	if s.Direction == scoring.DirectionLower {
-		x = 1 - x
-	}
-	shape, _, _ := strings.Cut(s.Normalization, ":")
-	shape, _, _ = strings.Cut(shape, ";")
-	var raw float64
+	raw := s.Curve.Raw(100 * x)
 	switch {
-	case shape == "bool":
-		if x > 0.45 {
-			return 1
-		}
-		return 0
-	case shape == "log":
-		raw = s.Lo * math.Pow(s.Hi/s.Lo, x)
-	case s.Hi > 50*max(s.Lo, 1): // days
-		raw = s.Lo + (s.Hi-s.Lo)*x*x*x
-	default:
-		raw = s.Lo + (s.Hi-s.Lo)*x
-	}
-	switch {
-	case s.Hi-s.Lo < 10 && s.Unit != "points+comments" && !strings.HasPrefix(s.Unit, "points ") && !strings.HasPrefix(s.Unit, "code") && s.Unit != "notices" && s.Unit != "events" && s.Unit != "years":
+	case s.Unit == "fraction" || strings.Contains(s.Unit, "ratio") || strings.HasPrefix(s.Unit, "share") || strings.HasPrefix(s.Unit, "average"):
 		return math.Round(raw*1000) / 1000
 	case raw > 1e6:
 		scale := math.Pow(10, math.Floor(math.Log10(raw))-2)
 		return math.Round(raw/scale) * scale
 	}
-	return math.Round(raw)
+	return math.Round(max(raw, 0))
 }
 
 // pick returns an index by its share of a hundred, -1 for the rest.

@@ -25,6 +25,9 @@ type Explanation struct {
 	GeoScope        string    `json:"geo_scope"`
 	CompletenessPct float64   `json:"data_completeness_pct"`
 	Confidence      string    `json:"confidence"`
+	// Interval is the likely range of the composite if all signals were known.
+	Interval          scoring.Interval `json:"interval"`
+	ExpectedComposite float64          `json:"expected_composite"`
 	scoring.Explanation
 	// Identity is empty, and so are Sources, Observations and Values, for a record of
 	// imported facts alone.
@@ -56,7 +59,7 @@ func New(rec scoring.Record, trace scoring.Trace, now time.Time) Explanation {
 	x := Explanation{
 		Domain: rec.Domain, CompanyName: rec.CompanyName, ScoredAt: rec.ScoredAt, AgeSeconds: int64(now.Sub(rec.ScoredAt).Seconds()), RunID: rec.RunID,
 		PipelineVersion: rec.PipelineVersion, Country: rec.Country, Sector: rec.Sector, GeoScope: rec.GeoScope,
-		CompletenessPct: rec.CompletenessPct, Confidence: string(rec.Confidence),
+		CompletenessPct: rec.CompletenessPct, Confidence: string(rec.Confidence), Interval: rec.Interval, ExpectedComposite: rec.ExpectedComposite,
 		Explanation: scoring.Explain(rec), Identity: append([]scoring.Claim{}, trace.Claims...), Sources: []Source{}, Observations: []Observation{},
 		Values: trace.Values, Warnings: append([]scoring.Warning{}, rec.Warnings...),
 	}
@@ -78,7 +81,7 @@ func New(rec scoring.Record, trace scoring.Trace, now time.Time) Explanation {
 func (x Explanation) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	age := time.Duration(x.AgeSeconds) * time.Second
-	fmt.Fprintf(w, "%s (%q): %s, %.1f points, %.1f %% of the data, confidence %s\n", x.Domain, x.CompanyName, x.Rating, x.Composite, x.CompletenessPct, x.Confidence)
+	fmt.Fprintf(w, "%s (%q): %s, %.1f, likely %.0f to %.0f; %.1f %% of the data, confidence %s\n", x.Domain, x.CompanyName, x.Rating, x.Composite, x.Interval.Low, x.Interval.High, x.CompletenessPct, x.Confidence)
 	fmt.Fprintf(w, "scored %s (%s ago) by run %s, pipeline %s; %s, country %q, %s\n", x.ScoredAt.Format(time.RFC3339), age, x.RunID, x.PipelineVersion, x.Sector, x.Country, x.GeoScope)
 	for _, b := range x.Buckets {
 		fmt.Fprintf(w, "\n%s: score %.4f, weight %.2f, adds %.4f; %.1f %% of its data\n", b.Bucket, b.Score, b.Weight, b.Contribution, b.CompletenessPct)
@@ -87,7 +90,10 @@ func (x Explanation) Text(out io.Writer) error {
 			if s.Bucket != b.Bucket {
 				continue
 			}
-			raw, from, seen := "-", s.Source, age.String()
+			raw, from, seen := "-", s.Source, "-"
+			if s.ObservedAt != nil {
+				seen = (x.ScoredAt.Sub(*s.ObservedAt) + age).Truncate(time.Second).String()
+			}
 			if s.Raw != nil {
 				raw = strconv.FormatFloat(*s.Raw, 'g', 7, 64)
 			}
@@ -95,19 +101,24 @@ func (x Explanation) Text(out io.Writer) error {
 			case scoring.StateAbsent:
 				from += ": none"
 			case scoring.StateMissing:
-				from, seen = strings.TrimPrefix(s.Source+": "+string(s.Reason), ": "), "-"
+				from = strings.TrimPrefix(s.Source+": "+string(s.Reason), ": ")
+			case scoring.StateNotApplicable:
+				from = "not applicable"
 			}
 			fmt.Fprintf(w, "  %s\t%s\t%s\t%.4f\t%.2f\t%.4f\t%s\t%s\n", s.ID, raw, s.Unit, s.Score, s.Weight, s.Contribution, from, seen)
 		}
 	}
 	fmt.Fprintf(w, "\nbase %.4f\n", x.Base)
-	fmt.Fprintf(w, "premium for scale: profile %s allows %.0f; scale %.4f, coverage %.4f; %.1f points\n", x.Premium.Profile, x.Premium.Cap, x.Premium.Scale, x.Premium.Coverage, x.Premium.Points)
+	fmt.Fprintf(w, "premium for scale: 12 times %.4f, %.1f points (profile %s)\n", x.Premium.Scale, x.Premium.Points, x.Premium.Profile)
 	for _, p := range x.Premium.Parts {
 		share := "unknown"
 		if p.Known {
 			share = strconv.FormatFloat(p.Share, 'f', 4, 64)
 		}
 		fmt.Fprintf(w, "  %s\t%s\tweight %.2f\n", p.Signal, share, p.Weight)
+	}
+	if x.Defunct {
+		fmt.Fprintf(w, "the company is defunct: momentum and premium are 0, and the composite is at most %d\n", scoring.DefunctMax)
 	}
 	fmt.Fprintf(w, "composite %.1f, which is %s (from %.1f)\n", x.Composite, x.Rating, x.RatingFrom)
 	if len(x.Identity) > 0 {

@@ -68,55 +68,109 @@ const moneyAgeMax = 6 * 365 * 24 * time.Hour
 
 // FromFacts converts imported facts to observations, as of now. It derives these signals:
 //
-//   - employee_count, revenue_latest_usd and total_assets_usd are copied, unless the row is
-//     older than six years;
-//   - net_margin is price/sales over price/earnings, if both are positive;
+//   - employee_count, revenue_latest_usd, total_assets_usd and market_value_usd are copied;
+//   - without them, revenue is market value over price/sales, total assets are at least market
+//     value over price/book, and market value is the middle of its class;
+//   - net_margin is price/sales over price/earnings, and negative if the latter is;
+//   - operating_margin is at most EBITDA over revenue: it is taken as that less depreciation;
 //   - organization_age_years counts from the middle of the founding year;
-//   - public_listing is the imported value, else true if there is a market capitalisation
-//     or a price ratio, which only traded shares have, else missing.
+//   - public_listing is the imported value, else true if there is a market value or a price ratio,
+//     which only traded shares have, else missing;
+//   - funding_total_usd and funding_rounds are copied, capital_raise_recency_days counts from the
+//     last round, and leadership_disclosure is the number of founders, at most 6.
 //
-// A value imported for a signal's own id replaces a derived one.
+// Headcount, money and ratios older than six years are not used. A value imported for a signal's
+// own id replaces a derived one. A status such as dead makes the company defunct.
 func FromFacts(facts scoring.CompanyFacts, now time.Time) Result {
-	raw := make(map[string]float64)
-	if facts.AsOf.IsZero() || now.Sub(facts.AsOf) <= moneyAgeMax {
-		set := func(id string, v *float64) {
-			if v != nil && *v >= 0 {
-				raw[id] = *v
-			}
+	derived := derive(facts, now)
+	for id, v := range facts.Signals {
+		derived[id] = scoring.Observation{Raw: v}
+	}
+	result := Result{Claims: claims(facts), Defunct: defunct(facts.Status)}
+	if facts.HiringRegions > 0 {
+		result.Values = map[string]float64{ValueHiringRegions: float64(facts.HiringRegions)}
+	}
+	for id, o := range derived {
+		o.Signal, o.State, o.Source = id, scoring.StateOK, scoring.FactsSource
+		result.Observations = append(result.Observations, o)
+	}
+	slices.SortFunc(result.Observations, func(a, b scoring.Observation) int { return strings.Compare(a.Signal, b.Signal) })
+	return result
+}
+
+// derive returns the observations in the columns of facts by signal id.
+func derive(facts scoring.CompanyFacts, now time.Time) map[string]scoring.Observation {
+	observed := make(map[string]scoring.Observation)
+	set := func(id string, v *float64, least float64) {
+		if v != nil && *v >= least {
+			observed[id] = scoring.Observation{Raw: *v}
 		}
-		set("employee_count", facts.Employees)
-		set("revenue_latest_usd", facts.RevenueUSD)
-		set("total_assets_usd", facts.TotalAssetsUSD)
-		if ps, pe := facts.PriceSales, facts.PERatio; ps != nil && pe != nil && *ps > 0 && *pe > 0 {
-			raw["net_margin"] = *ps / *pe
+	}
+	if facts.AsOf.IsZero() || now.Sub(facts.AsOf) <= moneyAgeMax {
+		set("employee_count", facts.Employees, 0)
+		set("revenue_latest_usd", facts.RevenueUSD, 0)
+		set("total_assets_usd", facts.TotalAssetsUSD, 0)
+		value, revenue := facts.MarketCapUSD, facts.RevenueUSD
+		set("market_value_usd", value, 0)
+		if class, ok := scoring.MarketCapClasses[facts.MarketCapClass]; ok && value == nil {
+			observed["market_value_usd"] = scoring.Observation{Raw: class.Middle(), Low: class.From, High: class.To}
+		}
+		if revenue == nil {
+			revenue = ratio(value, facts.PriceSales)
+			set("revenue_latest_usd", revenue, 0)
+		}
+		if facts.TotalAssetsUSD == nil {
+			set("total_assets_usd", ratio(value, facts.PriceBook), 0)
+		}
+		if ps, pe := facts.PriceSales, facts.PERatio; ps != nil && pe != nil && *ps > 0 && *pe != 0 {
+			observed["net_margin"] = scoring.Observation{Raw: *ps / *pe}
+		}
+		if bound := ratio(facts.EBITDAUSD, revenue); bound != nil {
+			observed["operating_margin"] = scoring.Observation{Raw: *bound - depreciation, Low: *bound - 2*depreciation, High: *bound}
 		}
 	}
 	if facts.FoundedYear > 0 {
 		founded := time.Date(facts.FoundedYear, time.July, 1, 0, 0, 0, 0, time.UTC)
-		raw["organization_age_years"] = math.Max(0, now.Sub(founded).Hours()/(24*365.25))
+		observed["organization_age_years"] = scoring.Observation{Raw: math.Max(0, now.Sub(founded).Hours()/(24*365.25))}
+	}
+	set("funding_total_usd", facts.FundingTotalUSD, 0)
+	set("funding_rounds", facts.FundingRounds, 0)
+	if !facts.LastFundingDate.IsZero() {
+		observed["capital_raise_recency_days"] = scoring.Observation{Raw: math.Max(0, now.Sub(facts.LastFundingDate).Hours()/24)}
+	}
+	if facts.Founders != nil {
+		observed["leadership_disclosure"] = scoring.Observation{Raw: min(*facts.Founders, 6)}
 	}
 	switch {
 	case facts.Listed != nil && *facts.Listed:
-		raw["public_listing"] = 1
+		observed["public_listing"] = scoring.Observation{Raw: 1}
 	case facts.Listed != nil:
-		raw["public_listing"] = 0
-	case facts.MarketCapUSD != nil, facts.PERatio != nil, facts.PriceSales != nil, facts.PriceBook != nil:
-		raw["public_listing"] = 1
+		observed["public_listing"] = scoring.Observation{Raw: 0}
+	case facts.MarketCapUSD != nil, facts.MarketCapClass != "", facts.PERatio != nil, facts.PriceSales != nil, facts.PriceBook != nil:
+		observed["public_listing"] = scoring.Observation{Raw: 1}
 	}
-	for id, v := range facts.Signals {
-		raw[id] = v
+	return observed
+}
+
+// depreciation is the typical difference of EBITDA and operating income, as a share of revenue: the
+// middle of the sectors in A. Damodaran's tables of January 2025, rounded.
+const depreciation = 0.05
+
+// ratio returns a over b, nil unless both are known and b is positive.
+func ratio(a, b *float64) *float64 {
+	if a == nil || b == nil || *b <= 0 {
+		return nil
 	}
-	result := Result{Claims: claims(facts)}
-	if facts.HiringRegions > 0 {
-		result.Values = map[string]float64{ValueHiringRegions: float64(facts.HiringRegions)}
-	}
-	for id, v := range raw {
-		result.Observations = append(result.Observations, scoring.Observation{
-			Signal: id, State: scoring.StateOK, Raw: v, Source: scoring.FactsSource,
-		})
-	}
-	slices.SortFunc(result.Observations, func(a, b scoring.Observation) int { return strings.Compare(a.Signal, b.Signal) })
-	return result
+	r := *a / *b
+	return &r
+}
+
+// defunctStatuses are the values of the column status for a company that is no more. An exited
+// company was bought or listed and may be well.
+var defunctStatuses = []string{"dead", "defunct", "dissolved", "closed", "inactive", "bankrupt", "liquidated", "shut down", "parked"}
+
+func defunct(status string) bool {
+	return slices.Contains(defunctStatuses, strings.ToLower(strings.TrimSpace(status)))
 }
 
 // claims returns the identity claims in facts.

@@ -32,13 +32,13 @@ func (g *GLEIF) Fetch(ctx context.Context, req Request) (Result, error) {
 	record, via, found, err := g.find(ctx, req.Company)
 	switch {
 	case errors.Is(err, errManyCompanies):
-		s.missing(scoring.ReasonUnresolvedIdentity, "legal_entity_registered", "lei_registration_standing")
+		s.missing(scoring.ReasonUnresolvedIdentity, "legal_entity_registered")
 		s.noPart(scoring.ReasonUnresolvedIdentity, "corporate_group_size")
 		return s.result, nil
 	case err != nil:
 		return Result{}, err
 	case !found:
-		s.absent("legal_entity_registered", "lei_registration_standing")
+		s.absent("legal_entity_registered")
 		s.part("corporate_group_size", 0)
 		return s.result, nil
 	}
@@ -194,14 +194,7 @@ func (r leiRecord) observe(s *builder) {
 	} else {
 		s.ok("legal_entity_registered", 0)
 	}
-	switch r.Registration {
-	case "ISSUED":
-		s.ok("lei_registration_standing", 2)
-	case "LAPSED":
-		s.ok("lei_registration_standing", 1)
-	default:
-		s.ok("lei_registration_standing", 0)
-	}
+	s.result.Defunct = r.Status == "INACTIVE"
 }
 
 func (r leiRecord) claim(s *builder, via string) {

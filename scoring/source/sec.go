@@ -41,7 +41,7 @@ var (
 		"revenue_growth_yoy", "revenue_latest_usd", "net_margin", "operating_margin", "free_cash_flow_margin", "current_ratio", "liabilities_to_assets",
 		"cash_runway_months", "total_assets_usd", "profitable_years_5",
 	}
-	filingSignals = []string{"public_listing", "filing_timeliness", "distress_events_24m", "capital_raise_recency_days"}
+	filingSignals = []string{"public_listing", "distress_events_24m", "capital_raise_recency_days"}
 )
 
 // Fetch reads the filings of a company by its Central Index Key, or by a name that one filer has.
@@ -291,7 +291,7 @@ func (f secFiler) observe(s *builder, now time.Time) {
 		s.absent("public_listing")
 	}
 	var late, distress int
-	periodic, reports := false, false
+	reports := false
 	raised := time.Time{}
 	for _, filing := range f.Filings {
 		age := now.Sub(filing.On)
@@ -302,7 +302,6 @@ func (f secFiler) observe(s *builder, now time.Time) {
 		case isLate(filing.Form) && age <= eventSpan:
 			late++
 		case isPeriodic(filing.Form) && age <= periodicSpan:
-			periodic = true
 			reports = reports || strings.HasPrefix(filing.Form, "10-K")
 		case strings.HasPrefix(filing.Form, "8-K") && age <= eventSpan:
 			reports = true
@@ -313,14 +312,9 @@ func (f secFiler) observe(s *builder, now time.Time) {
 			raised = filing.On
 		}
 	}
-	if periodic {
-		s.ok("filing_timeliness", float64(late))
-	} else {
-		s.missing(scoring.ReasonNotApplicable, "filing_timeliness")
-	}
 	// Foreign issuers report events on another form, without items.
 	if reports {
-		s.ok("distress_events_24m", float64(distress))
+		s.ok("distress_events_24m", float64(distress+late))
 	} else {
 		s.missing(scoring.ReasonNotApplicable, "distress_events_24m")
 	}

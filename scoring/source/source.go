@@ -83,6 +83,8 @@ type Result struct {
 	// Values are stored with the run under the name of the source. Later runs read them for
 	// trends.
 	Values map[string]float64
+	// Defunct is set if the source found the company dissolved, dead or its domain parked.
+	Defunct bool
 	// Unregistered is set by dns if neither the host nor the registrable domain exists, and by
 	// rdap if the registry does not have the domain. If both set it the run fails.
 	Unregistered bool
@@ -92,7 +94,7 @@ type Result struct {
 type Past = scoring.Past
 
 // Raw returns the most trusted value of a signal in Observed, false if there is none. For an
-// absence that counts as a value it returns that value.
+// absence that counts as a value it returns 0.
 func (r Request) Raw(signal string) (raw float64, ok bool) {
 	o, _ := scoring.MostTrusted(signal, r.Observed)
 	switch o.State {
@@ -100,7 +102,8 @@ func (r Request) Raw(signal string) (raw float64, ok bool) {
 		return o.Raw, true
 	case scoring.StateAbsent:
 		s, _ := scoring.Lookup(signal)
-		return s.Normalizer.Absent()
+		_, counts := s.Curve.Absent()
+		return 0, counts
 	}
 	return 0, false
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"maps"
-	"math"
 	"net/url"
 	"strings"
 	"time"
@@ -119,12 +118,6 @@ func (a archive) observe(now time.Time) Result {
 		s.ok("homepage_change_rate_365d", rate)
 	} else {
 		s.absent("homepage_change_rate_365d")
-	}
-	last, previous := a.captureDays(now, 0, 180*day), a.captureDays(now, 180*day, 360*day)
-	if last+previous == 0 {
-		s.absent("archive_capture_trend_365d")
-	} else {
-		s.ok("archive_capture_trend_365d", math.Log(float64(last+3)/float64(previous+3)))
 	}
 	return s.result
 }

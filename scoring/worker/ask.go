@@ -187,9 +187,15 @@ func (f *findings) fill(in *scoring.Input) {
 		if site == (scoring.SiteText{}) {
 			site = a.result.Site
 		}
+		name := f.plan.steps[i].name
 		if a.warning != nil {
 			in.Warnings = append(in.Warnings, *a.warning)
-			in.Observations = append(in.Observations, unsaid(f.plan.steps[i].name, a)...)
+			in.Observations = append(in.Observations, unsaid(name, a)...)
+		} else {
+			in.Answered = append(in.Answered, name)
+		}
+		if a.result.Defunct {
+			in.Warnings = append(in.Warnings, scoring.Warning{Source: name, Code: scoring.WarningDefunct, At: in.Now.UTC().Truncate(time.Millisecond)})
 		}
 	}
 	in.Observations = append(in.Observations, source.Combine(parts, in.Observations)...)

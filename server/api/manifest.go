@@ -28,19 +28,29 @@ type ManifestSignal struct {
 	// CompositeWeight is the share of the composite before the premium.
 	CompositeWeight float64           `json:"composite_weight"`
 	Unit            string            `json:"unit"`
-	Direction       scoring.Direction `json:"direction"` // higher, lower or band: which values are better
+	Direction       scoring.Direction `json:"direction"` // higher or lower: which values are better
 	Sources         []string          `json:"sources"`   // most trusted first
 	Normalization   Normalization     `json:"normalization"`
+	// MaxAgeDays is the age until which an observation is carried forward while its source has no news.
+	MaxAgeDays int `json:"max_age_days"`
+	// NotApplicableTo has sectors, or listed or unlisted, for which the signal is left out.
+	NotApplicableTo []string `json:"not_applicable_to"`
 }
 
 // Normalization is the rule that maps a raw value to a score from 0 to 100.
 type Normalization struct {
-	Rule string  `json:"rule"`
-	Low  float64 `json:"low"`  // raw values between which the score moves
-	High float64 `json:"high"` // raw values between which the score moves
-	// Absent is the raw value that is used if the sources report that there is none. If it
-	// is null, the signal is then missing.
-	Absent *float64 `json:"absent"`
+	Rule string `json:"rule"`
+	// P10, P50 and P90 are the raw values that score 20, 50 and 80: percentiles of the reference
+	// population. For a yes or no they are 0 or 1.
+	P10 float64 `json:"p10"`
+	P50 float64 `json:"p50"`
+	P90 float64 `json:"p90"`
+	// Absent is the score if the sources report that there is none. If it is null, the signal is then
+	// missing.
+	Absent *float64 `json:"absent_score"`
+	// Population is the reference population, Basis where its percentiles come from.
+	Population string `json:"population"`
+	Basis      string `json:"basis"`
 }
 
 var bucketNames = map[scoring.Bucket]string{
@@ -60,10 +70,14 @@ func NewSignals() Signals {
 		signal := ManifestSignal{
 			ID: s.ID, Name: s.Name, Bucket: s.Bucket, Weight: s.Weight, CompositeWeight: round(s.Weight*s.Bucket.Weight(), 6),
 			Unit: s.Unit, Direction: s.Direction, Sources: s.Sources,
-			Normalization: Normalization{Rule: s.Normalization, Low: s.Lo, High: s.Hi},
+			Normalization: Normalization{
+				Rule: s.Normalization, P10: round(s.Curve.Raw(20), 6), P50: round(s.Curve.Raw(50), 6), P90: round(s.Curve.Raw(80), 6),
+				Population: s.Population, Basis: s.Basis,
+			},
+			MaxAgeDays: int(s.MaxAge.Hours() / 24), NotApplicableTo: append([]string{}, s.NotFor...),
 		}
-		if raw, ok := s.Normalizer.Absent(); ok {
-			signal.Normalization.Absent = &raw
+		if score, ok := s.Curve.Absent(); ok {
+			signal.Normalization.Absent = &score
 		}
 		body.Signals = append(body.Signals, signal)
 	}

@@ -101,8 +101,8 @@ func (e *expectation) ok(signal string, raw float64) {
 func (e *expectation) absent(signals ...string) {
 	for _, id := range signals {
 		signal, _ := scoring.Lookup(id)
-		if raw, counts := signal.Normalizer.Absent(); counts {
-			e.wants[id] = want{state: scoring.StateAbsent, raw: raw}
+		if _, counts := signal.Curve.Absent(); counts {
+			e.wants[id] = want{state: scoring.StateAbsent}
 		} else {
 			e.missing(scoring.ReasonNotFound, id)
 		}
@@ -384,7 +384,7 @@ func (e *expectation) money() {
 	e.first("public_listing", offer{"sec", filer && c.Ticker, 1}, offer{"wikidata", c.QID != "" && c.Listed, 1})
 
 	ratios := []string{"free_cash_flow_margin", "current_ratio", "liabilities_to_assets", "cash_runway_months", "profitable_years_5"}
-	filings := []string{"filing_timeliness", "distress_events_24m", "capital_raise_recency_days"}
+	filings := []string{"distress_events_24m", "capital_raise_recency_days"}
 	switch {
 	case e.lost([]string{"sec"}, slices.Concat(ratios, filings)...):
 		return
@@ -412,14 +412,14 @@ func (e *expectation) money() {
 		}
 	}
 	var late, distress int
-	annual, reports := false, false
+	reports := false
 	var raised time.Time
 	for _, f := range c.Filings {
 		switch age := e.days(f.on); {
 		case f.form == "NT 10-K":
 			late += truths(age <= 730)
 		case f.form == "10-K" && age <= 548:
-			annual, reports = true, true
+			reports = true
 		case f.form == "8-K" && age <= 730:
 			reports = true
 			distress += truths(strings.Contains(f.items, "1.03") || strings.Contains(f.items, "4.02"))
@@ -427,13 +427,10 @@ func (e *expectation) money() {
 			raised = f.on
 		}
 	}
-	e.missing(scoring.ReasonNotApplicable, "filing_timeliness", "distress_events_24m")
+	e.missing(scoring.ReasonNotApplicable, "distress_events_24m")
 	e.absent("capital_raise_recency_days")
-	if annual {
-		e.ok("filing_timeliness", float64(late))
-	}
 	if reports {
-		e.ok("distress_events_24m", float64(distress))
+		e.ok("distress_events_24m", float64(distress+late))
 	}
 	if !raised.IsZero() {
 		e.ok("capital_raise_recency_days", e.days(raised))
@@ -443,16 +440,15 @@ func (e *expectation) money() {
 // entity are the signals of the register of legal entities.
 func (e *expectation) entity() {
 	c := e.company
-	both := []string{"legal_entity_registered", "lei_registration_standing"}
+	const registered = "legal_entity_registered"
 	switch {
-	case e.lost([]string{"gleif"}, both...):
+	case e.lost([]string{"gleif"}, registered):
 	case !e.named():
-		e.missing(scoring.ReasonUnresolvedIdentity, both...)
+		e.missing(scoring.ReasonUnresolvedIdentity, registered)
 	case c.LEI == "":
-		e.absent(both...)
+		e.absent(registered)
 	default:
 		e.ok("legal_entity_registered", float64(truths(c.LEIStatus == "ACTIVE")))
-		e.ok("lei_registration_standing", map[string]float64{"ISSUED": 2, "LAPSED": 1}[c.LEIRenewed])
 	}
 }
 
@@ -494,10 +490,10 @@ func (e *expectation) repositories() {
 
 func (e *expectation) archived() {
 	c := e.company
-	if e.lost([]string{"wayback"}, "web_presence_years", "homepage_change_rate_365d", "archive_capture_trend_365d") {
+	if e.lost([]string{"wayback"}, "web_presence_years", "homepage_change_rate_365d") {
 		return
 	}
-	e.absent("web_presence_years", "homepage_change_rate_365d", "archive_capture_trend_365d")
+	e.absent("web_presence_years", "homepage_change_rate_365d")
 	if c.First.IsZero() {
 		return
 	}
@@ -506,7 +502,6 @@ func (e *expectation) archived() {
 	slices.SortFunc(copies, func(a, b capture) int { return a.at.Compare(b.at) })
 	known := make(map[string]bool)
 	months, fresh := make(map[string]bool), make(map[string]bool)
-	last, previous := make(map[string]bool), make(map[string]bool)
 	for _, capture := range copies {
 		age := e.days(capture.at)
 		if month := capture.at.Format("2006-01"); age <= 365 {
@@ -516,18 +511,9 @@ func (e *expectation) archived() {
 			}
 		}
 		known[capture.digest] = true
-		switch date := capture.at.Format(time.DateOnly); {
-		case age < 180:
-			last[date] = true
-		case age < 360:
-			previous[date] = true
-		}
 	}
 	if len(months) >= 4 {
 		e.ok("homepage_change_rate_365d", float64(len(fresh))/float64(len(months)))
-	}
-	if len(last)+len(previous) > 0 {
-		e.ok("archive_capture_trend_365d", math.Log(float64(len(last)+3)/float64(len(previous)+3)))
 	}
 }
 

@@ -1,0 +1,99 @@
+package scoring
+
+import (
+	"math"
+	"slices"
+	"time"
+)
+
+// carryForward replaces chosen observations by those of the previous record where the run has no
+// news: the source of the previous one did not answer, and no source that is at least as trusted
+// did. An observation is carried until the signal's MaxAge.
+func carryForward(chosen *[SignalCount]Observation, in Input) {
+	if in.Previous == nil {
+		return
+	}
+	failing := slices.ContainsFunc(in.Warnings, Warning.failure)
+	silent := make(map[[2]string]bool) // signal and source
+	for _, o := range in.Observations {
+		if o.State == StateMissing && o.Reason.noNews(failing) {
+			silent[[2]string{o.Signal, o.Source}] = true
+		}
+	}
+	for _, old := range in.Previous.Signals {
+		i, found := signalIndex[old.ID]
+		if !found || !old.Known() || in.Now.Sub(old.ObservedAt) > manifest[i].MaxAge {
+			continue
+		}
+		if slices.Contains(in.Answered, old.Source) && !silent[[2]string{old.ID, old.Source}] {
+			// An absence is a statement of all sources. It stays if one of them has no news.
+			if old.State != StateAbsent || chosen[i].State != StateMissing || !chosen[i].Reason.noNews(failing) {
+				continue
+			}
+		}
+		now := &chosen[i]
+		known := now.State == StateOK || now.State == StateAbsent
+		if !known && now.State == StateMissing && !now.Reason.noNews(failing) && slices.Contains(in.Answered, now.Source) {
+			continue // a source answered that there is nothing to know
+		}
+		trusted := manifest[i].Sources
+		if known && (now.State == StateOK && old.State == StateAbsent || distrust(trusted, now.Source) <= distrust(trusted, old.Source)) {
+			continue
+		}
+		*now = Observation{Signal: old.ID, State: old.State, Raw: old.Raw, Source: old.Source, At: old.ObservedAt}
+	}
+}
+
+// noNews reports whether a missing observation says nothing about the company. failing is true if a
+// source of the run failed: the identity is then unresolved because of the failure.
+func (r Reason) noNews(failing bool) bool {
+	switch r {
+	case "", ReasonSourceDisabled:
+		return true
+	case ReasonUnresolvedIdentity, ReasonAmbiguousName:
+		return failing
+	}
+	return r.failure()
+}
+
+// warnings returns the warnings of a record: those of the run, those of defunct companies that were
+// carried forward, and one for each source with stale signals.
+func warnings(in Input, signals signalScores, now time.Time) []Warning {
+	all := slices.Clone(in.Warnings)
+	if in.Previous != nil && now.Sub(in.Previous.ScoredAt) <= identityMaxAge {
+		for _, w := range in.Previous.Warnings {
+			if w.Code == WarningDefunct && !slices.Contains(in.Answered, w.Source) {
+				all = append(all, w)
+			}
+		}
+	}
+	for i := range signals {
+		s := &signals[i]
+		if !s.Stale(now) {
+			continue
+		}
+		if j := slices.IndexFunc(all, func(w Warning) bool { return w.Source == s.Source && w.Code == WarningStale }); j < 0 {
+			all = append(all, Warning{Source: s.Source, Code: WarningStale, At: s.ObservedAt})
+		} else if s.ObservedAt.Before(all[j].At) {
+			all[j].At = s.ObservedAt
+		}
+	}
+	return all
+}
+
+// noteDoubts sets the doubt of signals with a value that is a range, and of those for which two
+// sources observed different values.
+func noteDoubts(signals signalScores, observations []Observation) {
+	for _, o := range observations {
+		i, found := signalIndex[o.Signal]
+		if !found || o.State != StateOK || !finite(o.Raw) || signals[i].State != StateOK {
+			continue
+		}
+		s, curve := &signals[i], manifest[i].Curve
+		if s.Source == o.Source && s.Raw == o.Raw && o.High > o.Low {
+			s.doubt = max(s.doubt, math.Abs(curve.Score(o.High)-curve.Score(o.Low))/math.Sqrt(12)) // uniform
+			continue
+		}
+		s.doubt = max(s.doubt, math.Abs(curve.Score(o.Raw)-s.Score)/2)
+	}
+}
