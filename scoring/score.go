@@ -76,8 +76,9 @@ func (rec *Record) Defunct() bool {
 // DefunctMax is the largest composite of a defunct company, which is of the lowest grade.
 const DefunctMax = 30
 
-// identify sets name, country, sector and geo scope. What is not known, and everything if a source
-// failed, is taken from the previous record.
+// identify sets name, country, sector and geo scope. What is not known is taken from the previous
+// record, and everything is if a source failed whose observations are carried forward: it may have
+// decided them.
 func (rec *Record) identify(in Input) {
 	rec.CompanyName = companyName(in.Identity.Name, in.Domain)
 	rec.Country = headquarters(in.Identity.Country, in.Domain)
@@ -87,7 +88,9 @@ func (rec *Record) identify(in Input) {
 	if old == nil || rec.ScoredAt.Sub(old.ScoredAt) > identityMaxAge {
 		return
 	}
-	failed := slices.ContainsFunc(in.Warnings, Warning.failure)
+	failed := slices.ContainsFunc(in.Warnings, func(w Warning) bool {
+		return w.failure() && slices.ContainsFunc(rec.Signals, func(s SignalScore) bool { return s.Source == w.Source && s.Stale(rec.ScoredAt) })
+	})
 	if old.CompanyName != "" && (failed || in.Identity.Name == "") {
 		rec.CompanyName = old.CompanyName
 	}
