@@ -109,23 +109,6 @@ func TestPanicIsAnInternalErrorWithTheRequestID(t *testing.T) {
 	}
 }
 
-func TestTestKeysNeverReachLiveTables(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, panicking{}, new(bytes.Buffer))
-	if _, err := s.live(directory.Caller{Mode: account.Test}); err != error(&errSandboxInvariant) {
-		t.Errorf("got %v", err)
-	}
-}
-
-func TestUniverseThatIsNotCountedYet(t *testing.T) {
-	t.Parallel()
-	s := newServer(t, &as{Mode: account.Live, Account: account.Account{Tier: account.Starter}}, new(bytes.Buffer))
-	res, e := get(t, s, "/v1/distribution")
-	if res.StatusCode != 503 || e.Code != "universe not counted yet" || res.Header.Get("Retry-After") != "5" {
-		t.Errorf("answered %d %+v", res.StatusCode, e)
-	}
-}
-
 func TestConfigNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	_, err := New(Dependencies{})
