@@ -30,9 +30,9 @@ var batchStatuses = withCommon("POST /v1/scores/batch", withBytes("POST /v1/scor
 
 func TestBatchStatuses(t *testing.T) { tryStatuses(t, "POST /v1/scores/batch", batchStatuses) }
 
-// TestBatchIsWrittenAsItsTypesSay holds the items that are put together by hand to
+// TestBatchBodyMatchesItsTypes holds the items that are put together by hand to
 // what encoding/json makes of them.
-func TestBatchIsWrittenAsItsTypesSay(t *testing.T) {
+func TestBatchBodyMatchesItsTypes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, &as{}, new(bytes.Buffer))
 	entry := cache.Entry{Head: []byte(`"domain":"xn--bcher-kva.com","svc_rating":"SVC-2+"`)}

@@ -30,7 +30,7 @@ func TestDocsStatuses(t *testing.T) { tryStatuses(t, "", docsStatuses) }
 
 // The page has files of a megabyte, for anyone to ask for. A compressed copy for each
 // client that does not read it would fill the memory.
-func TestFilesOfThePageAreCompressedOnce(t *testing.T) {
+func TestPageFilesAreCompressedOnce(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, &as{}, new(bytes.Buffer))
 	const path = "/docs/swagger-ui.css"

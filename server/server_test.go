@@ -96,7 +96,7 @@ func get(t *testing.T, s *Server, path string) (*http.Response, api.Error) {
 	return res, e
 }
 
-func TestPanicIsAnInternalErrorWithTheRequestID(t *testing.T) {
+func TestPanicIsAnInternalError(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	res, e := get(t, newServer(t, panicking{}, &log), "/v1/usage")

@@ -132,7 +132,7 @@ func TestAnInvalidRunHasNoHeadline(t *testing.T) {
 	}
 }
 
-func TestTheJSONFormIsTheOneDescribed(t *testing.T) {
+func TestJSONMatchesItsDescription(t *testing.T) {
 	t.Parallel()
 	schema, err := jsonschema.NewCompiler().Compile("report.schema.json")
 	if err != nil {
@@ -184,7 +184,7 @@ func TestEveryFieldIsExplained(t *testing.T) {
 	walk(node)
 }
 
-func TestAReportIsReadAsItWasWritten(t *testing.T) {
+func TestReportSurvivesWriteAndRead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.json")
 	want := sample()
@@ -249,7 +249,7 @@ func TestThePageAsksForNothing(t *testing.T) {
 	}
 }
 
-func TestARunWithoutAnswersIsStillReported(t *testing.T) {
+func TestRunWithoutAnswersIsReported(t *testing.T) {
 	t.Parallel()
 	r := &Run{Schema: Schema, Settings: Settings{Scenario: "hot"}, Verdict: Verdict{Status: ConditionsDrifted}, Headline: []string{"score l1"}}
 	for _, write := range []func(io.Writer) error{r.Text, r.HTML, r.JSON} {

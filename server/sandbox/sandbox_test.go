@@ -79,7 +79,7 @@ func TestCannedRecordsObeyTheFormulas(t *testing.T) {
 	}
 }
 
-func TestHistoryIsPagedAsALiveOne(t *testing.T) {
+func TestHistoryPagesLikeLive(t *testing.T) {
 	t.Parallel()
 	for _, domain := range Domains {
 		all, _ := History(domain, api.Page{Limit: 100}, now)
@@ -123,7 +123,7 @@ func TestHistoryIsPagedAsALiveOne(t *testing.T) {
 	}
 }
 
-func TestUniverseHasTwelveCompaniesThatMoveAsListed(t *testing.T) {
+func TestUniverseHasTwelveListedCompanies(t *testing.T) {
 	t.Parallel()
 	d := Distribution().Universe
 	var composites, premiums, ratings, profiles int64
@@ -163,7 +163,7 @@ func TestUniverseHasTwelveCompaniesThatMoveAsListed(t *testing.T) {
 	}
 }
 
-func TestCohortHasTwelvePeersAroundTheTarget(t *testing.T) {
+func TestCohortHasTwelvePeers(t *testing.T) {
 	t.Parallel()
 	for _, domain := range Domains {
 		c, ok := Cohort(domain, now)
