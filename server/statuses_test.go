@@ -29,7 +29,8 @@ var statusTables = map[string][]attempt{
 	"GET /v1/usage":                       usageStatuses,
 }
 
-// untried are the statuses and errors of the document that no request provokes, with the reason.
+// untried are what the document has and no request provokes, with the reason. An entry is an operation
+// with a status, or a status with an error.
 var untried = map[string]string{
 	"500 sandbox_invariant_violated": "only a defect lets a test key reach live data; TestSandboxInvariant calls the guard itself",
 }
@@ -107,7 +108,7 @@ func (a attempt) undescribed() bool { return a.code == errNotFound.Code || a.cod
 // withCommon appends the requests that every route with keys answers in the same way.
 func withCommon(request string, table []attempt) []attempt {
 	_, path, _ := strings.Cut(request, " ")
-	large := []string{"X-Filling", strings.Repeat("a", 1<<20)}
+	large := []string{"X-Filling", strings.Repeat("a", 64<<10)}
 	return append(table,
 		attempt{name: "without a key", request: request, want: 401, code: "unauthorized"},
 		attempt{name: "mistyped key", key: "mistyped", request: request, want: 401, code: "unauthorized"},
@@ -161,7 +162,7 @@ func tryStatuses(t *testing.T, operation string, table []attempt) {
 	for _, a := range table {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel() // two conditions make a request wait for a second
-			req, answer := f.make(t, a)
+			req, answer := f.exchange(t, a)
 			if answer.Status != a.want {
 				t.Errorf("status %d, want %d: %s", answer.Status, a.want, answer.Body)
 			}
@@ -197,15 +198,14 @@ func errorText(a attempt) (has []string) {
 	return has
 }
 
-// make sends the request on a connection of its own and reads the answer.
-func (f *fixture) make(t *testing.T, a attempt) (*http.Request, openapicheck.Answer) {
+// exchange sends the request on a connection of its own and reads the answer.
+func (f *fixture) exchange(t *testing.T, a attempt) (*http.Request, openapicheck.Answer) {
 	t.Helper()
 	method, path, _ := strings.Cut(f.names.Replace(a.request), " ")
 	req, err := http.NewRequestWithContext(t.Context(), method, "http://localhost"+path, strings.NewReader(a.body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("User-Agent", "")
 	if a.key != "" {
 		key, ok := f.keys[a.key]
 		if !ok {
