@@ -42,6 +42,11 @@ type summary struct {
 	Premium   float64              `json:"p"`
 	Rating    scoring.Rating       `json:"r"`
 	Buckets   scoring.BucketScores `json:"b"`
+	// The rest is the evidence.
+	RunID        string           `json:"i"`
+	Confidence   scoring.Band     `json:"f"`
+	Completeness float64          `json:"k"`
+	Interval     scoring.Interval `json:"l"`
 }
 
 // Put caches each record unless a newer one of its company is cached.
@@ -49,7 +54,8 @@ func Put(ctx context.Context, rdb goredis.UniversalClient, records ...scoring.Re
 	// One script per key: in a cluster the keys have different slots.
 	pipe := rdb.Pipeline()
 	for _, rec := range records {
-		body, err := json.Marshal(summary{rec.Domain, rec.CompanyName, rec.PipelineVersion, rec.Composite, rec.ScalePremium, rec.Rating, rec.Buckets})
+		body, err := json.Marshal(summary{rec.Domain, rec.CompanyName, rec.PipelineVersion, rec.Composite, rec.ScalePremium, rec.Rating, rec.Buckets,
+			rec.RunID, rec.Confidence, rec.CompletenessPct, rec.Interval})
 		if err != nil {
 			return fmt.Errorf("cache score of %s: %w", rec.Domain, err)
 		}
@@ -65,7 +71,7 @@ func Put(ctx context.Context, rdb goredis.UniversalClient, records ...scoring.Re
 }
 
 // Get returns the cached part of the newest record: domain, name, version, time,
-// composite, premium, rating and buckets. The error is scoring.ErrNotFound if none is
+// composite, premium, rating, buckets, run, confidence, completeness and interval. The error is scoring.ErrNotFound if none is
 // cached; ClickHouse may still have one.
 func Get(ctx context.Context, rdb goredis.UniversalClient, domain string) (scoring.Record, error) {
 	records, err := GetMany(ctx, rdb, domain)
@@ -120,6 +126,7 @@ func decode(value string) (scoring.Record, bool) {
 	return scoring.Record{
 		Domain: h.Domain, CompanyName: h.Name, PipelineVersion: h.Version, ScoredAt: time.UnixMilli(at).UTC(),
 		Composite: h.Composite, ScalePremium: h.Premium, Rating: h.Rating, Buckets: h.Buckets,
+		RunID: h.RunID, Confidence: h.Confidence, CompletenessPct: h.Completeness, Interval: h.Interval,
 	}, true
 }
 
