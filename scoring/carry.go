@@ -60,7 +60,7 @@ func (r Reason) noNews(failing bool) bool {
 // carried forward, and one for each source with stale signals.
 func warnings(in Input, signals signalScores, now time.Time) []Warning {
 	all := slices.Clone(in.Warnings)
-	if in.Previous != nil && now.Sub(in.Previous.ScoredAt) <= identityMaxAge {
+	if in.Previous != nil && now.Sub(in.Previous.ScoredAt) <= PreviousMaxAge {
 		for _, w := range in.Previous.Warnings {
 			if w.Code == WarningDefunct && !slices.Contains(in.Answered, w.Source) {
 				all = append(all, w)

@@ -40,7 +40,7 @@ func TestBatchBodyMatchesItsTypes(t *testing.T) {
 	want, err := json.Marshal(struct {
 		Results []api.BatchItem `json:"results"`
 	}{[]api.BatchItem{
-		{Domain: items[0].domain, Status: 200, Score: s.scoreBody(entry, account.Starter).body},
+		{Domain: items[0].domain, Status: 200, Score: s.scoreBody(entry, true, account.Starter).body},
 		{Domain: items[1].domain, Status: 400, Error: &api.Error{Code: errItemDomain.Code, Message: errItemDomain.Message}},
 		{Domain: items[2].domain, Status: 404, Error: &api.Error{Code: errNoScore.Code, Message: errNoScore.Message}},
 	}})
@@ -48,7 +48,7 @@ func TestBatchBodyMatchesItsTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	who := directory.Caller{Mode: account.Live, Account: account.Account{Tier: account.Starter}}
-	if got := s.batchBody(who, items, map[string]cache.Entry{items[0].domain: entry}); string(got) != string(want) {
+	if got := s.batchBody(who, items, map[string]cache.Entry{items[0].domain: entry}, true); string(got) != string(want) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 }
@@ -72,7 +72,7 @@ func FuzzBatchSize(f *testing.F) {
 				t.Fatal(err)
 			}
 			items := []item{it, it, it}
-			body := s.batchBody(directory.Caller{Mode: mode, Account: account.Account{Tier: account.Enterprise}}, items, map[string]cache.Entry{it.domain: {Head: make([]byte, 500)}})
+			body := s.batchBody(directory.Caller{Mode: mode, Account: account.Account{Tier: account.Enterprise}}, items, map[string]cache.Entry{it.domain: {Head: make([]byte, 500)}}, true)
 			if len(body) > batchSizeMax(items) {
 				t.Fatalf("%q: %d bytes, and %d are reserved", text, len(body), batchSizeMax(items))
 			}

@@ -63,6 +63,7 @@ func hotServerOf(t testing.TB, version string) (*Server, *counting) {
 	rec := scoring.Record{
 		PipelineVersion: version, Domain: "example.com", ScoredAt: time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC), Composite: 61.4, ScalePremium: 2.1, Rating: scoring.Rating2Plus,
 		Buckets: scoring.BucketScores{TeamStructure: 58.1, MarketPosition: 63.7, MomentumTailwinds: 57.9, FinancialHealth: 56}, Profile: scoring.ProfileGrowth,
+		RunID: "run-1", Confidence: scoring.BandMedium, CompletenessPct: 71.3, Interval: scoring.Interval{Low: 54.9, High: 68.2, Level: scoring.IntervalLevel},
 	}
 	tables, err := universe.New(universe.Snapshot{Counts: universe.Count([]scoring.Record{rec, {Domain: "other.com", Composite: 50, Profile: scoring.ProfileGrowth}}, rec.ScoredAt)})
 	if err != nil {

@@ -62,9 +62,9 @@ func groupOf(domains ...string) []scoring.Run {
 func TestGroupEqualsSingleRuns(t *testing.T) {
 	t.Parallel()
 	runs := groupOf("acme.com", "zoo.com", "bigger-company.de")
-	reference := &scoring.Reference{ScoredAt: run.StartedAt.AddDate(0, 0, -30), Base: 20}
+	earlier := scoring.Earlier{Reference: &scoring.Reference{ScoredAt: run.StartedAt.AddDate(0, 0, -30), Base: 20}}
 	store := &manyFacts{}
-	grouped := &history{reference: reference, referenceOf: "acme.com"}
+	grouped := &history{earlier: earlier, earlierOf: "acme.com"}
 	w := newWorker(t, grouped, source.Facts{Store: store})
 	if !w.Grouped() {
 		t.Fatal("facts alone are not asked for in groups")
@@ -76,7 +76,7 @@ func TestGroupEqualsSingleRuns(t *testing.T) {
 	for i, r := range runs {
 		own := &history{}
 		if r.Domain == "acme.com" {
-			own.reference = reference
+			own.earlier = earlier
 		}
 		single := newWorker(t, own, alone{source.Facts{Store: store}})
 		if single.Grouped() {

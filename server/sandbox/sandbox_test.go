@@ -38,10 +38,10 @@ var confidence = map[string]struct {
 	completeness float64
 	band         scoring.Band
 }{
-	"acme.test":       {88.4, scoring.BandHigh},
-	"unicorn.test":    {93.1, scoring.BandHigh},
-	"struggling.test": {34.6, scoring.BandDirectional},
-	"cohort.test":     {71.0, scoring.BandMedium},
+	"acme.test":       {89.1, scoring.BandHigh},
+	"unicorn.test":    {92.9, scoring.BandHigh},
+	"struggling.test": {36.4, scoring.BandDirectional},
+	"cohort.test":     {73.0, scoring.BandMedium},
 }
 
 func TestCannedRecordsObeyTheFormulas(t *testing.T) {
@@ -73,6 +73,22 @@ func TestCannedRecordsObeyTheFormulas(t *testing.T) {
 	}
 	if _, ok := Score("example.com", now); ok || Has("example.com") {
 		t.Error("the sandbox knows a real domain")
+	}
+}
+
+func TestLessDataWidensTheInterval(t *testing.T) {
+	t.Parallel()
+	widths := make(map[string]float64)
+	for _, domain := range Domains {
+		rec, _ := Score(domain, now)
+		if i := rec.Interval; i.Low > rec.Composite || i.High < rec.Composite || i.Level != scoring.IntervalLevel {
+			t.Errorf("%s: composite %v, interval %+v", domain, rec.Composite, i)
+		}
+		widths[domain] = rec.Interval.High - rec.Interval.Low
+	}
+	if !(0 < widths["unicorn.test"] && widths["unicorn.test"] < widths["acme.test"] && widths["acme.test"] < widths["cohort.test"] &&
+		widths["cohort.test"] < widths["struggling.test"]) {
+		t.Errorf("widths %v do not grow with what is missing", widths)
 	}
 }
 
