@@ -201,7 +201,7 @@ func NewCast(seed uint64) *Cast {
 	return &Cast{seed: seed, names: NewNames(seed)}
 }
 
-// Phase is a scored phase of a family. Its record has no domain, name, run and time.
+// Phase is a scored phase of a family. Its record has no domain, name, run and times.
 type Phase struct {
 	// ID is its number in the cast.
 	ID     uint32
@@ -219,6 +219,12 @@ func (c *Cast) Record(u Universe, i uint64, j int) scoring.Record {
 	rec := played.Record
 	rec.Domain, rec.CompanyName = string(c.names.AppendDomain(nil, i)), c.names.Company(i)
 	rec.ScoredAt = u.scoredAt(mix, i, j)
+	rec.Signals = slices.Clone(rec.Signals)
+	for k := range rec.Signals {
+		if rec.Signals[k].Known() {
+			rec.Signals[k].ObservedAt = rec.ScoredAt
+		}
+	}
 	rec.Warnings = slices.Clone(rec.Warnings)
 	for k := range rec.Warnings {
 		rec.Warnings[k].At = rec.ScoredAt
