@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"testing"
 
 	"companyscore/scoring"
@@ -101,6 +102,18 @@ func (s suite) evidence(starter customer) {
 		}
 		if r := s.get(t, "/v1/company/cohort.test/confidence", starter.test); len(r.list("stale_signals")) == 0 || len(r.list("not_applicable_signals")) == 0 {
 			t.Errorf("the sandbox shows no stale signal, or none that is not applicable: %.300s", r.raw)
+		}
+	})
+	s.rule("decided: evidence", "score and explain print the interval", func(t *testing.T) {
+		r := s.get(t, "/v1/score/"+domain+"?include=evidence", starter.live).wants(t, 200, "")
+		want := fmt.Sprintf("%.1f, likely %.0f to %.0f", r.number("composite_score"), r.number("evidence.interval.low"), r.number("evidence.interval.high"))
+		for _, args := range [][]string{{"score", domain, "--key", starter.live, "--url", s.base}, {"explain", domain}} {
+			if out := s.cli(t, args...); !strings.Contains(out, want) {
+				t.Errorf("%s prints %.300s, want %q", args[0], out, want)
+			}
+		}
+		if out := s.cli(t, "score", domain, "--json", "--key", starter.live, "--url", s.base); strings.TrimSpace(out) != r.raw {
+			t.Errorf("score --json prints %s, want %s", out, r.raw)
 		}
 	})
 	s.rule("decided: evidence", "POST of a score and of a batch take a list of names", func(t *testing.T) {
