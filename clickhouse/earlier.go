@@ -108,7 +108,7 @@ func (s *Scores) pageOfEarlier(ctx context.Context, keys map[string]earlierKey, 
 		return nil
 	}
 	var rows []recordRow
-	if err := s.db.few(ctx, &rows, scorePrevious, ch.Named("domains", detailed), ch.Named("at_ms", at)); err != nil {
+	if err := s.db.few(ctx, &rows, scorePrevious, ch.Named("domains", detailed), ch.Named("scored_ms", at)); err != nil {
 		return err
 	}
 	for i := range rows {

@@ -3,6 +3,7 @@ package scoring
 import (
 	"math"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -20,12 +21,21 @@ func carryForward(chosen *[SignalCount]Observation, in Input) {
 			silent[[2]string{o.Signal, o.Source}] = true
 		}
 	}
+	// answered reports whether all sources of an observation had news of the signal.
+	answered := func(signal, sources string) bool {
+		for source := range strings.SplitSeq(sources, "|") {
+			if !slices.Contains(in.Answered, source) || silent[[2]string{signal, source}] {
+				return false
+			}
+		}
+		return true
+	}
 	for _, old := range in.Previous.Signals {
 		i, found := signalIndex[old.ID]
 		if !found || !old.Known() || in.Now.Sub(old.ObservedAt) > manifest[i].MaxAge {
 			continue
 		}
-		if slices.Contains(in.Answered, old.Source) && !silent[[2]string{old.ID, old.Source}] {
+		if answered(old.ID, old.Source) {
 			// An absence is a statement of all sources. It stays if one of them has no news.
 			if old.State != StateAbsent || chosen[i].State != StateMissing || !chosen[i].Reason.noNews(failing) {
 				continue
@@ -60,9 +70,9 @@ func (r Reason) noNews(failing bool) bool {
 // carried forward, and one for each source with stale signals.
 func warnings(in Input, signals signalScores, now time.Time) []Warning {
 	all := slices.Clone(in.Warnings)
-	if in.Previous != nil && now.Sub(in.Previous.ScoredAt) <= PreviousMaxAge {
+	if in.Previous != nil {
 		for _, w := range in.Previous.Warnings {
-			if w.Code == WarningDefunct && !slices.Contains(in.Answered, w.Source) {
+			if w.Code == WarningDefunct && !slices.Contains(in.Answered, w.Source) && now.Sub(w.At) <= PreviousMaxAge {
 				all = append(all, w)
 			}
 		}

@@ -82,7 +82,11 @@ func (w *Pageviews) sector(ctx context.Context, s *builder, req Request) error {
 	const signal = "sector_attention_trend_365d"
 	articles := scoring.SectorArticles(req.Sector())
 	if len(articles) == 0 {
-		s.missing(scoring.ReasonNotApplicable, signal)
+		reason := scoring.ReasonNotApplicable
+		if !req.HasAnswered("wikidata") || !req.HasAnswered("web") {
+			reason = scoring.ReasonUnresolvedIdentity
+		}
+		s.missing(reason, signal)
 		return nil
 	}
 	var sum views
