@@ -219,12 +219,6 @@ func (c *Cast) Record(u Universe, i uint64, j int) scoring.Record {
 	rec := played.Record
 	rec.Domain, rec.CompanyName = string(c.names.AppendDomain(nil, i)), c.names.Company(i)
 	rec.ScoredAt = u.scoredAt(mix, i, j)
-	rec.Signals = slices.Clone(rec.Signals)
-	for k := range rec.Signals {
-		if rec.Signals[k].Known() {
-			rec.Signals[k].ObservedAt = rec.ScoredAt
-		}
-	}
 	rec.Warnings = slices.Clone(rec.Warnings)
 	for k := range rec.Warnings {
 		rec.Warnings[k].At = rec.ScoredAt
