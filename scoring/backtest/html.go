@@ -55,6 +55,8 @@ func (r *Report) figures() []figure {
 	return all
 }
 
+const boxNote = "Composites by class, with the number of companies: 5th, 25th, 50th, 75th and 95th percentile."
+
 // figure returns the plots of one outcome.
 func (o *Outcome) figure() []figure {
 	shown := figure{Title: o.title()}
@@ -66,10 +68,10 @@ func (o *Outcome) figure() []figure {
 			shown.Note = "Composite over the percentile of the outcome."
 			shown.Plots = append(shown.Plots, plot{title, scatter(m.pairs)})
 		case Ordered:
-			shown.Note = "Composites by class: 5th, 25th, 50th, 75th and 95th percentile."
+			shown.Note = boxNote
 			shown.Plots = append(shown.Plots, plot{title, boxes(o.Order, byClass(m.pairs, len(o.Order)))})
 		case Classes:
-			shown.Note = "Composites by class: 5th, 25th, 50th, 75th and 95th percentile."
+			shown.Note = boxNote
 			shown.Plots = append(shown.Plots, plot{title, boxes([]string{"bad", "good"}, byClass(m.pairs, 2))})
 			curves.Plots = append(curves.Plots, plot{title, rocPlot(roc(split(m.pairs)))})
 		}

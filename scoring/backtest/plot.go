@@ -185,7 +185,8 @@ func boxes(names []string, classes [][]float64) template.HTML {
 	c.grid(nil, ticks(bounds[0], bounds[1], 6))
 	for i, composites := range classes {
 		centre := c.x.at(float64(i) + 0.5)
-		c.text("middle", centre, c.height-bottomMargin+15, fmt.Sprintf("%s (%d)", names[i], len(composites)))
+		c.text("middle", centre, c.height-bottomMargin+12, names[i])
+		c.text("middle", centre, c.height-bottomMargin+24, strconv.Itoa(len(composites)))
 		if len(composites) == 0 {
 			continue
 		}
