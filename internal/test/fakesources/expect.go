@@ -344,7 +344,7 @@ func (e *expectation) wikimedia() {
 	}
 	const sector = "sector_attention_trend_365d"
 	if !e.named() {
-		e.missing(scoring.ReasonNotApplicable, sector)
+		e.missing(scoring.ReasonUnresolvedIdentity, sector)
 		return
 	}
 	s := c.Sector
