@@ -40,9 +40,9 @@ func TestGLEIFNames(t *testing.T) {
 		}
 		wantSpoken(t, got, want)
 	}
-	const nobody = "legal_entity_registered absent, lei_registration_standing absent, corporate_group_size +0"
-	const unsure = "legal_entity_registered unresolved_identity, lei_registration_standing unresolved_identity, corporate_group_size +0unresolved_identity"
-	const matched = "legal_entity_registered 0, lei_registration_standing 0, corporate_group_size +0" // nobody knows of children
+	const nobody = "legal_entity_registered absent, corporate_group_size +0"
+	const unsure = "legal_entity_registered unresolved_identity, corporate_group_size +0unresolved_identity"
+	const matched = "legal_entity_registered 0, corporate_group_size +0" // nobody knows of children
 	f("no name", Company{}, nil, unsure)
 	f("an identifier that nobody has", wikidataSays("lei", "5299000BRINDLEWORKS1"), nil, nobody)
 	f("no such entity", wikidataSays("name", "Brindle Works"), nil, nobody)
