@@ -177,7 +177,12 @@ func TestPageviewsTitles(t *testing.T) {
 	if len(*asked) != 1 || (*asked)[0] != want {
 		t.Errorf("asked %q, want %q", *asked, want)
 	}
-	wantSpoken(t, got, "wikipedia_pageviews_30d not_found, pageviews_trend_30d not_found, pageviews_trend_365d not_found, sector_attention_trend_365d not_applicable")
+	wantSpoken(t, got, "wikipedia_pageviews_30d not_found, pageviews_trend_30d not_found, pageviews_trend_365d not_found, sector_attention_trend_365d unresolved_identity")
+	req.Answered = []string{"wikidata", "web"}
+	got, err = NewPageviews(network.Client()).Fetch(t.Context(), req)
+	if said := spoken(got)["sector_attention_trend_365d"]; err != nil || said != string(scoring.ReasonNotApplicable) {
+		t.Errorf("sector attention without a sector: %q, %v", said, err)
+	}
 	req.Company, req.Answered = Company{}, nil
 	got, err = NewPageviews(network.Client()).Fetch(t.Context(), req)
 	if said := spoken(got)["wikipedia_pageviews_30d"]; err != nil || said != string(scoring.ReasonUnresolvedIdentity) {

@@ -293,6 +293,7 @@ func (c *crawl) observe() Result {
 	}
 	if c.home.Parked {
 		s.claim(Parked, "", "parked", "the home page offers the name itself, or is a placeholder")
+		s.result.Defunct = true
 		s.absent(pageSignals...)
 		s.absent("ats_in_use", "site_language_count", "social_profile_breadth", "site_size_urls", "content_freshness_days", "content_cadence_90d", "employee_count", "organization_age_years")
 		s.part("security_program", 0)
