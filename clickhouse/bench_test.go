@@ -53,7 +53,7 @@ func BenchmarkPointRead(b *testing.B) {
 	}{
 		{"head", func() error { _, err := s.LatestHead(b.Context(), randomCompany()); return err }},
 		{"record", func() error { _, err := s.Latest(b.Context(), randomCompany()); return err }},
-		{"reference", func() error { _, err := s.Reference(b.Context(), randomCompany(), noon); return err }},
+		{"earlier", func() error { _, err := s.Earlier(b.Context(), randomCompany(), noon); return err }},
 		{"history", func() error { _, err := s.History(b.Context(), randomCompany(), noon, 100); return err }},
 		{"key", func() error { _, err := accounts.KeyByHash(b.Context(), [32]byte{}); return err }},
 	}

@@ -56,11 +56,13 @@ type factsRow struct {
 	TotalAssetsUSD  *float64           `ch:"total_assets_usd"`
 	EBITDAUSD       *float64           `ch:"ebitda_usd"`
 	MarketCapUSD    *float64           `ch:"market_cap_usd"`
+	MarketCapClass  string             `ch:"market_cap_class"`
 	PERatio         *float64           `ch:"pe_ratio"`
 	PriceSales      *float64           `ch:"price_sales"`
 	PriceBook       *float64           `ch:"price_book"`
 	FundingTotalUSD *float64           `ch:"funding_total_usd"`
 	FundingRounds   *float64           `ch:"funding_rounds"`
+	LastFundingDate *time.Time         `ch:"last_funding_date"`
 	Founders        *float64           `ch:"founders"`
 	HiringRegions   *uint16            `ch:"hiring_regions"`
 	Listed          *bool              `ch:"listed"`
@@ -75,7 +77,7 @@ func (r *factsRow) facts() scoring.CompanyFacts {
 		Domain: r.Domain, CompanyName: r.CompanyName, Country: r.Country, Region: r.Region, City: r.City,
 		Industry: r.Industry, Categories: r.Categories, Status: r.Status,
 		Employees: r.Employees, RevenueUSD: r.RevenueUSD, TotalAssetsUSD: r.TotalAssetsUSD, EBITDAUSD: r.EBITDAUSD,
-		MarketCapUSD: r.MarketCapUSD, PERatio: r.PERatio, PriceSales: r.PriceSales, PriceBook: r.PriceBook,
+		MarketCapUSD: r.MarketCapUSD, MarketCapClass: r.MarketCapClass, PERatio: r.PERatio, PriceSales: r.PriceSales, PriceBook: r.PriceBook,
 		FundingTotalUSD: r.FundingTotalUSD, FundingRounds: r.FundingRounds, Founders: r.Founders,
 		Listed: r.Listed, Signals: maps.Clone(r.Signals), Source: r.Source,
 	}
@@ -87,6 +89,9 @@ func (r *factsRow) facts() scoring.CompanyFacts {
 	}
 	if r.HiringRegions != nil {
 		f.HiringRegions = int(*r.HiringRegions)
+	}
+	if r.LastFundingDate != nil {
+		f.LastFundingDate = r.LastFundingDate.UTC()
 	}
 	if r.AsOf != nil {
 		f.AsOf = r.AsOf.UTC()
@@ -100,10 +105,13 @@ func factsRowOf(c scoring.CompanyFacts, importedAt time.Time) *factsRow {
 		Domain: c.Domain, CompanyName: c.CompanyName, Country: c.Country, Region: c.Region, City: c.City,
 		Industry: c.Industry, Categories: c.Categories, Status: c.Status,
 		Employees: c.Employees, RevenueUSD: c.RevenueUSD, TotalAssetsUSD: c.TotalAssetsUSD, EBITDAUSD: c.EBITDAUSD,
-		MarketCapUSD: c.MarketCapUSD, PERatio: c.PERatio, PriceSales: c.PriceSales, PriceBook: c.PriceBook,
+		MarketCapUSD: c.MarketCapUSD, MarketCapClass: c.MarketCapClass, PERatio: c.PERatio, PriceSales: c.PriceSales, PriceBook: c.PriceBook,
 		FundingTotalUSD: c.FundingTotalUSD, FundingRounds: c.FundingRounds, Founders: c.Founders,
 		SIC: known(c.SIC), FoundedYear: known(c.FoundedYear), HiringRegions: known(c.HiringRegions),
 		Listed: c.Listed, Signals: c.Signals, Source: c.Source, ImportedAt: importedAt,
+	}
+	if !c.LastFundingDate.IsZero() {
+		row.LastFundingDate = &c.LastFundingDate
 	}
 	if !c.AsOf.IsZero() {
 		row.AsOf = &c.AsOf

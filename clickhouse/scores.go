@@ -14,14 +14,13 @@ import (
 )
 
 var (
-	scoreInsert    = sql.Query("score_insert")
-	scoreHeads     = sql.Query("score_heads")
-	scoreRecord    = sql.Query("score_record")
-	scoreReference = sql.Query("score_reference")
-	scoreFresh     = sql.Query("score_fresh")
-	scoreNewest    = sql.Query("score_newest")
-	scoreLast      = sql.Query("score_last")
-	scoreHistory   = sql.Query("score_history")
+	scoreInsert  = sql.Query("score_insert")
+	scoreHeads   = sql.Query("score_heads")
+	scoreRecord  = sql.Query("score_record")
+	scoreFresh   = sql.Query("score_fresh")
+	scoreNewest  = sql.Query("score_newest")
+	scoreLast    = sql.Query("score_last")
+	scoreHistory = sql.Query("score_history")
 )
 
 // headsPause is the minimum time between two coalesced lookups of newest records. Planning
@@ -30,17 +29,17 @@ const headsPause = 25 * time.Millisecond
 
 // Scores reads and writes records. It is safe for concurrent use.
 type Scores struct {
-	db         *DB
-	writer     *writer[recordRow]
-	references *coalesce.Coalescer[referenceKey, scoring.Reference]
-	heads      *coalesce.Coalescer[string, headRow]
+	db      *DB
+	writer  *writer[recordRow]
+	earlier *coalesce.Coalescer[earlierKey, scoring.Earlier]
+	heads   *coalesce.Coalescer[string, headRow]
 }
 
 // NewScores returns the store of records in db. The caller closes it before db; Close
 // writes the records in flight.
 func NewScores(db *DB, cfg WriterConfig) *Scores {
 	s := &Scores{db: db, writer: newWriter(db, cfg, scoreInsert, func(r *recordRow) string { return "record of " + r.Domain })}
-	s.references = coalesce.New(coalesce.Config[referenceKey, scoring.Reference]{Query: s.manyReferences, KeysMax: runPage, Pause: runPause, Timeout: runTimeout})
+	s.earlier = coalesce.New(coalesce.Config[earlierKey, scoring.Earlier]{Query: s.manyEarlier, KeysMax: runPage, Pause: runPause, Timeout: runTimeout})
 	s.heads = coalesce.New(coalesce.Config[string, headRow]{Query: s.latestHeads, KeysMax: runPage, Pause: headsPause})
 	return s
 }
@@ -80,6 +79,9 @@ type headRow struct {
 	Profile           string    `ch:"profile"`
 	Rating            string    `ch:"rating"`
 	Composite         float64   `ch:"composite"`
+	IntervalLow       float64   `ch:"interval_low"`
+	IntervalHigh      float64   `ch:"interval_high"`
+	ExpectedComposite float64   `ch:"expected_composite"`
 	Base              float64   `ch:"base"`
 	ScalePremium      float64   `ch:"scale_premium"`
 	TeamStructure     float64   `ch:"team_structure"`
@@ -106,6 +108,7 @@ type recordRow struct {
 	SignalScore           []float64   `ch:"signal.score"`
 	SignalSource          []string    `ch:"signal.source"`
 	SignalReason          []string    `ch:"signal.reason"`
+	SignalObservedAt      []time.Time `ch:"signal.observed_at"`
 	WarningSource         []string    `ch:"warning.source"`
 	WarningCode           []string    `ch:"warning.code"`
 	WarningAt             []time.Time `ch:"warning.at"`
@@ -116,7 +119,8 @@ func newRecordRow(r scoring.Record) *recordRow {
 		headRow: headRow{
 			Domain: r.Domain, ScoredAt: r.ScoredAt, PipelineVersion: r.PipelineVersion, RunID: r.RunID,
 			CompanyName: r.CompanyName, Country: r.Country, Sector: r.Sector, GeoScope: r.GeoScope,
-			Profile: string(r.Profile), Rating: string(r.Rating), Composite: r.Composite, Base: r.Base, ScalePremium: r.ScalePremium,
+			Profile: string(r.Profile), Rating: string(r.Rating), Composite: r.Composite,
+			IntervalLow: r.Interval.Low, IntervalHigh: r.Interval.High, ExpectedComposite: r.ExpectedComposite, Base: r.Base, ScalePremium: r.ScalePremium,
 			TeamStructure: r.Buckets.TeamStructure, MarketPosition: r.Buckets.MarketPosition,
 			MomentumTailwinds: r.Buckets.MomentumTailwinds, FinancialHealth: r.Buckets.FinancialHealth,
 			MomentumIndex: r.MomentumIndex, CompletenessPct: r.CompletenessPct, Confidence: string(r.Confidence),
@@ -131,6 +135,7 @@ func newRecordRow(r scoring.Record) *recordRow {
 		row.SignalScore = append(row.SignalScore, s.Score)
 		row.SignalSource = append(row.SignalSource, s.Source)
 		row.SignalReason = append(row.SignalReason, string(s.Reason))
+		row.SignalObservedAt = append(row.SignalObservedAt, never(s.ObservedAt))
 	}
 	for _, w := range r.Warnings {
 		row.WarningSource = append(row.WarningSource, w.Source)
@@ -144,7 +149,9 @@ func (h *headRow) record() scoring.Record {
 	return scoring.Record{
 		Domain: h.Domain, ScoredAt: h.ScoredAt.UTC(), PipelineVersion: h.PipelineVersion, RunID: h.RunID,
 		CompanyName: h.CompanyName, Country: h.Country, Sector: h.Sector, GeoScope: h.GeoScope,
-		Profile: scoring.Profile(h.Profile), Rating: scoring.Rating(h.Rating), Composite: h.Composite, Base: h.Base, ScalePremium: h.ScalePremium,
+		Profile: scoring.Profile(h.Profile), Rating: scoring.Rating(h.Rating), Composite: h.Composite,
+		Interval:          scoring.Interval{Low: h.IntervalLow, High: h.IntervalHigh, Level: scoring.IntervalLevel},
+		ExpectedComposite: h.ExpectedComposite, Base: h.Base, ScalePremium: h.ScalePremium,
 		Buckets: scoring.BucketScores{
 			TeamStructure: h.TeamStructure, MarketPosition: h.MarketPosition,
 			MomentumTailwinds: h.MomentumTailwinds, FinancialHealth: h.FinancialHealth,
@@ -166,7 +173,7 @@ func (r *recordRow) record() scoring.Record {
 	for i := range r.SignalID {
 		rec.Signals = append(rec.Signals, scoring.SignalScore{
 			ID: r.SignalID[i], State: scoring.State(r.SignalState[i]), Raw: r.SignalRaw[i], Score: r.SignalScore[i],
-			Source: r.SignalSource[i], Reason: scoring.Reason(r.SignalReason[i]),
+			Source: r.SignalSource[i], Reason: scoring.Reason(r.SignalReason[i]), ObservedAt: since(r.SignalObservedAt[i]),
 		})
 	}
 	for i := range r.WarningSource {
@@ -249,82 +256,6 @@ func (s *Scores) History(ctx context.Context, domain string, before time.Time, l
 		records[i] = rows[i].record()
 	}
 	return records, nil
-}
-
-// referenceKey is a domain and the time of its new record in Unix milliseconds.
-type referenceKey struct {
-	domain string
-	now    int64
-}
-
-// Reference returns the earlier record with which the momentum index of a record made at
-// now is computed. It returns nil if no record of the current pipeline version has an age
-// between scoring.ReferenceMinAge and scoring.ReferenceMaxAge.
-func (s *Scores) Reference(ctx context.Context, domain string, now time.Time) (*scoring.Reference, error) {
-	reference, found, err := s.references.Get(ctx, referenceKey{domain, millis(now)})
-	if err != nil {
-		return nil, fmt.Errorf("reference score of %s: %w", domain, err)
-	}
-	if !found {
-		return nil, nil
-	}
-	return &reference, nil
-}
-
-// References returns the result of Reference for each run, at its StartedAt. It uses one
-// query unless a domain occurs twice. All domains must fit into one request; 1000 do.
-func (s *Scores) References(ctx context.Context, runs []scoring.Run) ([]*scoring.Reference, error) {
-	keys := make([]referenceKey, len(runs))
-	for i, run := range runs {
-		keys[i] = referenceKey{run.Domain, millis(run.StartedAt)}
-	}
-	found, err := s.manyReferences(ctx, keys)
-	if err != nil {
-		return nil, fmt.Errorf("reference scores of %d companies: %w", len(runs), err)
-	}
-	references := make([]*scoring.Reference, len(runs))
-	for i, key := range keys {
-		if reference, ok := found[key]; ok {
-			references[i] = &reference
-		}
-	}
-	return references, nil
-}
-
-// manyReferences returns the references that exist, by key. A domain that occurs with
-// several times needs further queries.
-func (s *Scores) manyReferences(ctx context.Context, keys []referenceKey) (map[referenceKey]scoring.Reference, error) {
-	found := make(map[referenceKey]scoring.Reference)
-	days := func(d time.Duration) uint16 { return uint16(d / (24 * time.Hour)) }
-	for len(keys) > 0 {
-		nows := make(map[string]int64, len(keys))
-		domains, nowsMS := make([]string, 0, len(keys)), make([]int64, 0, len(keys))
-		var again []referenceKey
-		for _, key := range keys {
-			if _, twice := nows[key.domain]; twice {
-				again = append(again, key)
-				continue
-			}
-			nows[key.domain] = key.now
-			domains, nowsMS = append(domains, key.domain), append(nowsMS, key.now)
-		}
-		keys = again
-		var rows []struct {
-			Domain   string    `ch:"domain"`
-			ScoredAt time.Time `ch:"scored_at"`
-			Base     float64   `ch:"base"`
-		}
-		err := s.db.few(ctx, &rows, scoreReference,
-			ch.Named("domains", domains), ch.Named("nows_ms", nowsMS), ch.Named("version", scoring.PipelineVersion),
-			ch.Named("min_days", days(scoring.ReferenceMinAge)), ch.Named("best_days", days(scoring.ReferenceAge)), ch.Named("max_days", days(scoring.ReferenceMaxAge)))
-		if err != nil {
-			return nil, err
-		}
-		for _, row := range rows {
-			found[referenceKey{row.Domain, nows[row.Domain]}] = scoring.Reference{ScoredAt: row.ScoredAt.UTC(), Base: row.Base}
-		}
-	}
-	return found, nil
 }
 
 // NewestAt returns the time of the newest record per domain, of any pipeline version.

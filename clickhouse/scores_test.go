@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"companyscore/clickhouse"
 	"companyscore/scoring"
@@ -71,7 +72,27 @@ func TestLastScoredAtReadsNoRows(t *testing.T) {
 func TestRecordComesBackAsItWas(t *testing.T) {
 	t.Parallel()
 	s := scores(t, open(t))
-	want := record(t, "example.com", noon)
+	want, err := scoring.Score(scoring.Input{
+		Domain: "example.com", RunID: "run", Now: noon,
+		Observations: []scoring.Observation{
+			{Signal: "public_listing", State: scoring.StateOK, Raw: 1, Source: "sec"},
+			{Signal: "revenue_latest_usd", State: scoring.StateOK, Raw: 2e9, Source: "sec", At: noon.AddDate(0, -2, 0)},
+			{Signal: "open_roles", State: scoring.StateMissing, Source: "jobs", Reason: scoring.ReasonSourceTimeout},
+			{Signal: "careers_page_present", State: scoring.StateAbsent, Source: "web"},
+		},
+		Identity: scoring.Identity{Name: "Example \"É\" Inc", Country: "US", Industries: []string{"software"}},
+		Warnings: []scoring.Warning{{Source: "jobs", Code: "timeout", At: noon}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	states := make(map[scoring.State]bool)
+	for _, signal := range want.Signals {
+		states[signal.State] = true
+	}
+	if len(states) != 4 || len(want.Warnings) != 2 || want.Interval.Low >= want.Interval.High || want.ExpectedComposite == 0 {
+		t.Fatalf("the record shows little: states %v, warnings %v, interval %v, expected %v", states, want.Warnings, want.Interval, want.ExpectedComposite)
+	}
 	if err := s.Write(t.Context(), want); err != nil {
 		t.Fatal(err)
 	}
@@ -79,11 +100,11 @@ func TestRecordComesBackAsItWas(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, cmpopts.IgnoreUnexported(scoring.SignalScore{})); diff != "" {
 		t.Errorf("record changed in the store (-wrote +read):\n%s", diff)
 	}
 	head, err := s.LatestHead(t.Context(), "example.com")
-	if err != nil || head.Composite != want.Composite || !head.ScoredAt.Equal(want.ScoredAt) || head.Buckets != want.Buckets {
+	if err != nil || head.Composite != want.Composite || head.Interval != want.Interval || head.ExpectedComposite != want.ExpectedComposite || !head.ScoredAt.Equal(want.ScoredAt) || head.Buckets != want.Buckets {
 		t.Errorf("head = %+v, %v", head, err)
 	}
 	if _, err := s.LatestHead(t.Context(), "other.com"); !errors.Is(err, scoring.ErrNotFound) {
@@ -128,7 +149,8 @@ func TestReferenceIsNearestToAMonth(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		got, err := s.Reference(t.Context(), domain, noon)
+		earlier, err := s.Earlier(t.Context(), domain, noon)
+		got := earlier.Reference
 		switch {
 		case err != nil:
 			t.Errorf("%s: %v", domain, err)
@@ -144,6 +166,46 @@ func TestReferenceIsNearestToAMonth(t *testing.T) {
 	f("near.com", 33, 20, 33, 60)
 	f("tie.com", 35, 25, 35)
 	f("edges.com", 20, 20, 120)
+}
+
+func TestPreviousIsTheNewestWithSignals(t *testing.T) {
+	t.Parallel()
+	s := scores(t, open(t))
+	bare := func(at time.Time) scoring.Record {
+		rec := record(t, "bare.com", at)
+		rec.Signals = nil
+		return rec
+	}
+	old := record(t, "example.com", noon.AddDate(0, 0, -3))
+	old.PipelineVersion = "v0" // signals are comparable, scores are not
+	newest := record(t, "example.com", noon.Add(-time.Hour))
+	for _, rec := range []scoring.Record{
+		old, newest, record(t, "example.com", noon), record(t, "example.com", noon.Add(time.Hour)),
+		record(t, "bare.com", noon.AddDate(0, 0, -10)), bare(noon.AddDate(0, 0, -1)),
+		record(t, "ancient.com", noon.Add(-scoring.PreviousMaxAge-time.Hour)), record(t, "itself.com", noon),
+	} {
+		if err := s.Write(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f := func(domain string, now time.Time, want *scoring.Record) {
+		t.Helper()
+		got, err := s.Earlier(t.Context(), domain, now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got.Previous, cmpopts.IgnoreUnexported(scoring.SignalScore{})); diff != "" {
+			t.Errorf("previous record of %s at %s:\n%s", domain, now, diff)
+		}
+	}
+	f("example.com", noon, &newest) // a repeated attempt at noon does not read its own record
+	f("example.com", newest.ScoredAt, &old)
+	f("example.com", old.ScoredAt, nil)
+	f("itself.com", noon, nil)
+	f("ancient.com", noon, nil)
+	f("unknown.com", noon, nil)
+	detailed := record(t, "bare.com", noon.AddDate(0, 0, -10))
+	f("bare.com", noon, &detailed)
 }
 
 func TestConcurrentWritersShareInserts(t *testing.T) {
@@ -210,7 +272,7 @@ func TestABadRecordOfAGroupFailsAlone(t *testing.T) {
 	}
 }
 
-func TestReferencesAreThoseOfEachRun(t *testing.T) {
+func TestEarlierRecordsAreThoseOfEachRun(t *testing.T) {
 	t.Parallel()
 	s := scores(t, open(t))
 	var runs []scoring.Run
@@ -224,25 +286,28 @@ func TestReferencesAreThoseOfEachRun(t *testing.T) {
 		runs = append(runs, scoring.Run{Domain: domain, StartedAt: noon.AddDate(0, 0, i%2)})
 	}
 	runs = append(runs, scoring.Run{Domain: "company-25.com", StartedAt: noon.AddDate(0, 0, 365)}) // once more, at another time
-	references, err := s.References(t.Context(), runs)
-	if err != nil || len(references) != len(runs) {
-		t.Fatalf("References of %d runs = %d, %v", len(runs), len(references), err)
+	group, err := s.EarlierOf(t.Context(), runs)
+	if err != nil || len(group) != len(runs) {
+		t.Fatalf("EarlierOf of %d runs = %d, %v", len(runs), len(group), err)
 	}
-	found := 0
+	found, previous := 0, 0
 	for i, run := range runs {
-		want, err := s.Reference(t.Context(), run.Domain, run.StartedAt)
+		want, err := s.Earlier(t.Context(), run.Domain, run.StartedAt)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, references[i]); diff != "" {
-			t.Errorf("reference of %s at %s in a group differs from that alone:\n%s", run.Domain, run.StartedAt, diff)
+		if diff := cmp.Diff(want, group[i], cmpopts.IgnoreUnexported(scoring.SignalScore{})); diff != "" {
+			t.Errorf("earlier records of %s at %s in a group differ from those alone:\n%s", run.Domain, run.StartedAt, diff)
 		}
-		if want != nil {
+		if want.Reference != nil {
 			found++
 		}
+		if want.Previous != nil {
+			previous++
+		}
 	}
-	if found < 10 || found > len(runs)-10 {
-		t.Errorf("%d of %d runs have a reference: the test shows little", found, len(runs))
+	if found < 10 || found > len(runs)-10 || previous != 20 {
+		t.Errorf("%d of %d runs have a reference and %d a previous record: the test shows little", found, len(runs), previous)
 	}
 }
 
@@ -258,7 +323,7 @@ func TestGroupOfLongDomains(t *testing.T) {
 		domain := fmt.Sprintf("%s.%s.%s.%055d.com", label, label, label, i) // 245 bytes
 		runs, domains = append(runs, scoring.Run{Domain: domain, StartedAt: noon}), append(domains, domain)
 	}
-	if _, err := s.References(t.Context(), runs); err != nil {
+	if _, err := s.EarlierOf(t.Context(), runs); err != nil {
 		t.Error(err)
 	}
 	if _, err := facts.GetMany(t.Context(), domains); err != nil {

@@ -69,7 +69,7 @@ func warnings(in Input, signals signalScores, now time.Time) []Warning {
 	all := slices.Clone(in.Warnings)
 	if in.Previous != nil {
 		for _, w := range in.Previous.Warnings {
-			if w.Code == WarningDefunct && now.Sub(w.At) <= identityMaxAge && !slices.Contains(in.Answered, w.Source) {
+			if w.Code == WarningDefunct && now.Sub(w.At) <= PreviousMaxAge && !slices.Contains(in.Answered, w.Source) {
 				all = append(all, w)
 			}
 		}

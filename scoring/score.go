@@ -84,7 +84,7 @@ func (rec *Record) identify(in Input) {
 	rec.Sector = SectorOf(in.Identity)
 	rec.GeoScope = geoScope(rec.Country, in.Identity.HiringRegions, rec.Signals)
 	old := in.Previous
-	if old == nil || rec.ScoredAt.Sub(old.ScoredAt) > identityMaxAge {
+	if old == nil || rec.ScoredAt.Sub(old.ScoredAt) > PreviousMaxAge {
 		return
 	}
 	failed := slices.ContainsFunc(in.Warnings, func(w Warning) bool {
@@ -104,8 +104,8 @@ func (rec *Record) identify(in Input) {
 	}
 }
 
-// identityMaxAge is the age until which the identity of the previous record is carried forward.
-const identityMaxAge = 400 * 24 * time.Hour
+// PreviousMaxAge is the age until which a previous record counts.
+const PreviousMaxAge = 400 * 24 * time.Hour
 
 // score normalises the chosen observation of the signal. The zero observation means that no
 // source reported the signal.

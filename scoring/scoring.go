@@ -173,10 +173,18 @@ type Reference struct {
 	Base     float64
 }
 
+// Earlier is what a new record uses of the company's earlier ones.
+type Earlier struct {
+	// Reference is nil if there is none.
+	Reference *Reference
+	// Previous is the newest record with signals, at most PreviousMaxAge old; nil if there is none.
+	Previous *Record
+}
+
 // Profile is the business profile of a company.
 type Profile string
 
-// The profiles. They decide the largest scale premium.
+// The profiles.
 const (
 	ProfileEstablished  Profile = "established"
 	ProfileGrowth       Profile = "growth"

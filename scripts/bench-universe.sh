@@ -71,10 +71,10 @@ new=$((domains * records / 100 / 20)) # for each insert
 for run in $(seq "$runs"); do
 	echo "1 % new records in 20 inserts, of other companies each time, scored within the last hour ($run of $runs)"
 	for slice in $(seq 20); do
-		ask "INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, country, sector, geo_scope, profile, rating, composite, base, scale_premium,
+		ask "INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, country, sector, geo_scope, profile, rating, composite, interval_low, interval_high, expected_composite, base, scale_premium,
 			team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, confidence)
 			SELECT domain, now64(3) - toIntervalMillisecond(1000 + cityHash64(domain, $run) % 3600000), pipeline_version, company_name, country, sector, geo_scope, profile, rating,
-			least(100, round(composite + (cityHash64(domain, 1) % 21) / 10 - 1, 1)), base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
+			least(100, round(composite + (cityHash64(domain, 1) % 21) / 10 - 1, 1)), interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
 			momentum_index, completeness_pct, confidence
 			FROM score_latest WHERE intDiv(cityHash64(domain, $run, 'new') % $domains, $new) = $slice - 1 LIMIT 1 BY domain"
 	done

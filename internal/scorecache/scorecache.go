@@ -35,13 +35,19 @@ var putScript = goredis.NewScript(putLua)
 
 // summary is the cached part of a record.
 type summary struct {
-	Domain    string               `json:"d"`
-	Name      string               `json:"n"`
-	Version   string               `json:"v"`
-	Composite float64              `json:"c"`
-	Premium   float64              `json:"p"`
-	Rating    scoring.Rating       `json:"r"`
-	Buckets   scoring.BucketScores `json:"b"`
+	Domain       string               `json:"d"`
+	Name         string               `json:"n"`
+	Version      string               `json:"v"`
+	RunID        string               `json:"i"`
+	Composite    float64              `json:"c"`
+	Low          float64              `json:"l"`
+	High         float64              `json:"h"`
+	Expected     float64              `json:"e"`
+	Premium      float64              `json:"p"`
+	Rating       scoring.Rating       `json:"r"`
+	Buckets      scoring.BucketScores `json:"b"`
+	Completeness float64              `json:"k"`
+	Confidence   scoring.Band         `json:"f"`
 }
 
 // Put caches each record unless a newer one of its company is cached.
@@ -49,7 +55,11 @@ func Put(ctx context.Context, rdb goredis.UniversalClient, records ...scoring.Re
 	// One script per key: in a cluster the keys have different slots.
 	pipe := rdb.Pipeline()
 	for _, rec := range records {
-		body, err := json.Marshal(summary{rec.Domain, rec.CompanyName, rec.PipelineVersion, rec.Composite, rec.ScalePremium, rec.Rating, rec.Buckets})
+		body, err := json.Marshal(summary{
+			Domain: rec.Domain, Name: rec.CompanyName, Version: rec.PipelineVersion, RunID: rec.RunID,
+			Composite: rec.Composite, Low: rec.Interval.Low, High: rec.Interval.High, Expected: rec.ExpectedComposite, Premium: rec.ScalePremium,
+			Rating: rec.Rating, Buckets: rec.Buckets, Completeness: rec.CompletenessPct, Confidence: rec.Confidence,
+		})
 		if err != nil {
 			return fmt.Errorf("cache score of %s: %w", rec.Domain, err)
 		}
@@ -64,8 +74,8 @@ func Put(ctx context.Context, rdb goredis.UniversalClient, records ...scoring.Re
 	return nil
 }
 
-// Get returns the cached part of the newest record: domain, name, version, time,
-// composite, premium, rating and buckets. The error is scoring.ErrNotFound if none is
+// Get returns the cached part of the newest record: domain, name, version, run, time, composite,
+// interval, expected composite, premium, rating, buckets, completeness and band. The error is scoring.ErrNotFound if none is
 // cached; ClickHouse may still have one.
 func Get(ctx context.Context, rdb goredis.UniversalClient, domain string) (scoring.Record, error) {
 	records, err := GetMany(ctx, rdb, domain)
@@ -118,8 +128,9 @@ func decode(value string) (scoring.Record, bool) {
 		return scoring.Record{}, false
 	}
 	return scoring.Record{
-		Domain: h.Domain, CompanyName: h.Name, PipelineVersion: h.Version, ScoredAt: time.UnixMilli(at).UTC(),
-		Composite: h.Composite, ScalePremium: h.Premium, Rating: h.Rating, Buckets: h.Buckets,
+		Domain: h.Domain, CompanyName: h.Name, PipelineVersion: h.Version, RunID: h.RunID, ScoredAt: time.UnixMilli(at).UTC(),
+		Composite: h.Composite, Interval: scoring.Interval{Low: h.Low, High: h.High, Level: scoring.IntervalLevel}, ExpectedComposite: h.Expected,
+		ScalePremium: h.Premium, Rating: h.Rating, Buckets: h.Buckets, CompletenessPct: h.Completeness, Confidence: h.Confidence,
 	}, true
 }
 

@@ -223,6 +223,12 @@ func (c *Cast) Record(u Universe, i uint64, j int) scoring.Record {
 	for k := range rec.Warnings {
 		rec.Warnings[k].At = rec.ScoredAt
 	}
+	rec.Signals = slices.Clone(rec.Signals)
+	for k := range rec.Signals {
+		if rec.Signals[k].Known() {
+			rec.Signals[k].ObservedAt = rec.ScoredAt
+		}
+	}
 	switch {
 	case j == u.Records-1:
 	case p < phases-1: // the record before it was made of the next phase

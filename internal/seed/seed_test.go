@@ -111,7 +111,7 @@ func check(t *testing.T, db database, p seed.Plan, companies ...uint64) {
 		if p.Signals == seed.SignalsNone {
 			newest.Signals = nil
 		}
-		if diff := cmp.Diff(newest, whole); diff != "" {
+		if diff := cmp.Diff(newest, whole, cmpopts.IgnoreUnexported(scoring.SignalScore{})); diff != "" {
 			t.Fatalf("youngest record of company %d: %s", i, diff)
 		}
 	}

@@ -30,6 +30,7 @@ const (
 	CareersPage Kind = "careers_page" // URL of an existing page
 	Wikipedia   Kind = "wikipedia"    // "wiki:Title", such as "en:Example_Corp"; the title with underscores
 	Parked      Kind = "parked"       // evidence of a parked domain
+	Dissolved   Kind = "dissolved"    // date of the dissolution, YYYY-MM-DD; "unknown"; or "inactive" in a register
 	Redirected  Kind = "redirected"   // registrable domain that the home page redirects to
 )
 

@@ -203,6 +203,9 @@ func (r leiRecord) claim(s *builder, via string) {
 		why = "the name equals only that of LEI " + r.LEI + ", " + r.LegalName
 	}
 	s.claim(LEI, via, r.LEI, why)
+	if s.result.Defunct {
+		s.claim(Dissolved, via, "inactive", "the entity of LEI "+r.LEI+" is INACTIVE")
+	}
 	s.claim(LegalName, via, r.LegalName, why)
 	s.claim(Name, via, r.LegalName, why)
 	if scoring.RegionOf(r.Country) != scoring.Unknown {

@@ -292,8 +292,8 @@ func (c *crawl) observe() Result {
 		s.claim(Redirected, "", c.moved, "the home page leads to "+c.at.Hostname())
 	}
 	if c.home.Parked {
-		s.claim(Parked, "", "parked", "the home page offers the name itself, or is a placeholder")
 		s.result.Defunct = true
+		s.claim(Parked, "", "parked", "the home page offers the name itself, or is a placeholder")
 		s.absent(pageSignals...)
 		s.absent("ats_in_use", "site_language_count", "social_profile_breadth", "site_size_urls", "content_freshness_days", "content_cadence_90d", "employee_count", "organization_age_years")
 		s.part("security_program", 0)

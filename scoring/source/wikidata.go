@@ -72,11 +72,15 @@ func (w *Wikidata) Fetch(ctx context.Context, req Request) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	for i := range items {
+		items[i].Dissolved = items[i].Dissolved && !items[i].DissolvedOn.After(req.Now)
+	}
 	item, found := chooseItem(items, candidates)
 	if !found {
-		result := wikidataItem{}.observe(nil, req)
-		result.Defunct = len(items) > 0 // all are dissolved
-		return result, nil
+		item, found = mostTelling(items, candidates) // all are dissolved
+	}
+	if !found {
+		return wikidataItem{}.observe(nil, req), nil
 	}
 	linked, err := w.linked(ctx, item)
 	return item.observe(linked, req), err
@@ -185,8 +189,12 @@ type wikidataItem struct {
 
 	Employees, Revenue, NetProfit, OperatingIncome, Assets, MarketValue []wikidataAmount
 
-	Founded                       time.Time
-	Dissolved, Listed             bool
+	Founded time.Time
+	// Dissolved is true if the item has a dissolution date. DissolvedOn is zero if the date is unknown or
+	// less exact than a year.
+	Dissolved                     bool
+	DissolvedOn                   time.Time
+	Listed                        bool
 	Seat, Country                 string
 	Industries, Leaders           []string
 	Subsidiaries                  int
@@ -273,6 +281,8 @@ type statement struct {
 }
 
 type snak struct {
+	// Type is value, somevalue for an unknown value, or novalue if there is none.
+	Type      string `json:"snaktype"`
 	Datavalue struct {
 		Value json.RawMessage `json:"value"`
 	} `json:"datavalue"`
@@ -446,13 +456,19 @@ func parseItems(body io.Reader) ([]wikidataItem, error) {
 		item := wikidataItem{
 			QID: id, Label: e.label(),
 			Employees: amounts(c["P1128"]), Revenue: amounts(c["P2139"]), NetProfit: amounts(c["P2295"]), OperatingIncome: amounts(c["P3362"]), Assets: amounts(c["P2403"]), MarketValue: amounts(c["P2226"]),
-			Dissolved: len(c["P576"]) > 0, Industries: itemsOf(c["P452"]), Subsidiaries: len(itemsOf(c["P355"])),
+			Industries: itemsOf(c["P452"]), Subsidiaries: len(itemsOf(c["P355"])),
 			CIK: strings.TrimLeft(firstText(c["P5531"], cikText), "0"), LEI: firstText(c["P1278"], leiText), GitHub: firstText(c["P2037"], loginText), Ticker: firstText(c["P249"], tickerText),
 			Web: firstText(c["P856"], regexp.MustCompile(`^https?://\S{1,200}$`)),
 		}
 		for _, s := range best(c["P571"]) {
 			if t := s.Mainsnak.time(); !t.IsZero() && (item.Founded.IsZero() || t.Before(item.Founded)) {
 				item.Founded = t
+			}
+		}
+		for _, s := range best(c["P576"]) {
+			if s.Mainsnak.Type != "novalue" {
+				item.Dissolved, item.DissolvedOn = true, s.Mainsnak.time()
+				break
 			}
 		}
 		for _, s := range c["P414"] {
@@ -527,9 +543,17 @@ func parseLinks(body io.Reader) (map[string]wikidataLink, error) {
 
 var countryText = regexp.MustCompile(`^[A-Z]{2}$`)
 
-// chooseItem picks the company's item among those with its website: one that exists still, then
-// the one with the most company properties, then with the most articles, then the oldest.
+// chooseItem picks the company's item among those with its website that are not dissolved.
 func chooseItem(items []wikidataItem, candidates []wikidataCandidate) (wikidataItem, bool) {
+	return mostTelling(slices.DeleteFunc(slices.Clone(items), func(item wikidataItem) bool { return item.Dissolved }), candidates)
+}
+
+// mostTelling returns the item with the most company properties, then with the most articles, then
+// the oldest; false if there are no items.
+func mostTelling(items []wikidataItem, candidates []wikidataCandidate) (wikidataItem, bool) {
+	if len(items) == 0 {
+		return wikidataItem{}, false
+	}
 	sitelinks := func(item wikidataItem) int {
 		for _, c := range candidates {
 			if c.QID == item.QID {
@@ -537,10 +561,6 @@ func chooseItem(items []wikidataItem, candidates []wikidataCandidate) (wikidataI
 			}
 		}
 		return 0
-	}
-	items = slices.DeleteFunc(slices.Clone(items), func(item wikidataItem) bool { return item.Dissolved })
-	if len(items) == 0 {
-		return wikidataItem{}, false
 	}
 	return slices.MinFunc(items, func(a, b wikidataItem) int {
 		return cmp.Or(cmp.Compare(b.Telling, a.Telling), cmp.Compare(sitelinks(b), sitelinks(a)), compareQID(a.QID, b.QID))
@@ -679,6 +699,14 @@ func (i wikidataItem) claim(s *builder, linked map[string]wikidataLink) {
 	because := func(what string) string { return what + " of " + i.QID }
 	s.claim(QID, "key", i.QID, "official website of "+i.QID+" is "+cmp.Or(i.Web, "the domain"))
 	s.claim(Name, "", i.Label, because("English label"))
+	if i.Dissolved {
+		s.result.Defunct = true
+		on := "unknown"
+		if !i.DissolvedOn.IsZero() {
+			on = i.DissolvedOn.Format(time.DateOnly)
+		}
+		s.claim(Dissolved, "", on, because("dissolution date (P576)"))
+	}
 	s.claim(CIK, "key", i.CIK, because("Central Index Key (P5531)"))
 	s.claim(LEI, "key", i.LEI, because("Legal Entity Identifier (P1278)"))
 	s.claim(Ticker, "key", i.Ticker, because("ticker symbol (P249)"))

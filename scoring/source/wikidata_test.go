@@ -120,21 +120,6 @@ func TestWikidataOfSeveralItems(t *testing.T) {
 	}
 }
 
-func TestWikidataOfDissolvedCompany(t *testing.T) {
-	t.Parallel()
-	network := fakenet.New(t)
-	serve(network, "wikidata.query", map[string]string{"/sparql": sparql("Q8", 3)})
-	serve(network, "wikidata.entity", map[string]string{
-		"/wiki/Special:EntityData/Q8.json": toJSON(obj{"entities": obj{
-			"Q8": obj{"id": "Q8", "labels": wdLabel("The company"), "claims": obj{"P576": []obj{claimOf("normal", wdDate("2020-00-00", 9))}}},
-		}}),
-	})
-	got, err := NewWikidata(network.Client()).Fetch(t.Context(), requestFor("brindleworks.com"))
-	if err != nil || !got.Defunct || len(got.Claims) != 0 {
-		t.Errorf("defunct %v with claims %v, %v", got.Defunct, got.Claims, err)
-	}
-}
-
 func TestWikidataRejectsBadAnswers(t *testing.T) {
 	t.Parallel()
 	for _, body := range []string{"", "{}", "[]", `{"results":`, `{"results":{"bindings":[{"item":{"value":"http://evil/Qx"},"n":{"value":"1"}}]}}`, `{"results":{"bindings":[{"item":{"value":"http://w/Q1"},"n":{"value":"x"}}]}}`, "<html>", strings.Repeat("[", 1000)} {

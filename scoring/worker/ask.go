@@ -164,8 +164,8 @@ func (w *Worker) fetch(ctx context.Context, st step, req source.Request) (source
 }
 
 // score makes the record of a run and returns it with its input.
-func (f *findings) score(run scoring.Run, reference *scoring.Reference) (scoring.Record, scoring.Input, error) {
-	in := scoring.Input{Domain: run.Domain, RunID: run.ID, Now: run.StartedAt, Reference: reference}
+func (f *findings) score(run scoring.Run, earlier scoring.Earlier) (scoring.Record, scoring.Input, error) {
+	in := scoring.Input{Domain: run.Domain, RunID: run.ID, Now: run.StartedAt, Reference: earlier.Reference, Previous: earlier.Previous}
 	f.fill(&in)
 	rec, err := scoring.Score(in)
 	if err != nil {

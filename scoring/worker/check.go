@@ -29,7 +29,7 @@ func Check(ctx context.Context, sources []source.Source, domain string, logger *
 // noHistory is the history of a check.
 type noHistory struct{ History }
 
-// Reference returns nil: a check has no earlier record.
-func (noHistory) Reference(context.Context, string, time.Time) (*scoring.Reference, error) {
-	return nil, nil
+// Earlier returns nothing: a check has no earlier record.
+func (noHistory) Earlier(context.Context, string, time.Time) (scoring.Earlier, error) {
+	return scoring.Earlier{}, nil
 }

@@ -58,11 +58,11 @@ func (w *Worker) refreshGroup(ctx context.Context, runs []scoring.Run, lost func
 }
 
 // runGroup makes the records of runs whose only source is a GroupSource: one query for facts, one
-// for references, one insert, one publication.
+// or two for earlier records, one insert, one publication.
 func (w *Worker) runGroup(ctx context.Context, runs []scoring.Run, lost func(i int) bool) []scoring.Outcome {
 	began := time.Now()
 	outcomes := make([]scoring.Outcome, len(runs))
-	results, references, err := w.askGroup(ctx, runs)
+	results, earlier, err := w.askGroup(ctx, runs)
 	took := time.Since(began)
 	var records []scoring.Record
 	var places []int // index in runs, parallel to records
@@ -74,7 +74,7 @@ func (w *Worker) runGroup(ctx context.Context, runs []scoring.Run, lost func(i i
 			outcomes[i].Err = errLost
 		default:
 			found := &findings{plan: w.plan, answers: []answer{{result: results[i], took: took}}}
-			rec, err := found.scoreInGroup(run, references[i])
+			rec, err := found.scoreInGroup(run, earlier[i])
 			if err != nil {
 				outcomes[i].Err = err
 				continue
@@ -97,18 +97,18 @@ func (w *Worker) runGroup(ctx context.Context, runs []scoring.Run, lost func(i i
 }
 
 // scoreInGroup is score for one run of a group. A panic fails this run only.
-func (f *findings) scoreInGroup(run scoring.Run, reference *scoring.Reference) (rec scoring.Record, err error) {
+func (f *findings) scoreInGroup(run scoring.Run, earlier scoring.Earlier) (rec scoring.Record, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("score %s: panic: %v\n%s", run.Domain, p, debug.Stack())
 		}
 	}()
-	rec, _, err = f.score(run, reference)
+	rec, _, err = f.score(run, earlier)
 	return rec, err
 }
 
-// askGroup returns the source's result and the reference of each run.
-func (w *Worker) askGroup(ctx context.Context, runs []scoring.Run) (results []source.Result, references []*scoring.Reference, err error) {
+// askGroup returns the source's result and the earlier records of each run.
+func (w *Worker) askGroup(ctx context.Context, runs []scoring.Run) (results []source.Result, earlier []scoring.Earlier, err error) {
 	reqs := make([]source.Request, len(runs))
 	for i, run := range runs {
 		reqs[i] = source.Request{Domain: run.Domain, Registrable: domainname.Registrable(run.Domain), Now: run.StartedAt}
@@ -129,14 +129,14 @@ func (w *Worker) askGroup(ctx context.Context, runs []scoring.Run) (results []so
 	})
 	asking.Go(func() error {
 		return untilAnswered(actx, func() (err error) {
-			references, err = w.history.References(actx, runs)
+			earlier, err = w.history.EarlierOf(actx, runs)
 			return err
 		})
 	})
 	if err := asking.Wait(); err != nil {
 		return nil, nil, fmt.Errorf("score %d companies: %w", len(runs), err)
 	}
-	return results, references, nil
+	return results, earlier, nil
 }
 
 // storeGroup writes records, publishes those that were written, and returns an error for each.

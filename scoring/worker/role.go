@@ -54,8 +54,8 @@ type Stores struct {
 type Records interface {
 	Write(ctx context.Context, rec scoring.Record) error
 	WriteGroup(ctx context.Context, recs []scoring.Record) []error
-	Reference(ctx context.Context, domain string, now time.Time) (*scoring.Reference, error)
-	References(ctx context.Context, runs []scoring.Run) ([]*scoring.Reference, error)
+	Earlier(ctx context.Context, domain string, now time.Time) (scoring.Earlier, error)
+	EarlierOf(ctx context.Context, runs []scoring.Run) ([]scoring.Earlier, error)
 	Unchanged(ctx context.Context, domains []string) (map[string]bool, error)
 }
 

@@ -28,10 +28,10 @@ type History interface {
 	WriteGroup(ctx context.Context, recs []scoring.Record) []error
 	// Publish sends written records to the readers that have scores in memory.
 	Publish(ctx context.Context, recs ...scoring.Record) error
-	// Reference returns the record for the momentum index, nil if there is none.
-	Reference(ctx context.Context, domain string, now time.Time) (*scoring.Reference, error)
-	// References returns the reference of each run, with the run's StartedAt as now.
-	References(ctx context.Context, runs []scoring.Run) ([]*scoring.Reference, error)
+	// Earlier returns what a record made at now uses of the company's records before now.
+	Earlier(ctx context.Context, domain string, now time.Time) (scoring.Earlier, error)
+	// EarlierOf returns the result of Earlier for each run, with the run's StartedAt as now.
+	EarlierOf(ctx context.Context, runs []scoring.Run) ([]scoring.Earlier, error)
 	// Unchanged returns those of some companies of which imported facts alone can say
 	// nothing that their newest record does not.
 	Unchanged(ctx context.Context, domains []string) (map[string]bool, error)
@@ -117,11 +117,11 @@ func (w *Worker) run(ctx context.Context, run scoring.Run) (scoredAt time.Time, 
 
 // Score makes the record of a run and its trace, and stores neither.
 func (w *Worker) Score(ctx context.Context, run scoring.Run) (scoring.Record, scoring.Trace, error) {
-	var reference *scoring.Reference
+	var earlier scoring.Earlier
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return untilAnswered(gctx, func() (err error) {
-			reference, err = w.history.Reference(gctx, run.Domain, run.StartedAt)
+			earlier, err = w.history.Earlier(gctx, run.Domain, run.StartedAt)
 			return err
 		})
 	})
@@ -142,7 +142,7 @@ func (w *Worker) Score(ctx context.Context, run scoring.Run) (scoring.Record, sc
 	if err := group.Wait(); err != nil {
 		return scoring.Record{}, scoring.Trace{}, fmt.Errorf("score %s: %w", run.Domain, err)
 	}
-	rec, in, err := found.score(run, reference)
+	rec, in, err := found.score(run, earlier)
 	if err != nil {
 		return scoring.Record{}, scoring.Trace{}, err
 	}

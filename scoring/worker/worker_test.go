@@ -21,15 +21,15 @@ import (
 // history has records in memory and fails its first calls if fails is set.
 type history struct {
 	mu        sync.Mutex
-	fails     int // calls of Reference that still fail
+	fails     int // calls of Earlier that still fail
 	writeErr  error
-	reference *scoring.Reference
+	earlier   scoring.Earlier
 	records   []scoring.Record
 	past      []scoring.Past
 	traces    []scoring.Trace
 
 	refuses     string   // domain whose record WriteGroup refuses
-	referenceOf string   // domain of a group that has the reference
+	earlierOf   string   // domain of a group that has the earlier records
 	published   []string // domains
 	unchanged   []string // domains of which there is nothing new
 }
@@ -88,18 +88,18 @@ func (h *history) Publish(_ context.Context, recs ...scoring.Record) error {
 	return nil
 }
 
-func (h *history) References(ctx context.Context, runs []scoring.Run) ([]*scoring.Reference, error) {
-	references := make([]*scoring.Reference, len(runs))
+func (h *history) EarlierOf(ctx context.Context, runs []scoring.Run) ([]scoring.Earlier, error) {
+	group := make([]scoring.Earlier, len(runs))
 	for i, run := range runs {
-		reference, err := h.Reference(ctx, run.Domain, run.StartedAt)
+		earlier, err := h.Earlier(ctx, run.Domain, run.StartedAt)
 		if err != nil {
 			return nil, err
 		}
-		if run.Domain == h.referenceOf {
-			references[i] = reference
+		if run.Domain == h.earlierOf {
+			group[i] = earlier
 		}
 	}
-	return references, nil
+	return group, nil
 }
 
 func (h *history) Unchanged(_ context.Context, domains []string) (map[string]bool, error) {
@@ -116,14 +116,14 @@ func (h *history) Unchanged(_ context.Context, domains []string) (map[string]boo
 	return unchanged, nil
 }
 
-func (h *history) Reference(context.Context, string, time.Time) (*scoring.Reference, error) {
+func (h *history) Earlier(context.Context, string, time.Time) (scoring.Earlier, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.fails > 0 {
 		h.fails--
-		return nil, errAway
+		return scoring.Earlier{}, errAway
 	}
-	return h.reference, nil
+	return h.earlier, nil
 }
 
 // fake is a source with given results.

@@ -2,7 +2,7 @@
 -- Newest facts per domain. Companies without facts have no row. params: domains Array(String).
 SELECT
     domain, company_name, country, region, city, industry, categories, sic, founded_year, status, employees, revenue_usd,
-    total_assets_usd, ebitda_usd, market_cap_usd, pe_ratio, price_sales, price_book, funding_total_usd, funding_rounds,
+    total_assets_usd, ebitda_usd, market_cap_usd, market_cap_class, pe_ratio, price_sales, price_book, funding_total_usd, funding_rounds, last_funding_date,
     founders, hiring_regions, listed, signal, source, as_of, imported_at
 FROM company_facts
 PREWHERE domain IN {domains:Array(String)}

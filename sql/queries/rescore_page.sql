@@ -3,10 +3,10 @@
 -- each once, by domain, scored_at and written_at. params: after String, until String, from String, to String.
 SELECT
     domain, scored_at, pipeline_version, run_id, company_name, country, sector, geo_scope, profile, rating,
-    composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
+    composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
     momentum_index, completeness_pct, team_structure_completeness_pct, market_position_completeness_pct,
     momentum_tailwinds_completeness_pct, financial_health_completeness_pct, confidence,
-    `signal.id`, `signal.state`, `signal.raw`, `signal.score`, `signal.source`, `signal.reason`,
+    `signal.id`, `signal.state`, `signal.raw`, `signal.score`, `signal.source`, `signal.reason`, `signal.observed_at`,
     `warning.source`, `warning.code`, `warning.at`
 FROM score_history FINAL
 WHERE domain > {after:String} AND domain <= {until:String} AND ({from:String} = '' OR pipeline_version IN ({from:String}, {to:String}))

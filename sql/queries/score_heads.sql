@@ -4,7 +4,7 @@
 -- params: domains Array(String).
 SELECT
     domain, scored_at, pipeline_version, run_id, company_name, country, sector, geo_scope, profile, rating,
-    composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
+    composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
     momentum_index, completeness_pct, confidence, written_at, cityHash64(domain, scored_at) AS record_id
 FROM score_latest
 PREWHERE domain IN {domains:Array(String)}

@@ -4,7 +4,7 @@
 -- params: domain String, before_ms Int64, limit UInt32.
 SELECT
     domain, scored_at, pipeline_version, run_id, company_name, country, sector, geo_scope, profile, rating,
-    composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
+    composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
     momentum_index, completeness_pct, confidence
 FROM score_history
 PREWHERE domain = {domain:String} AND scored_at < fromUnixTimestamp64Milli({before_ms:Int64}, 'UTC')

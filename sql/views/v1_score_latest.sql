@@ -9,9 +9,12 @@ CREATE OR REPLACE VIEW v1_score_latest
     `country` LowCardinality(String) COMMENT 'Country of the headquarters, ISO 3166-1 alpha-2 in upper case, or EU; empty when unknown',
     `sector` LowCardinality(String) COMMENT 'Sector of the company',
     `geo_scope` LowCardinality(String) COMMENT 'Reach of the company: local, regional, national, global or unknown',
-    `profile` Enum8('unclassified' = 0, 'growth' = 1, 'established' = 2) COMMENT 'Business profile; sets the largest scale premium',
+    `profile` Enum8('unclassified' = 0, 'growth' = 1, 'established' = 2) COMMENT 'Business profile, by size, listing, age and signs of growth; a label on which no point depends',
     `rating` Enum8('SVC-5' = 1, 'SVC-4' = 2, 'SVC-3' = 3, 'SVC-2' = 4, 'SVC-2+' = 5, 'SVC-1' = 6, 'SVC-1+' = 7) COMMENT 'Grade of the composite; sorts from lowest to highest grade',
     `composite` Float64 COMMENT 'The score, 0 to 100 in steps of 0.1, premium included',
+    `interval_low` Float64 COMMENT 'Lower end of the range that holds the composite with a probability of 90 % if all signals were known, 0 to 100 in steps of 0.1',
+    `interval_high` Float64 COMMENT 'Upper end of that range; interval_low <= composite <= interval_high',
+    `expected_composite` Float64 COMMENT 'Composite with the mean of the cohort in the place of missing signals, 0 to 100 in steps of 0.1',
     `base` Float64 COMMENT 'Weighted sum of the unrounded bucket scores, 0 to 100, premium not included',
     `scale_premium` Float64 COMMENT 'Points added for scale, 0 to 12 in steps of 0.1; part of composite',
     `team_structure` Float64 COMMENT 'Bucket score, 0 to 100 in steps of 0.1',
@@ -19,12 +22,12 @@ CREATE OR REPLACE VIEW v1_score_latest
     `momentum_tailwinds` Float64 COMMENT 'Bucket score, 0 to 100 in steps of 0.1',
     `financial_health` Float64 COMMENT 'Bucket score, 0 to 100 in steps of 0.1',
     `momentum_index` Float64 COMMENT 'Momentum bucket plus half of the change of base since the record nearest to 30 days before, of 20 to 120; at most 10 points; the bucket itself without such a record',
-    `completeness_pct` Float64 COMMENT 'Weighted share of signals that are not missing, in percent',
+    `completeness_pct` Float64 COMMENT 'Weighted share of the applicable signals that are not missing, in percent',
     `confidence` Enum8('directional' = 1, 'low' = 2, 'medium' = 3, 'high' = 4) COMMENT 'How much of the score rests on data; sorts from lowest to highest',
     `run_id` String COMMENT 'Run that wrote the record, as in v1_run; empty for generated data'
 )
 AS SELECT
-    domain, pipeline_version, scored_at, company_name, country, sector, geo_scope, profile, rating, composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, confidence, run_id
+    domain, pipeline_version, scored_at, company_name, country, sector, geo_scope, profile, rating, composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, confidence, run_id
 FROM score_latest FINAL
 WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version)
 COMMENT 'Newest score of each company under the current pipeline version. One row per company; a condition on domain is fast.';

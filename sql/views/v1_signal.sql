@@ -5,17 +5,19 @@ CREATE OR REPLACE VIEW v1_signal
     `scored_at` DateTime64(3, 'UTC') COMMENT 'Start of the run; with the domain it identifies the record',
     `pipeline_version` LowCardinality(String) COMMENT 'Version of the formulas',
     `signal` LowCardinality(String) COMMENT 'Id of the signal, as in GET /v1/signals',
-    `state` String COMMENT 'ok: observed. absent: the sources report that there is none. missing: no value',
-    `raw` Nullable(Float64) COMMENT 'Value in the unit of the signal; when absent, the absent value of the signal; NULL when missing',
-    `score` Float64 COMMENT 'Normalised value, 0 to 100; exactly 50 when missing',
+    `state` String COMMENT 'ok: observed. absent: the sources report that there is none. missing: no value. not_applicable: the signal means nothing for the company',
+    `raw` Nullable(Float64) COMMENT 'Value in the unit of the signal; NULL unless ok',
+    `score` Float64 COMMENT 'Normalised value, 0 to 100; exactly 50 when missing or not applicable',
     `source` LowCardinality(String) COMMENT 'Source whose value was used; when missing, the source that was asked or is switched off, or empty',
-    `reason` LowCardinality(String) COMMENT 'Why the signal is missing; empty otherwise'
+    `reason` LowCardinality(String) COMMENT 'Why the signal is missing; empty otherwise',
+    `observed_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the observation, before scored_at if it was carried forward; NULL without one'
 )
 AS SELECT
     domain, scored_at, pipeline_version, s_id AS signal, toString(s_state) AS state,
-    if(s_state = 'missing', NULL, s_raw) AS raw, s_score AS score, s_source AS source, s_reason AS reason
+    if(s_state = 'ok', s_raw, NULL) AS raw, s_score AS score, s_source AS source, s_reason AS reason,
+    if(s_state IN ('ok', 'absent'), s_observed_at, NULL) AS observed_at
 FROM score_history FINAL
 ARRAY JOIN
     `signal.id` AS s_id, `signal.state` AS s_state, `signal.raw` AS s_raw,
-    `signal.score` AS s_score, `signal.source` AS s_source, `signal.reason` AS s_reason
+    `signal.score` AS s_score, `signal.source` AS s_source, `signal.reason` AS s_reason, `signal.observed_at` AS s_observed_at
 COMMENT 'The 67 signals of each score. One row per record and signal; use a condition on domain.';

@@ -24,8 +24,8 @@ var seed = flag.Uint64("seed", 1, "seed of the invented companies and faults")
 // forgetful is a history without records.
 type forgetful struct{ worker.History }
 
-func (forgetful) Reference(context.Context, string, time.Time) (*scoring.Reference, error) {
-	return nil, nil
+func (forgetful) Earlier(context.Context, string, time.Time) (scoring.Earlier, error) {
+	return scoring.Earlier{}, nil
 }
 
 func outcome(rec scoring.Record) fakesources.Outcome {
