@@ -17,6 +17,7 @@ var (
 	traceInsert = sql.Query("trace_insert")
 	traceGet    = sql.Query("trace_get")
 	traceValues = sql.Query("trace_values")
+	traceClaims = sql.Query("trace_claims")
 )
 
 // pastMax is the maximum number of earlier runs that Past returns: one per day for
@@ -60,8 +61,8 @@ func (t *Traces) Trace(ctx context.Context, domain string, scoredAt time.Time) (
 	return row.trace(), nil
 }
 
-// Past returns the values of the runs of a domain before now, newest first: at most
-// pastMax, none older than scoring.PastMaxAge.
+// Past returns the values of the runs of a domain before now, newest first, and the claims of the
+// newest: at most pastMax, none older than scoring.PastMaxAge.
 func (t *Traces) Past(ctx context.Context, domain string, now time.Time) ([]scoring.Past, error) {
 	var rows []struct {
 		ScoredAt    time.Time `ch:"scored_at"`
@@ -73,10 +74,19 @@ func (t *Traces) Past(ctx context.Context, domain string, now time.Time) ([]scor
 	if err != nil {
 		return nil, fmt.Errorf("earlier values of %s: %w", domain, err)
 	}
+	if len(rows) == 0 {
+		return nil, nil
+	}
 	past := make([]scoring.Past, len(rows))
 	for i, row := range rows {
 		past[i] = scoring.Past{At: row.ScoredAt.UTC(), Values: values(row.ValueName, row.ValueNumber)}
 	}
+	var newest claimColumns
+	_, err = t.db.first(ctx, &newest, traceClaims, ch.Named("domain", domain), ch.Named("since_ms", millis(past[0].At)), ch.Named("before_ms", millis(now)))
+	if err != nil {
+		return nil, fmt.Errorf("earlier claims about %s: %w", domain, err)
+	}
+	past[0].Claims = newest.claims()
 	return past, nil
 }
 
@@ -95,11 +105,26 @@ type traceRow struct {
 	Reason        []string  `ch:"observation.reason"`
 	ValueName     []string  `ch:"value.name"`
 	ValueNumber   []float64 `ch:"value.number"`
-	ClaimKind     []string  `ch:"claim.kind"`
-	ClaimValue    []string  `ch:"claim.value"`
-	ClaimSource   []string  `ch:"claim.source"`
-	ClaimVia      []string  `ch:"claim.via"`
-	ClaimEvidence []string  `ch:"claim.evidence"`
+	claimColumns
+}
+
+// claimColumns are the columns of claims.
+type claimColumns struct {
+	ClaimKind     []string `ch:"claim.kind"`
+	ClaimValue    []string `ch:"claim.value"`
+	ClaimSource   []string `ch:"claim.source"`
+	ClaimVia      []string `ch:"claim.via"`
+	ClaimEvidence []string `ch:"claim.evidence"`
+}
+
+func (c *claimColumns) claims() []scoring.Claim {
+	var all []scoring.Claim
+	for i := range c.ClaimKind {
+		all = append(all, scoring.Claim{
+			Kind: scoring.ClaimKind(c.ClaimKind[i]), Value: c.ClaimValue[i], Source: c.ClaimSource[i], Via: c.ClaimVia[i], Evidence: c.ClaimEvidence[i],
+		})
+	}
+	return all
 }
 
 func newTraceRow(t scoring.Trace) *traceRow {
@@ -142,11 +167,7 @@ func (r *traceRow) trace() scoring.Trace {
 			Signal: r.Signal[i], Source: r.Source[i], State: scoring.State(r.State[i]), Raw: r.Raw[i], Reason: scoring.Reason(r.Reason[i]),
 		})
 	}
-	for i := range r.ClaimKind {
-		t.Claims = append(t.Claims, scoring.Claim{
-			Kind: scoring.ClaimKind(r.ClaimKind[i]), Value: r.ClaimValue[i], Source: r.ClaimSource[i], Via: r.ClaimVia[i], Evidence: r.ClaimEvidence[i],
-		})
-	}
+	t.Claims = r.claims()
 	return t
 }
 

@@ -89,4 +89,7 @@ func TestPastIsOfTheDomainAndRecent(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("past (-want +got):\n%s", diff)
 	}
+	if diff := cmp.Diff(trace("example.com", noon, 1).Claims, past[0].Claims); diff != "" || past[1].Claims != nil {
+		t.Errorf("claims of the newest (-want +got):\n%s\nof the other: %v", diff, past[1].Claims)
+	}
 }

@@ -8,34 +8,40 @@ import (
 )
 
 // carryForward replaces chosen observations by those of the previous record where the run has no news.
-// An old observation is carried until the signal's MaxAge, if its sources did not all answer, unless the
-// run has a value of a source that is at least as trusted. A value that several sources made together
-// names them all, separated by |.
+// An old observation is carried until the signal's MaxAge, if one of its sources had no news, unless the
+// run has one that supersedes it.
 func carryForward(chosen *[SignalCount]Observation, in Input) {
 	if in.Previous == nil {
 		return
 	}
 	failing := slices.ContainsFunc(in.Warnings, Warning.failure)
-	silent := make(map[[2]string]bool) // signal and source that answered without news
+	silent := make(map[[2]string]bool) // signal and source
 	for _, o := range in.Observations {
 		if o.State == StateMissing && o.Reason.noNews(failing) {
 			silent[[2]string{o.Signal, o.Source}] = true
 		}
+	}
+	// answered reports whether all sources of an observation had news of the signal.
+	answered := func(signal, sources string) bool {
+		for source := range strings.SplitSeq(sources, "|") {
+			if !slices.Contains(in.Answered, source) || silent[[2]string{signal, source}] {
+				return false
+			}
+		}
+		return true
 	}
 	for _, old := range in.Previous.Signals {
 		i, found := signalIndex[old.ID]
 		if !found || !old.Known() || in.Now.Sub(old.ObservedAt) > manifest[i].MaxAge {
 			continue
 		}
-		answered := !slices.ContainsFunc(strings.Split(old.Source, "|"), func(source string) bool {
-			return !slices.Contains(in.Answered, source) || silent[[2]string{old.ID, source}]
-		})
-		if old.State == StateAbsent && chosen[i].State == StateMissing && chosen[i].Reason.noNews(failing) {
-			answered = false // an absence is a statement of all sources, and one of them has no news
+		now := &chosen[i]
+		// An absence is a statement of all sources. It stays if one of them has no news.
+		stays := old.State == StateAbsent && now.State == StateMissing && now.Reason.noNews(failing)
+		if answered(old.ID, old.Source) && !stays || supersedes(manifest[i].Sources, *now, old) {
+			continue
 		}
-		if !answered && !supersedes(manifest[i].Sources, chosen[i], old) {
-			chosen[i] = Observation{Signal: old.ID, State: old.State, Raw: old.Raw, Source: old.Source, At: old.ObservedAt}
-		}
+		*now = Observation{Signal: old.ID, State: old.State, Raw: old.Raw, Source: old.Source, At: old.ObservedAt}
 	}
 }
 
@@ -69,7 +75,7 @@ func warnings(in Input, signals signalScores, now time.Time) []Warning {
 	all := slices.Clone(in.Warnings)
 	if in.Previous != nil {
 		for _, w := range in.Previous.Warnings {
-			if w.Code == WarningDefunct && now.Sub(w.At) <= PreviousMaxAge && !slices.Contains(in.Answered, w.Source) {
+			if w.Code == WarningDefunct && !slices.Contains(in.Answered, w.Source) && now.Sub(w.At) <= PreviousMaxAge {
 				all = append(all, w)
 			}
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // FactsSource is the source of imported facts. It is the most trusted source of every signal,
@@ -67,8 +68,11 @@ func rank(listed []string, o Observation) int {
 }
 
 // distrust returns the index of a source in a signal's list. Facts come before the list, unlisted
-// sources after it.
+// sources after it. Several sources with "|" between them count as the last of them.
 func distrust(listed []string, source string) int {
+	if first, rest, several := strings.Cut(source, "|"); several {
+		return max(distrust(listed, first), distrust(listed, rest))
+	}
 	if source == FactsSource {
 		return -1
 	}

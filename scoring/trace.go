@@ -48,7 +48,9 @@ type Past struct {
 	At time.Time
 	// Values are by "source.name", such as "jobs.open_roles".
 	Values map[string]float64
+	// Claims are those of the newest earlier run; nil in other ones.
+	Claims []Claim
 }
 
-// PastMaxAge is the age of the oldest values that a run reads.
+// PastMaxAge is the age of the oldest run whose values and claims a run reads.
 const PastMaxAge = 130 * 24 * time.Hour

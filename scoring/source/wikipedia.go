@@ -81,13 +81,12 @@ func (w *Pageviews) views(ctx context.Context, wiki, title string, now time.Time
 func (w *Pageviews) sector(ctx context.Context, s *builder, req Request) error {
 	const signal = "sector_attention_trend_365d"
 	articles := scoring.SectorArticles(req.Sector())
-	switch {
-	case len(articles) > 0:
-	case req.HasAnswered("wikidata") && req.HasAnswered("web"):
-		s.missing(scoring.ReasonNotApplicable, signal)
-		return nil
-	default:
-		s.missing(scoring.ReasonUnresolvedIdentity, signal)
+	if len(articles) == 0 {
+		reason := scoring.ReasonNotApplicable
+		if !req.HasAnswered("wikidata") || !req.HasAnswered("web") {
+			reason = scoring.ReasonUnresolvedIdentity
+		}
+		s.missing(reason, signal)
 		return nil
 	}
 	var sum views

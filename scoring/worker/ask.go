@@ -124,10 +124,25 @@ func (w *Worker) askOne(ctx, whole context.Context, st step, req source.Request,
 		if outcome == "internal_error" {
 			level = slog.LevelError
 		}
+		a.keepClaims(st.name, req.Past)
 		w.logger.Log(whole, level, "source failed", "source", st.name, "domain", req.Domain, "code", outcome, "err", fault)
 	}
 	w.metrics.asked(st.name, outcome, a.took)
 	return a, nil
+}
+
+// keepClaims adds the claims that a failed source made in the newest earlier run, of kinds about
+// which it said nothing now. So the sources that wait for it are asked about the same company.
+func (a *answer) keepClaims(name string, past []source.Past) {
+	if len(past) == 0 {
+		return
+	}
+	said := slices.Clone(a.result.Claims)
+	for _, old := range past[0].Claims {
+		if old.Source == name && !slices.ContainsFunc(said, func(c source.Claim) bool { return c.Kind == old.Kind }) {
+			a.result.Claims = append(a.result.Claims, old)
+		}
+	}
 }
 
 // fetch runs a source under its deadline. If the source does not return soon after it, the result

@@ -41,8 +41,8 @@ type History interface {
 type TraceStore interface {
 	// WriteTrace returns only when the trace is durable. A repeated write replaces it.
 	WriteTrace(ctx context.Context, trace scoring.Trace) error
-	// Past returns the values of the domain's runs before now, newest first, at most
-	// scoring.PastMaxAge old.
+	// Past returns the values of the domain's runs before now, newest first, and the claims of the
+	// newest, at most scoring.PastMaxAge old.
 	Past(ctx context.Context, domain string, now time.Time) ([]scoring.Past, error)
 }
 

@@ -20,18 +20,18 @@ import (
 
 // history has records in memory and fails its first calls if fails is set.
 type history struct {
-	mu        sync.Mutex
-	fails     int // calls of Earlier that still fail
-	writeErr  error
-	earlier   scoring.Earlier
-	records   []scoring.Record
-	past      []scoring.Past
-	traces    []scoring.Trace
+	mu       sync.Mutex
+	fails    int // calls of Earlier that still fail
+	writeErr error
+	earlier  scoring.Earlier
+	records  []scoring.Record
+	past     []scoring.Past
+	traces   []scoring.Trace
 
-	refuses     string   // domain whose record WriteGroup refuses
-	earlierOf   string   // domain of a group that has the earlier records
-	published   []string // domains
-	unchanged   []string // domains of which there is nothing new
+	refuses   string   // domain whose record WriteGroup refuses
+	earlierOf string   // domain of a group that has the earlier records
+	published []string // domains
+	unchanged []string // domains of which there is nothing new
 }
 
 func (h *history) WriteTrace(_ context.Context, trace scoring.Trace) error {

@@ -49,12 +49,12 @@ type Fakes struct {
 	done      chan struct{}
 
 	byDomain, byName, byQID, byCIK, byLEI, byLabel map[string]*Company
-	faults                                         map[string]map[string]Kind // planned, by domain and source
 
-	mu    sync.Mutex
-	hit   map[string]map[string]Kind // injected, by domain and source
-	spans map[string]*span           // by domain
-	lists map[string][]byte          // of traffic ranks, by date
+	mu     sync.Mutex
+	faults map[string]map[string]Kind // planned, by domain and source
+	hit    map[string]map[string]Kind // injected, by domain and source
+	spans  map[string]*span           // by domain
+	lists  map[string][]byte          // of traffic ranks, by date
 }
 
 // span is the time of the requests about one company.
@@ -83,9 +83,9 @@ func Start(cfg Config) (*Fakes, error) {
 		}{{fakes.byDomain, c.Domain}, {fakes.byName, c.Name}, {fakes.byQID, c.QID}, {fakes.byCIK, c.CIK}, {fakes.byLEI, c.LEI}, {fakes.byLabel, c.Label}} {
 			index.of[index.key] = c
 		}
-		fakes.faults[c.Domain] = plan(rand.New(rand.NewPCG(^cfg.Seed, uint64(number))), cfg.Faults, cfg.Hangs)
-		fakes.hit[c.Domain], fakes.spans[c.Domain] = make(map[string]Kind), new(span)
+		fakes.spans[c.Domain] = new(span)
 	}
+	fakes.Fail(cfg.Seed, cfg.Faults)
 	var err error
 	fakes.servers, err = listen(cfg.Dir, fakes.known, http.HandlerFunc(fakes.site), dns.HandlerFunc(fakes.zone), fakes.owner, fakes.shaken)
 	if err != nil {
@@ -93,6 +93,17 @@ func Start(cfg Config) (*Fakes, error) {
 	}
 	fakes.servers.overrides.Scale, fakes.servers.overrides.Failures = cfg.Scale, 1_000_000
 	return fakes, nil
+}
+
+// Fail plans the faults anew and forgets those injected: a share of the pairs of company and source,
+// 0 to 1, selected by the seed. No request may be in flight.
+func (fakes *Fakes) Fail(seed uint64, share float64) {
+	fakes.mu.Lock()
+	defer fakes.mu.Unlock()
+	for _, c := range fakes.Companies {
+		fakes.faults[c.Domain] = plan(rand.New(rand.NewPCG(^seed, uint64(c.Number))), share, fakes.cfg.Hangs)
+		fakes.hit[c.Domain] = make(map[string]Kind)
+	}
 }
 
 // Overrides returns the overrides that send a client to the fakes.
@@ -141,10 +152,10 @@ func (fakes *Fakes) asked(c *Company) (done func()) {
 // fault returns how a source fails for a company, "" if it does not, and records the fault as
 // injected.
 func (fakes *Fakes) fault(c *Company, source string) Kind {
+	fakes.mu.Lock()
+	defer fakes.mu.Unlock()
 	kind := fakes.faults[c.Domain][source]
 	if kind != "" {
-		fakes.mu.Lock()
-		defer fakes.mu.Unlock()
 		fakes.hit[c.Domain][source] = kind
 	}
 	return kind
