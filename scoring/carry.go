@@ -17,7 +17,7 @@ func carryForward(chosen *[SignalCount]Observation, in Input) {
 	failing := slices.ContainsFunc(in.Warnings, Warning.failure)
 	silent := make(map[[2]string]bool) // signal and source
 	for _, o := range in.Observations {
-		if o.State == StateMissing && o.Reason.noNews(failing) {
+		if o = checked(o); o.State == StateMissing && o.Reason.noNews(failing) {
 			silent[[2]string{o.Signal, o.Source}] = true
 		}
 	}
