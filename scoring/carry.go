@@ -7,51 +7,48 @@ import (
 	"time"
 )
 
-// carryForward replaces chosen observations by those of the previous record where the run has no
-// news: the source of the previous one did not answer, and no source that is at least as trusted
-// did. An observation is carried until the signal's MaxAge.
+// carryForward replaces chosen observations by those of the previous record where the run has no news.
+// An old observation is carried until the signal's MaxAge, if its sources did not all answer, unless the
+// run has a value of a source that is at least as trusted. A value that several sources made together
+// names them all, separated by |.
 func carryForward(chosen *[SignalCount]Observation, in Input) {
 	if in.Previous == nil {
 		return
 	}
 	failing := slices.ContainsFunc(in.Warnings, Warning.failure)
-	silent := make(map[[2]string]bool) // signal and source
+	silent := make(map[[2]string]bool) // signal and source that answered without news
 	for _, o := range in.Observations {
 		if o.State == StateMissing && o.Reason.noNews(failing) {
 			silent[[2]string{o.Signal, o.Source}] = true
 		}
-	}
-	// answered reports whether all sources of an observation had news of the signal.
-	answered := func(signal, sources string) bool {
-		for source := range strings.SplitSeq(sources, "|") {
-			if !slices.Contains(in.Answered, source) || silent[[2]string{signal, source}] {
-				return false
-			}
-		}
-		return true
 	}
 	for _, old := range in.Previous.Signals {
 		i, found := signalIndex[old.ID]
 		if !found || !old.Known() || in.Now.Sub(old.ObservedAt) > manifest[i].MaxAge {
 			continue
 		}
-		if answered(old.ID, old.Source) {
-			// An absence is a statement of all sources. It stays if one of them has no news.
-			if old.State != StateAbsent || chosen[i].State != StateMissing || !chosen[i].Reason.noNews(failing) {
-				continue
-			}
+		answered := !slices.ContainsFunc(strings.Split(old.Source, "|"), func(source string) bool {
+			return !slices.Contains(in.Answered, source) || silent[[2]string{old.ID, source}]
+		})
+		if old.State == StateAbsent && chosen[i].State == StateMissing && chosen[i].Reason.noNews(failing) {
+			answered = false // an absence is a statement of all sources, and one of them has no news
 		}
-		now := &chosen[i]
-		known := now.State == StateOK || now.State == StateAbsent
-		if !known && now.State == StateMissing && !now.Reason.noNews(failing) && slices.Contains(in.Answered, now.Source) {
-			continue // a source answered that there is nothing to know
+		if !answered && !supersedes(manifest[i].Sources, chosen[i], old) {
+			chosen[i] = Observation{Signal: old.ID, State: old.State, Raw: old.Raw, Source: old.Source, At: old.ObservedAt}
 		}
-		trusted := manifest[i].Sources
-		if known && (now.State == StateOK && old.State == StateAbsent || distrust(trusted, now.Source) <= distrust(trusted, old.Source)) {
-			continue
-		}
-		*now = Observation{Signal: old.ID, State: old.State, Raw: old.Raw, Source: old.Source, At: old.ObservedAt}
 	}
+}
+
+// supersedes reports whether an observation counts although the sources of an old one have no news.
+// An absence does so only for an absence, or if it is a fact: the silent source could have a value.
+func supersedes(listed []string, now Observation, old SignalScore) bool {
+	switch now.State {
+	case StateOK:
+		return old.State == StateAbsent || distrust(listed, now.Source) <= distrust(listed, old.Source)
+	case StateAbsent:
+		return old.State == StateAbsent || now.Source == FactsSource
+	}
+	return false
 }
 
 // noNews reports whether a missing observation says nothing about the company. failing is true if a
@@ -72,7 +69,7 @@ func warnings(in Input, signals signalScores, now time.Time) []Warning {
 	all := slices.Clone(in.Warnings)
 	if in.Previous != nil {
 		for _, w := range in.Previous.Warnings {
-			if w.Code == WarningDefunct && !slices.Contains(in.Answered, w.Source) && now.Sub(w.At) <= PreviousMaxAge {
+			if w.Code == WarningDefunct && now.Sub(w.At) <= PreviousMaxAge && !slices.Contains(in.Answered, w.Source) {
 				all = append(all, w)
 			}
 		}

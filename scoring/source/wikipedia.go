@@ -81,12 +81,13 @@ func (w *Pageviews) views(ctx context.Context, wiki, title string, now time.Time
 func (w *Pageviews) sector(ctx context.Context, s *builder, req Request) error {
 	const signal = "sector_attention_trend_365d"
 	articles := scoring.SectorArticles(req.Sector())
-	if len(articles) == 0 {
-		reason := scoring.ReasonNotApplicable
-		if !req.HasAnswered("wikidata") || !req.HasAnswered("web") {
-			reason = scoring.ReasonUnresolvedIdentity
-		}
-		s.missing(reason, signal)
+	switch {
+	case len(articles) > 0:
+	case req.HasAnswered("wikidata") && req.HasAnswered("web"):
+		s.missing(scoring.ReasonNotApplicable, signal)
+		return nil
+	default:
+		s.missing(scoring.ReasonUnresolvedIdentity, signal)
 		return nil
 	}
 	var sum views
