@@ -57,7 +57,7 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestHelpShowsTheVariableOfEveryFlag(t *testing.T) {
+func TestHelpShowsVariableOfEveryFlag(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"up"}, {"serve"}, {"work"}, {"batch"}, {"clickhouse"}, {"run", "start"}, {"score"}, {"sql"}, {"bench", "run"}, {"bench", "peers"}} {
 		_, stdout, _ := command(t, "", append(args, "--help")...)

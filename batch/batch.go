@@ -277,14 +277,16 @@ func (r *Runner) run(ctx context.Context, j job) (run batchjob.Run, err error) {
 	if !won {
 		return batchjob.Run{}, errTaken
 	}
-	began := time.Now()
+	began, took := time.Now(), time.Duration(0)
 	fence, err := r.cfg.Redis.Incr(ctx, redis.BatchFence(j.name)).Result()
 	if err == nil {
 		holding, lost := context.WithCancelCause(ctx)
 		var renewing sync.WaitGroup
 		renewing.Go(func() { r.renew(holding, key, token, lost) })
 		watch := watchLoad(ctx, r.cfg.Store)
+		began = time.Now() // the load is read outside of the measured time
 		run, err = j.do(holding, fence)
+		took = time.Since(began)
 		if cause := context.Cause(holding); err != nil && errors.Is(cause, errLost) {
 			err = fmt.Errorf("%w: %w", cause, err)
 		}
@@ -292,7 +294,7 @@ func (r *Runner) run(ctx context.Context, j job) (run batchjob.Run, err error) {
 		lost(nil)
 		renewing.Wait()
 	}
-	run.Job, run.Fence, run.StartedAt, run.Took = j.name, fence, began, time.Since(began)
+	run.Job, run.Fence, run.StartedAt, run.Took = j.name, fence, began, took
 	run.Finish(err)
 	after, cancelAfter := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancelAfter()

@@ -96,7 +96,7 @@ func silent(string) {}
 
 const housekeeping = 3 // of the jobs of a runner
 
-func TestOneOfTwoProcessesRunsAJob(t *testing.T) {
+func TestOnlyOneProcessRunsJob(t *testing.T) {
 	t.Parallel()
 	url := stores.Redis(t).URL
 	other := runner(t, url, func(context.Context) error { t.Error("both run the job"); return nil })
@@ -118,7 +118,7 @@ func TestOneOfTwoProcessesRunsAJob(t *testing.T) {
 	}
 }
 
-func TestLockIsKeptWhileAJobRunsAndNotLonger(t *testing.T) {
+func TestLockLastsWhileJobRuns(t *testing.T) {
 	t.Parallel()
 	r := runner(t, stores.Redis(t).URL, nil)
 	r.lease = 6 * time.Second
@@ -146,7 +146,7 @@ func TestLockIsKeptWhileAJobRunsAndNotLonger(t *testing.T) {
 	}
 }
 
-func TestJobEndsWhenItsLockIsLost(t *testing.T) {
+func TestJobEndsWhenLockIsLost(t *testing.T) {
 	t.Parallel()
 	r := runner(t, stores.Redis(t).URL, nil)
 	r.lease = 300 * time.Millisecond
@@ -167,7 +167,7 @@ func TestJobEndsWhenItsLockIsLost(t *testing.T) {
 	}
 }
 
-func TestFailedJobIsReportedAndGivesItsLockBack(t *testing.T) {
+func TestFailedJobReportsAndReleasesLock(t *testing.T) {
 	t.Parallel()
 	boom := errors.New("boom")
 	r := runner(t, stores.Redis(t).URL, func(context.Context) error { return boom })

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestCSVLosesOnlyTheRowAtFault(t *testing.T) {
+func TestCSVSkipsOnlyInvalidRows(t *testing.T) {
 	t.Parallel()
 	f := func(text string, want ...string) {
 		t.Helper()

@@ -44,7 +44,7 @@ func importText(t *testing.T, store facts.Store, name, text string) (facts.Repor
 	return facts.Import(t.Context(), store, path, nil)
 }
 
-func TestImportReportsEachFaultAndTakesTheRest(t *testing.T) {
+func TestImportReportsFaultsAndKeepsRest(t *testing.T) {
 	t.Parallel()
 	store := make(memory)
 	report, err := importText(t, store, "hostile.csv", strings.Join([]string{

@@ -32,7 +32,7 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 	if err := plainBody(c, batchBodyMax); err != nil {
 		return err
 	}
-	raw, err := parseBatchRequest(c.BodyRaw())
+	raw, evidence, err := parseBatchRequest(c.BodyRaw())
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 	mark(c, from)
 	c.Set(fiber.HeaderCacheControl, noStore)
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
-	return c.Send(s.batchBody(who, items, entries))
+	return c.Send(s.batchBody(who, items, entries, evidence))
 }
 
 // batchSizeMax returns a size in bytes that the answer does not exceed.
@@ -97,9 +97,9 @@ func batchSizeMax(items []item) int {
 	return n
 }
 
-// batchBody returns the body of an answer. What it returns for an item is what json.Marshal
+// batchBody returns the body of an answer, with the evidence of each score if wanted. What it returns for an item is what json.Marshal
 // makes of an [api.BatchItem]: a canonical domain has nothing to escape.
-func (s *Server) batchBody(who directory.Caller, items []item, entries map[string]cache.Entry) []byte {
+func (s *Server) batchBody(who directory.Caller, items []item, entries map[string]cache.Entry, evidence bool) []byte {
 	body := make([]byte, 0, len(items)*512)
 	body = append(body, '{')
 	if who.Mode == account.Test {
@@ -124,32 +124,38 @@ func (s *Server) batchBody(who directory.Caller, items []item, entries map[strin
 		body = append(body, it.domain...)
 		body = append(body, `","status":200,"score":`...)
 		if who.Mode == account.Test {
-			body = s.appendCanned(body, it.domain, who.Account.Tier)
+			body = s.appendCanned(body, it.domain, evidence, who.Account.Tier)
 		} else {
-			body = s.appendScore(body, entries[it.domain], who.Account.Tier)
+			body = s.appendScore(body, entries[it.domain], evidence, who.Account.Tier)
 		}
 		body = append(body, '}')
 	}
 	return append(body, "]}"...)
 }
 
-// parseBatchRequest reads the body of POST /v1/scores/batch. The texts are copies.
-func parseBatchRequest(body []byte) ([]string, error) {
+// parseBatchRequest reads the body of POST /v1/scores/batch: the domains, which are copies, and
+// whether it asks for the evidence.
+func parseBatchRequest(body []byte) (domains []string, evidence bool, err error) {
 	var fields struct {
 		Domains *[]string `json:"domains"`
+		Include []string  `json:"include"`
 	}
 	if err := json.Unmarshal(body, &fields); err != nil {
 		var kind *json.UnmarshalTypeError
 		if errors.As(err, &kind) && strings.HasPrefix(kind.Field, "domains") {
-			return nil, &errBodyDomains
+			return nil, false, &errBodyDomains
 		}
-		return nil, errBodyInvalid.with("The body must be a JSON object such as {\"domains\": [\"example.com\"]}: %v.", err)
+		if errors.As(err, &kind) && strings.HasPrefix(kind.Field, "include") {
+			return nil, false, &errBodyInclude
+		}
+		return nil, false, errBodyInvalid.with("The body must be a JSON object such as {\"domains\": [\"example.com\"]}: %v.", err)
 	}
 	switch {
 	case fields.Domains == nil:
-		return nil, &errDomainsRequired
+		return nil, false, &errDomainsRequired
 	case len(*fields.Domains) == 0 || len(*fields.Domains) > batchMax:
-		return nil, &errBodyDomains
+		return nil, false, &errBodyDomains
 	}
-	return *fields.Domains, nil
+	evidence, err = bodyIncludes(fields.Include)
+	return *fields.Domains, evidence, err
 }

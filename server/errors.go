@@ -43,6 +43,7 @@ var (
 	errBodyDomain      = problem{Status: 400, Code: "body.domain invalid"}
 	errDomainsRequired = problem{Status: 400, Code: "body.domains required", Message: "List the companies to read: {\"domains\": [\"example.com\"]}."}
 	errBodyDomains     = problem{Status: 400, Code: "body.domains invalid", Message: fmt.Sprintf("The domains must be a list of 1 to %d strings.", batchMax)}
+	errBodyInclude     = problem{Status: 400, Code: "body.include invalid", Message: "include must be a list of names of optional parts, such as [\"" + includeEvidence + "\"]."}
 	errItemDomain      = problem{Status: 400, Code: "domain invalid"}
 	errPathDomain      = problem{Status: 400, Code: "domain invalid"}
 	errSandboxOnly     = problem{
@@ -65,9 +66,14 @@ var (
 	errBudgetExhausted   = problem{Status: 429, Code: "cold_budget_exhausted"}
 	errRateLimited       = problem{Status: 429, Code: "rate limited"}
 	errNoHistory         = problem{Status: 404, Code: "no_history", Message: "This company was never scored. POST /v1/score starts a run."}
+	errNoRecord          = problem{Status: 404, Code: "no_history", Message: "There is no score of this company at or before from. Its history has the first one."}
+	errFrom              = problem{Status: 400, Code: "from invalid", Message: "from is an instant such as 2026-05-01T00:00:00Z, or a date."}
+	errTo                = problem{Status: 400, Code: "to invalid", Message: "to is an instant such as 2026-05-31T00:00:00Z, or a date."}
+	errFromAfterTo       = problem{Status: 400, Code: "from invalid", Message: "from must not be after to."}
 	errInvalidCursor     = problem{Status: 400, Code: "invalid_cursor", Message: "Send next_cursor of the previous page unchanged, for the same company."}
 	errLimit             = problem{Status: 400, Code: fmt.Sprintf("limit must be between 1 and %d", api.HistoryMax), Message: "limit is the number of records per page, a whole number."}
 	errWindow            = problem{Status: 400, Code: "window must be one of ['" + strings.Join(windows, "','") + "']", Message: "Set the window over which the delta is measured, such as ?window=30d."}
+	errInclude           = problem{Status: 400, Code: "include must be one of ['" + includeEvidence + "']", Message: "include names an optional part of the body, such as ?include=" + includeEvidence + "."}
 	errIdempotencyKey    = problem{Status: 400, Code: "idempotency_key invalid", Message: fmt.Sprintf("An Idempotency-Key has at most %d printable ASCII characters.", idempotencyKeyMax)}
 	errIdempotencyReused = problem{Status: 422, Code: "idempotency_key_reused", Message: "This Idempotency-Key was used with another request within the last 24 hours. Use a new key for a new request."}
 	errNotCounted        = problem{Status: 503, Code: "universe not counted yet", Message: "The first count of all companies has not ended. Try again in a few seconds.", RetryAfter: 5}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"sync"
 	"time"
 
@@ -14,10 +15,13 @@ import (
 )
 
 // Nearly all requests read a score in memory with a key in memory. This file answers them
-// before Fiber's routes, and its code allocates nothing. All other requests, and all errors, go
+// before Fiber's routes, and its code allocates nothing but for the evidence, if a caller asks for it. All other requests, and all errors, go
 // through the routes. Both paths return the same answers; a test compares them.
 
 const hotPrefix = "/v1/score/"
+
+// hotEvidence is the only query that the hot path answers.
+var hotEvidence = []byte("?include=" + includeEvidence)
 
 // Canonical header names and fixed values, so the hot path skips normalisation.
 var (
@@ -57,12 +61,12 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 		return false
 	}
 	// This is the raw target. fasthttp resolves escapes and dots in its parsed path, so
-	// invalid paths would get an answer. A target with a query fails plainDomain.
+	// invalid paths would get an answer. A target with another query fails plainDomain.
 	path := ctx.Request.Header.RequestURI()
 	if len(path) <= len(hotPrefix) || string(path[:len(hotPrefix)]) != hotPrefix {
 		return false
 	}
-	domain := path[len(hotPrefix):]
+	domain, evidence := bytes.CutSuffix(path[len(hotPrefix):], hotEvidence)
 	if !plainDomain(domain) {
 		return false
 	}
@@ -86,7 +90,7 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 		place = &rank
 	}
 	start := len(buf)
-	buf = api.AppendScore(buf, "", entry.Head, place, s.tails[caller.Account.Tier])
+	buf = api.AppendScore(buf, "", entry.Head, place, evidenceOf(entry, evidence), s.tails[caller.Account.Tier])
 	*buffer = buf
 	body := buf[start:]
 

@@ -27,20 +27,29 @@ const scoreAge = 30 * time.Second
 
 var scoreCacheControl = cacheControl(scoreAge)
 
-// scoreBody returns the body of a live score.
-func (s *Server) scoreBody(e cache.Entry, tier account.Tier) rendered {
-	return tagged(s.appendScore(nil, e, tier))
+// scoreBody returns the body of a live score, with its evidence if wanted.
+func (s *Server) scoreBody(e cache.Entry, evidence bool, tier account.Tier) rendered {
+	return tagged(s.appendScore(nil, e, evidence, tier))
 }
 
-// appendScore appends the body of a live score.
-func (s *Server) appendScore(dst []byte, e cache.Entry, tier account.Tier) []byte {
+// appendScore appends the body of a live score, with its evidence if wanted.
+func (s *Server) appendScore(dst []byte, e cache.Entry, evidence bool, tier account.Tier) []byte {
 	var place *api.Rank
 	if t := s.Universe.Tables(); t != nil {
 		if rank, ok := rankOf(e, t); ok {
 			place = &rank
 		}
 	}
-	return api.AppendScore(dst, "", e.Head, place, s.tails[tier])
+	return api.AppendScore(dst, "", e.Head, place, evidenceOf(e, evidence), s.tails[tier])
+}
+
+// evidenceOf returns the evidence of a score if wanted, else nil.
+func evidenceOf(e cache.Entry, wanted bool) *api.Evidence {
+	if !wanted {
+		return nil
+	}
+	evidence := e.Evidence()
+	return &evidence
 }
 
 // rankOf returns the rank of a score. It returns false if the score has another pipeline
@@ -53,16 +62,16 @@ func rankOf(e cache.Entry, tables *universe.Tables) (api.Rank, bool) {
 	return api.Rank{Percentile: percentile, CohortSize: size}, true
 }
 
-// cannedBody returns the body of a sandbox score.
-func (s *Server) cannedBody(domain string, tier account.Tier) rendered {
-	return tagged(s.appendCanned(nil, domain, tier))
+// cannedBody returns the body of a sandbox score, with its evidence if wanted.
+func (s *Server) cannedBody(domain string, evidence bool, tier account.Tier) rendered {
+	return tagged(s.appendCanned(nil, domain, evidence, tier))
 }
 
-// appendCanned appends the body of a sandbox score.
-func (s *Server) appendCanned(dst []byte, domain string, tier account.Tier) []byte {
+// appendCanned appends the body of a sandbox score, with its evidence if wanted.
+func (s *Server) appendCanned(dst []byte, domain string, evidence bool, tier account.Tier) []byte {
 	rec, _ := sandbox.Score(domain, s.now())
 	rank := sandbox.Rank(rec.Composite)
-	return api.AppendScore(dst, api.Sandbox, api.ScoreHead(rec), &rank, s.tails[tier])
+	return api.AppendScore(dst, api.Sandbox, api.ScoreHead(rec), &rank, evidenceOf(cache.NewEntry(rec), evidence), s.tails[tier])
 }
 
 func (s *Server) callerBody(tier account.Tier) api.Caller {
@@ -86,7 +95,7 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 	}
 	c.Set(fiber.HeaderCacheControl, noStore)
 	if who.Mode == account.Test {
-		return s.sendInline(c, s.cannedBody(domain, who.Account.Tier), tierSandbox)
+		return s.sendInline(c, s.cannedBody(domain, req.evidence, who.Account.Tier), tierSandbox)
 	}
 	tier := who.Account.Tier
 	if tier == account.Free {
@@ -119,7 +128,7 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 		if entry.Found() {
 			s.Meter.CountCached(who.Account, admit.Now)
 			s.setBudget(c, ctx, who.Account)
-			return s.sendInline(c, s.scoreBody(entry, tier), tierOfCache[from])
+			return s.sendInline(c, s.scoreBody(entry, req.evidence, tier), tierOfCache[from])
 		}
 	}
 	admission, err := s.Meter.Admit(ctx, admit)
@@ -198,8 +207,12 @@ func (s *Server) getScore(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	evidence, err := queryIncludes(c)
+	if err != nil {
+		return err
+	}
 	if who.Mode == account.Test {
-		return s.sendRendered(c, s.cannedBody(domain, who.Account.Tier), answer{tier: tierSandbox, maxAge: scoreAge})
+		return s.sendRendered(c, s.cannedBody(domain, evidence, who.Account.Tier), answer{tier: tierSandbox, maxAge: scoreAge})
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
@@ -210,7 +223,7 @@ func (s *Server) getScore(c *fiber.Ctx) error {
 	if !entry.Found() {
 		return &errNoScore
 	}
-	if err := s.sendRendered(c, s.scoreBody(entry, who.Account.Tier), answer{tier: tierOfCache[from], maxAge: scoreAge}); err != nil {
+	if err := s.sendRendered(c, s.scoreBody(entry, evidence, who.Account.Tier), answer{tier: tierOfCache[from], maxAge: scoreAge}); err != nil {
 		return err
 	}
 	if c.Response().StatusCode() == fiber.StatusOK && c.Method() == fiber.MethodGet {
@@ -244,6 +257,7 @@ const scoreBodyMax = 64 << 10
 type scoreRequest struct {
 	domain     string
 	forceFresh bool
+	evidence   bool
 }
 
 // parseScoreRequest reads the body of POST /v1/score. It ignores unknown fields, which
@@ -252,12 +266,15 @@ func parseScoreRequest(body []byte) (scoreRequest, error) {
 	var fields struct {
 		Domain     json.RawMessage `json:"domain"`
 		ForceFresh *bool           `json:"force_fresh"`
+		Include    []string        `json:"include"`
 	}
 	err := json.Unmarshal(body, &fields)
 	var mistyped *json.UnmarshalTypeError
 	switch {
 	case errors.As(err, &mistyped) && mistyped.Field == "force_fresh":
 		return scoreRequest{}, errBodyInvalid.with("force_fresh must be true or false.")
+	case errors.As(err, &mistyped) && strings.HasPrefix(mistyped.Field, "include"):
+		return scoreRequest{}, &errBodyInclude
 	case errors.As(err, &mistyped):
 		return scoreRequest{}, &errBodyInvalid
 	case err != nil:
@@ -276,7 +293,11 @@ func parseScoreRequest(body []byte) (scoreRequest, error) {
 	if strings.TrimSpace(domain) == "" {
 		return scoreRequest{}, &errDomainRequired
 	}
-	return scoreRequest{domain: domain, forceFresh: fields.ForceFresh != nil && *fields.ForceFresh}, nil
+	evidence, err := bodyIncludes(fields.Include)
+	if err != nil {
+		return scoreRequest{}, err
+	}
+	return scoreRequest{domain: domain, forceFresh: fields.ForceFresh != nil && *fields.ForceFresh, evidence: evidence}, nil
 }
 
 const idempotencyKeyMax = 255

@@ -12,7 +12,8 @@ type Comparison struct {
 	Stats
 	// Rank of the target, 1 for the highest composite; 0 without peers.
 	Rank int64
-	// Percentile is the share of the peers strictly below the target, 0 to 100.
+	// Percentile is the share of the peers below the target, 0 to 100. A peer with an equal
+	// composite counts as half below.
 	Percentile float64
 	// BucketMeans are the means of the peers; 0 without peers.
 	BucketMeans scoring.BucketScores
@@ -53,7 +54,8 @@ func (t *Tables) Compare(target scoring.Record, counted *scoring.Record) Compari
 		}
 	}
 	c.Rank = above + 1
-	c.Percentile = 100 * float64(below) / float64(c.Count)
+	equal := c.Count - below - above
+	c.Percentile = 100 * (float64(below) + float64(equal)/2) / float64(c.Count)
 	c.BucketMeans = sums.means(c.Count)
 	for _, m := range cohort.Leaderboard {
 		if m.Domain != target.Domain && len(c.Members) < MembersShown {

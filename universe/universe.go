@@ -6,7 +6,8 @@
 // counts, ranks and percentiles are exact. A percentile is the smallest value with at
 // least that share of all values at or below it (percentile_disc of SQL). The standard
 // deviation is that of the population. The percentile of a company is the share of the
-// other companies strictly below it.
+// other companies below it, where each company with an equal composite counts as half below:
+// the middle of the tie.
 package universe
 
 import (
@@ -234,16 +235,19 @@ func (t *Tables) Counted(r Stored) bool {
 	return recent || r.WrittenAt.Before(t.Settled())
 }
 
-// Rank returns the percentage of the other companies strictly below a composite, 0 to
-// 100, rounded down, and the number of all companies. It is valid only for records of
-// PipelineVersion.
+// Rank returns the percentile of a company with the given composite among the other companies,
+// 0 to 100, rounded down, and the number of all companies. It is valid only for records of
+// PipelineVersion. Rank takes the company for one of those counted with this composite, if there
+// are any.
 func (t *Tables) Rank(composite float64) (percentile int, companies int64) {
 	companies = t.distribution.Count
 	if companies == 0 {
 		return 0, 0
 	}
-	below := t.below[step(composite)]
-	return int(min(100*below/max(companies-1, 1), 100)), companies
+	own := step(composite)
+	below := t.below[own]
+	equal := max(t.below[own+1]-below-1, 0) // without the company itself
+	return int(min(100*(2*below+equal)/(2*max(companies-1, 1)), 100)), companies
 }
 
 // Distribution returns the distribution of all companies.

@@ -93,14 +93,17 @@ func TestStatisticsEqualTheSlowWay(t *testing.T) {
 			t.Errorf("%d companies are counted as %d, %d, %d, %d", n, composite, premium, ratings, profiles)
 		}
 		for _, r := range records {
-			below := 0
+			below, equal := 0.0, -1.0 // without the company itself
 			for _, c := range composites {
-				if c < r.Composite {
+				switch {
+				case c < r.Composite:
 					below++
+				case c == r.Composite:
+					equal++
 				}
 			}
 			percentile, size := tables.Rank(r.Composite)
-			if want := 100 * below / max(n-1, 1); percentile != want || size != int64(n) {
+			if want := int(100 * (below + equal/2) / float64(max(n-1, 1))); percentile != want || size != int64(n) {
 				t.Fatalf("rank of %v among %d: %d of %d, want %d", r.Composite, n, percentile, size, want)
 			}
 		}
@@ -118,7 +121,9 @@ func TestTargetIsLeftOutExactly(t *testing.T) {
 		}
 		for _, rec := range records[:min(n, 60)] {
 			now := rec // scored again since
-			now.Composite = float64(rng.IntN(1001)) / 10
+			if rng.IntN(2) == 0 {
+				now.Composite = float64(rng.IntN(1001)) / 10
+			}
 			got := tables.Compare(now, &rec)
 			var peers []scoring.Record
 			var composites []float64
@@ -132,8 +137,11 @@ func TestTargetIsLeftOutExactly(t *testing.T) {
 				if other.Composite > now.Composite {
 					want.Rank++
 				}
-				if other.Composite < now.Composite {
+				switch {
+				case other.Composite < now.Composite:
 					want.Percentile++
+				case other.Composite == now.Composite:
+					want.Percentile += 0.5
 				}
 				want.BucketMeans.TeamStructure += other.Buckets.TeamStructure
 				want.BucketMeans.MarketPosition += other.Buckets.MarketPosition
@@ -246,7 +254,7 @@ func TestCountedTellsWhichRecordsWereRead(t *testing.T) {
 	}
 }
 
-func TestCountsThatDoNotAddUpAreRefused(t *testing.T) {
+func TestInconsistentCountsAreRefused(t *testing.T) {
 	t.Parallel()
 	good := Count(randomRecords(rand.New(rand.NewPCG(5, 6)), 50), at)
 	steps := func(c *Counts, steps ...StepCount) {
@@ -266,6 +274,27 @@ func TestCountsThatDoNotAddUpAreRefused(t *testing.T) {
 		spoil(&c)
 		if _, err := New(Snapshot{Counts: c}); err == nil {
 			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+func TestTiedCompaniesShareTheMiddle(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ below, tied, above, want int }{
+		{0, 1, 0, 0}, {0, 2, 0, 50}, {0, 5, 0, 50}, {0, 40, 60, 19}, {60, 40, 0, 80}, {3, 2, 1, 70}, {9, 1, 0, 100},
+	} {
+		var records []scoring.Record
+		for composite, n := range map[float64]int{30: c.below, 50: c.tied, 70: c.above} {
+			for range n {
+				records = append(records, scoring.Record{Composite: composite, PipelineVersion: scoring.PipelineVersion, Profile: scoring.ProfileGrowth})
+			}
+		}
+		tables, err := New(Snapshot{Counts: Count(records, at)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, n := tables.Rank(50); got != c.want || n != int64(len(records)) {
+			t.Errorf("%d below, %d tied, %d above: percentile %d of %d, want %d", c.below, c.tied, c.above, got, n, c.want)
 		}
 	}
 }

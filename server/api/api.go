@@ -41,14 +41,24 @@ type Score struct {
 	Composite    float64              `json:"composite_score"` // 0 to 100, premium included
 	ScalePremium float64              `json:"scale_premium"`   // 0 to 12
 	Buckets      scoring.BucketScores `json:"buckets"`
-	Rank         *Rank                `json:"rank,omitempty"` // nil before the first count, or for another pipeline version
+	Rank         *Rank                `json:"rank,omitempty"`     // nil before the first count, or for another pipeline version
+	Evidence     *Evidence            `json:"evidence,omitempty"` // nil unless the caller asked for it
 	Caller       Caller               `json:"x_svc"`
 }
 
 // Rank is the place of a company among all companies of the current pipeline version.
 type Rank struct {
-	Percentile int   `json:"percentile"` // 0 to 100
+	Percentile int   `json:"percentile"` // share of the others below, ties half; 0 to 100
 	CohortSize int64 `json:"cohort_size"`
+}
+
+// Evidence is how much of a score rests on data.
+type Evidence struct {
+	PipelineVersion string           `json:"pipeline_version"`
+	RunID           string           `json:"run_id"`
+	Band            scoring.Band     `json:"band"`
+	CompletenessPct float64          `json:"data_completeness_pct"` // 0 to 100
+	Interval        scoring.Interval `json:"interval"`
 }
 
 // Caller is the part of a score body that depends on the tier of the caller.
@@ -144,7 +154,7 @@ type CohortStats struct {
 	Min        float64 `json:"min"`
 	Max        float64 `json:"max"`
 	Rank       int64   `json:"rank"`       // of the target, 1 is the highest composite
-	Percentile float64 `json:"percentile"` // share of the others below the target, 0 to 100
+	Percentile float64 `json:"percentile"` // share of the others below the target, ties half; 0 to 100
 }
 
 // BucketComparison has a bucket of the target and the mean of the cohort.

@@ -14,20 +14,31 @@ type Confidence struct {
 	ScoredAt        Time         `json:"scored_at"`
 	PipelineVersion string       `json:"pipeline_version"`
 	Band            scoring.Band `json:"band"`
-	// CompletenessPct is the weighted share of the signals that rest on data, 0 to 100.
-	CompletenessPct float64                             `json:"data_completeness_pct"`
-	SignalsTotal    int                                 `json:"signals_total"`
-	SignalsObserved int                                 `json:"signals_observed"`
-	Buckets         map[scoring.Bucket]BucketConfidence `json:"buckets"`
-	Missing         []MissingSignal                     `json:"missing_signals"`
-	Warnings        []DataWarning                       `json:"data_warnings"`
+	// CompletenessPct is the weighted share of the applicable signals that rest on data, 0 to 100.
+	CompletenessPct float64 `json:"data_completeness_pct"`
+	// Interval is the likely range of the composite if all signals were known.
+	Interval scoring.Interval `json:"interval"`
+	// ExpectedComposite is the composite with the cohort's mean in the place of what is missing.
+	ExpectedComposite float64 `json:"expected_composite"`
+	SignalsTotal      int     `json:"signals_total"`
+	SignalsObserved   int     `json:"signals_observed"`
+	// SignalsNotApplicable is the length of NotApplicable.
+	SignalsNotApplicable int                                 `json:"signals_not_applicable"`
+	Buckets              map[scoring.Bucket]BucketConfidence `json:"buckets"`
+	Missing              []MissingSignal                     `json:"missing_signals"`
+	Stale                []StaleSignal                       `json:"stale_signals"`
+	// NotApplicable has the ids of the signals that mean nothing for the company. They are neither
+	// observed nor missing.
+	NotApplicable []string      `json:"not_applicable_signals"`
+	Warnings      []DataWarning `json:"data_warnings"`
 }
 
 // BucketConfidence is the same for one bucket.
 type BucketConfidence struct {
-	CompletenessPct float64 `json:"data_completeness_pct"`
-	SignalsTotal    int     `json:"signals_total"`
-	SignalsObserved int     `json:"signals_observed"`
+	CompletenessPct      float64 `json:"data_completeness_pct"`
+	SignalsTotal         int     `json:"signals_total"`
+	SignalsObserved      int     `json:"signals_observed"`
+	SignalsNotApplicable int     `json:"signals_not_applicable"`
 }
 
 // MissingSignal is a signal that counted as neutral, and why.
@@ -41,7 +52,16 @@ type MissingSignal struct {
 	Reason          scoring.Reason `json:"reason"`
 }
 
-// DataWarning is a source that failed during the run.
+// StaleSignal is an observed signal whose observation was carried forward from an earlier run.
+type StaleSignal struct {
+	ID         string  `json:"id"`
+	Source     string  `json:"source"`
+	ObservedAt Time    `json:"observed_at"`
+	AgeDays    float64 `json:"age_days"` // when the score was made
+}
+
+// DataWarning is a source that failed during the run, whose observations are stale, or that found
+// the company defunct.
 type DataWarning struct {
 	Source string `json:"source"`
 	Reason string `json:"reason"`
@@ -52,11 +72,18 @@ type DataWarning struct {
 func NewConfidence(rec scoring.Record) Confidence {
 	body := Confidence{
 		Domain: rec.Domain, CompanyName: rec.CompanyName, ScoredAt: Time(rec.ScoredAt), PipelineVersion: rec.PipelineVersion,
-		Band: rec.Confidence, CompletenessPct: rec.CompletenessPct, SignalsTotal: len(rec.Signals),
-		Buckets: make(map[scoring.Bucket]BucketConfidence), Missing: []MissingSignal{}, Warnings: []DataWarning{},
+		Band: rec.Confidence, CompletenessPct: rec.CompletenessPct, Interval: rec.Interval, ExpectedComposite: rec.ExpectedComposite,
+		SignalsTotal: len(rec.Signals), Buckets: make(map[scoring.Bucket]BucketConfidence),
+		Missing: []MissingSignal{}, Stale: []StaleSignal{}, NotApplicable: []string{}, Warnings: []DataWarning{},
 	}
 	for _, b := range scoring.Buckets() {
 		body.Buckets[b] = BucketConfidence{CompletenessPct: rec.BucketCompleteness.Get(b)}
+	}
+	applicable := make(map[scoring.Bucket]float64) // weight of the signals that are not left out
+	for _, s := range rec.Signals {
+		if signal, ok := scoring.Lookup(s.ID); ok && s.State != scoring.StateNotApplicable {
+			applicable[signal.Bucket] += signal.Weight
+		}
 	}
 	for _, s := range rec.Signals {
 		signal, ok := scoring.Lookup(s.ID)
@@ -65,14 +92,24 @@ func NewConfidence(rec scoring.Record) Confidence {
 		}
 		bucket := body.Buckets[signal.Bucket]
 		bucket.SignalsTotal++
-		if s.State == scoring.StateMissing {
-			body.Missing = append(body.Missing, MissingSignal{
-				ID: s.ID, Name: signal.Name, Bucket: signal.Bucket,
-				CompositeWeight: round(signal.Weight*signal.Bucket.Weight(), 6), Reason: s.Reason,
-			})
-		} else {
+		switch {
+		case s.State == scoring.StateMissing:
+			missing := MissingSignal{ID: s.ID, Name: signal.Name, Bucket: signal.Bucket, Reason: s.Reason}
+			if ok {
+				missing.CompositeWeight = round(signal.Weight/applicable[signal.Bucket]*signal.Bucket.Weight(), 6)
+			}
+			body.Missing = append(body.Missing, missing)
+		case s.State == scoring.StateNotApplicable:
+			body.NotApplicable = append(body.NotApplicable, s.ID)
+			bucket.SignalsNotApplicable++
+			body.SignalsNotApplicable++
+		default:
 			bucket.SignalsObserved++
 			body.SignalsObserved++
+		}
+		if s.Stale(rec.ScoredAt) {
+			age := rec.ScoredAt.Sub(s.ObservedAt).Hours() / 24
+			body.Stale = append(body.Stale, StaleSignal{ID: s.ID, Source: s.Source, ObservedAt: Time(s.ObservedAt), AgeDays: round(age, 1)})
 		}
 		if ok {
 			body.Buckets[signal.Bucket] = bucket

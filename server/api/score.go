@@ -8,8 +8,8 @@ import (
 )
 
 // The body of a score consists of three parts, so that servers can cache them: a head that
-// depends on the record alone, the rank, which depends on the snapshot, and a tail that
-// depends on the tier of the caller alone. The output of AppendScore equals the JSON of a
+// depends on the record alone, the rank, which depends on the snapshot, the evidence if the caller
+// asked for it, and a tail that depends on the tier of the caller alone. The output of AppendScore equals the JSON of a
 // [Score].
 
 // ScoreHead returns the part of a score's body that depends on the record alone.
@@ -37,9 +37,16 @@ func ScoreTail(caller Caller) []byte {
 	return append(append([]byte(`,"x_svc":`), b...), '}')
 }
 
+// NewEvidence returns the evidence of a record.
+func NewEvidence(rec scoring.Record) Evidence {
+	return Evidence{
+		PipelineVersion: rec.PipelineVersion, RunID: rec.RunID, Band: rec.Confidence, CompletenessPct: rec.CompletenessPct, Interval: rec.Interval,
+	}
+}
+
 // AppendScore appends the body of a score to dst. mode is empty for live answers. rank is
-// nil if it is not known.
-func AppendScore(dst []byte, mode string, head []byte, rank *Rank, tail []byte) []byte {
+// nil if it is not known, evidence if the caller did not ask for it.
+func AppendScore(dst []byte, mode string, head []byte, rank *Rank, evidence *Evidence, tail []byte) []byte {
 	dst = append(dst, '{')
 	if mode != "" {
 		dst = append(dst, `"mode":"`...)
@@ -53,6 +60,13 @@ func AppendScore(dst []byte, mode string, head []byte, rank *Rank, tail []byte) 
 		dst = append(dst, `,"cohort_size":`...)
 		dst = strconv.AppendInt(dst, rank.CohortSize, 10)
 		dst = append(dst, '}')
+	}
+	if evidence != nil {
+		b, err := json.Marshal(evidence)
+		if err != nil {
+			panic("api: evidence: " + err.Error()) // its numbers are finite
+		}
+		dst = append(append(dst, `,"evidence":`...), b...)
 	}
 	return append(dst, tail...)
 }

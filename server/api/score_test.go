@@ -9,7 +9,7 @@ import (
 	"companyscore/scoring"
 )
 
-func TestPartsMakeTheBodyOfAScore(t *testing.T) {
+func TestPartsMakeBodyOfScore(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	tenth := func() float64 { return float64(rng.IntN(1001)) / 10 }
@@ -28,11 +28,17 @@ func TestPartsMakeTheBodyOfAScore(t *testing.T) {
 		if i%3 > 0 {
 			body.Rank = &Rank{Percentile: rng.IntN(101), CohortSize: rng.Int64N(1e9)}
 		}
+		if i%5 > 1 {
+			rec.PipelineVersion, rec.RunID, rec.Confidence, rec.CompletenessPct = "v1", "<run>", scoring.BandLow, tenth()
+			rec.Interval = scoring.Interval{Low: tenth(), High: tenth(), Level: scoring.IntervalLevel}
+			evidence := NewEvidence(rec)
+			body.Evidence = &evidence
+		}
 		want, err := json.Marshal(body)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := AppendScore(nil, body.Mode, ScoreHead(rec), body.Rank, ScoreTail(body.Caller)); string(got) != string(want) {
+		if got := AppendScore(nil, body.Mode, ScoreHead(rec), body.Rank, body.Evidence, ScoreTail(body.Caller)); string(got) != string(want) {
 			t.Fatalf("got  %s\nwant %s", got, want)
 		}
 	}

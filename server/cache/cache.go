@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -77,6 +78,8 @@ type Entry struct {
 	Composite float64
 	// Version is the pipeline version of the score.
 	Version []byte
+	// evidence has the rest of the evidence, packed.
+	evidence []byte
 	// Head is the part of the body that depends on the record alone. It is empty for a
 	// company without a score.
 	Head []byte
@@ -84,6 +87,42 @@ type Entry struct {
 
 // Found reports whether the company has a score.
 func (e Entry) Found() bool { return len(e.Head) > 0 }
+
+// NewEntry returns the entry of a record.
+func NewEntry(rec scoring.Record) Entry {
+	return Entry{
+		ScoredAt: rec.ScoredAt, Composite: rec.Composite, Version: []byte(rec.PipelineVersion), evidence: packEvidence(rec), Head: api.ScoreHead(rec),
+	}
+}
+
+// Packed evidence is the index of the band and the level of the interval, a byte each, the
+// completeness and the ends of the interval in tenths, two bytes each, and the id of the run.
+const evidenceHeader = 8
+
+var bands = []scoring.Band{scoring.BandDirectional, scoring.BandLow, scoring.BandMedium, scoring.BandHigh}
+
+func packEvidence(rec scoring.Record) []byte {
+	tenths := func(x float64) uint16 { return uint16(math.Round(10 * x)) }
+	b := make([]byte, 0, evidenceHeader+len(rec.RunID))
+	b = append(b, byte(max(slices.Index(bands, rec.Confidence), 0)), byte(rec.Interval.Level))
+	b = binary.LittleEndian.AppendUint16(b, tenths(rec.CompletenessPct))
+	b = binary.LittleEndian.AppendUint16(b, tenths(rec.Interval.Low))
+	b = binary.LittleEndian.AppendUint16(b, tenths(rec.Interval.High))
+	return append(b, rec.RunID[:min(len(rec.RunID), math.MaxUint8-evidenceHeader)]...)
+}
+
+// Evidence returns the evidence of the score. It is zero for a company without a score.
+func (e Entry) Evidence() api.Evidence {
+	b := e.evidence
+	if len(b) < evidenceHeader {
+		return api.Evidence{}
+	}
+	points := func(at int) float64 { return float64(binary.LittleEndian.Uint16(b[at:])) / 10 }
+	return api.Evidence{
+		PipelineVersion: string(e.Version), RunID: string(b[evidenceHeader:]), Band: bands[b[0]], CompletenessPct: points(2),
+		Interval: scoring.Interval{Low: points(4), High: points(6), Level: int(b[1])},
+	}
+}
 
 // Cache is safe for concurrent use.
 type Cache struct {
@@ -122,11 +161,11 @@ func New(bytes int, rdb goredis.UniversalClient, store Store, asked func(domain 
 
 // entryHeader is the size of the fixed fields of an entry in memory: generation, deadline
 // and scored_at in unix ms, and the composite as IEEE 754, 8 bytes each. If there is a
-// score, one byte with the length of the version, the version and the head follow.
+// score, version and evidence follow, each after a byte with its length, and then the head.
 const entryHeader = 32
 
 // Lookup returns the entry of a company if a valid one is in memory. It appends the entry
-// to buf; Version and Head point into the result grown. It allocates nothing if buf has
+// to buf; its slices point into the result grown. It allocates nothing if buf has
 // room. domain must be canonical.
 func (c *Cache) Lookup(buf, domain []byte, now time.Time) (e Entry, grown []byte, ok bool) {
 	start := len(buf)
@@ -138,7 +177,8 @@ func (c *Cache) Lookup(buf, domain []byte, now time.Time) (e Entry, grown []byte
 	}
 	e = Entry{ScoredAt: time.UnixMilli(int64(binary.LittleEndian.Uint64(b[16:]))), Composite: math.Float64frombits(binary.LittleEndian.Uint64(b[24:]))}
 	if b = b[entryHeader:]; len(b) > 0 {
-		e.Version, e.Head = b[1:1+b[0]], b[1+b[0]:]
+		e.Version, b = b[1:1+b[0]], b[1+b[0]:]
+		e.evidence, e.Head = b[1:1+b[0]], b[1+b[0]:]
 	}
 	return e, buf, true
 }
@@ -202,7 +242,7 @@ func (c *Cache) Near(ctx context.Context, domain string) (e Entry, t Tier, ok bo
 		return Entry{}, 0, false
 	}
 	c.hits[Redis].Add(1)
-	return c.keep(domain, entryOf(rec), generation, freshFor), Redis, true
+	return c.keep(domain, NewEntry(rec), generation, freshFor), Redis, true
 }
 
 // NewestAt returns the scored_at of the newest record of a company in the store, the zero
@@ -232,7 +272,7 @@ func (c *Cache) Fresh(ctx context.Context, domain string) (Entry, error) {
 	if err := scorecache.Put(ctx, c.redis, rec); err != nil {
 		c.logger.Debug("score not kept in Redis", "domain", domain, "err", err)
 	}
-	return c.keep(domain, entryOf(rec), generation, freshFor), nil
+	return c.keep(domain, NewEntry(rec), generation, freshFor), nil
 }
 
 // load returns the newest score of a company from Redis, or from the store if Redis has
@@ -241,7 +281,7 @@ func (c *Cache) load(ctx context.Context, domain string) (Entry, Tier, error) {
 	generation := c.generation(xxhash.Sum64String(domain))
 	rec, err := scorecache.Get(ctx, c.redis, domain)
 	if err == nil {
-		return c.keep(domain, entryOf(rec), generation, freshFor), Redis, nil
+		return c.keep(domain, NewEntry(rec), generation, freshFor), Redis, nil
 	}
 	if !errors.Is(err, scoring.ErrNotFound) {
 		c.logger.Debug("score not read from Redis", "domain", domain, "err", err)
@@ -277,7 +317,7 @@ func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, T
 	var unknown []string
 	for _, domain := range missing {
 		if rec, ok := kept[domain]; ok {
-			entries[domain] = c.keep(domain, entryOf(rec), generations[domain], freshFor)
+			entries[domain] = c.keep(domain, NewEntry(rec), generations[domain], freshFor)
 		} else {
 			unknown = append(unknown, domain)
 		}
@@ -292,7 +332,7 @@ func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, T
 	}
 	for _, domain := range unknown {
 		if rec, ok := records[domain]; ok {
-			entries[domain] = c.keep(domain, entryOf(rec), generations[domain], freshFor)
+			entries[domain] = c.keep(domain, NewEntry(rec), generations[domain], freshFor)
 		} else {
 			entries[domain] = c.keep(domain, Entry{}, generations[domain], absentFor)
 		}
@@ -300,21 +340,19 @@ func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, T
 	return entries, tier, nil
 }
 
-func entryOf(rec scoring.Record) Entry {
-	return Entry{ScoredAt: rec.ScoredAt, Composite: rec.Composite, Version: []byte(rec.PipelineVersion), Head: api.ScoreHead(rec)}
-}
-
 // keep writes an entry to memory and returns it. generation is the one read before the
 // lookup. If the company has a score, keep calls onAsked.
 func (c *Cache) keep(domain string, e Entry, generation uint64, life time.Duration) Entry {
-	b := make([]byte, 0, entryHeader+1+len(e.Version)+len(e.Head))
+	b := make([]byte, 0, entryHeader+2+len(e.Version)+len(e.evidence)+len(e.Head))
 	b = binary.LittleEndian.AppendUint64(b, generation)
 	b = binary.LittleEndian.AppendUint64(b, uint64(c.now().Add(life).UnixMilli()))
 	b = binary.LittleEndian.AppendUint64(b, uint64(e.ScoredAt.UnixMilli()))
 	b = binary.LittleEndian.AppendUint64(b, math.Float64bits(e.Composite))
 	if e.Found() {
 		c.onAsked(domain)
-		b = append(append(append(b, byte(len(e.Version))), e.Version...), e.Head...)
+		b = append(append(b, byte(len(e.Version))), e.Version...)
+		b = append(append(b, byte(len(e.evidence))), e.evidence...)
+		b = append(b, e.Head...)
 	}
 	c.memory.Set([]byte(domain), b)
 	return e

@@ -17,14 +17,17 @@ type company struct {
 	record scoring.Record
 	// silent lists the sources without data about the company, failed those that timed out.
 	silent, failed []string
+	// stale lists the sources that timed out and whose observations were carried forward.
+	stale []string
+	// listing is scoring.Listed or scoring.Unlisted, empty if it is unknown.
+	listing string
 	// days is the length of its history, drift the rise of its buckets per day in points.
 	days  int
 	drift float64
 }
 
 // companies holds the canned companies by domain. Composite, base, premium and rating follow
-// the formulas of the scoring package. Completeness follows from the silent and failed
-// sources.
+// the formulas of the scoring package. Completeness and interval follow from the sources.
 var companies = map[string]company{
 	"acme.test": {
 		record: scoring.Record{
@@ -32,7 +35,7 @@ var companies = map[string]company{
 			Buckets: scoring.BucketScores{TeamStructure: 66.0, MarketPosition: 63.0, MomentumTailwinds: 65.2, FinancialHealth: 65.5},
 			Profile: scoring.ProfileGrowth,
 		},
-		silent: []string{"ct", "sec"}, days: 12, drift: 0.1,
+		silent: []string{"ct", "sec"}, listing: scoring.Unlisted, days: 12, drift: 0.1,
 	},
 	"unicorn.test": {
 		record: scoring.Record{
@@ -40,7 +43,7 @@ var companies = map[string]company{
 			Buckets: scoring.BucketScores{TeamStructure: 74.0, MarketPosition: 75.0, MomentumTailwinds: 70.4, FinancialHealth: 65.0},
 			Profile: scoring.ProfileEstablished,
 		},
-		silent: []string{"gdelt", "rdap"}, days: 8, drift: 0.3,
+		silent: []string{"gdelt", "rdap"}, listing: scoring.Listed, days: 8, drift: 0.3,
 	},
 	"struggling.test": {
 		record: scoring.Record{
@@ -56,9 +59,15 @@ var companies = map[string]company{
 			Buckets: scoring.BucketScores{TeamStructure: 46.0, MarketPosition: 44.0, MomentumTailwinds: 42.8, FinancialHealth: 45.0},
 			Profile: scoring.ProfileGrowth,
 		},
-		silent: []string{"gdelt", "hn", "jobs", "sec", "wayback"}, days: 6, drift: -0.1,
+		silent: []string{"gdelt", "hn", "jobs", "sec", "wayback"}, stale: []string{"rdap"}, listing: scoring.Unlisted, days: 6, drift: -0.1,
 	},
 }
+
+// runID is the id of the run of every canned record.
+const runID = "00000000-0000-7000-8000-000000000000"
+
+// staleFor is the age of stale observations.
+const staleFor = 9 * 24 * time.Hour
 
 // Has reports whether a domain is one of the canned companies.
 func Has(domain string) bool { _, ok := companies[domain]; return ok }
@@ -71,7 +80,7 @@ func Score(domain string, now time.Time) (scoring.Record, bool) {
 		return scoring.Record{}, false
 	}
 	rec := c.record
-	rec.Domain, rec.PipelineVersion, rec.ScoredAt = domain, scoring.PipelineVersion, midnight(now)
+	rec.Domain, rec.PipelineVersion, rec.RunID, rec.ScoredAt = domain, scoring.PipelineVersion, runID, midnight(now)
 	rec.Sector, rec.GeoScope = "software", "north_america"
 	rec.MomentumIndex = rec.Buckets.MomentumTailwinds
 	c.explain(&rec)
@@ -80,35 +89,49 @@ func Score(domain string, now time.Time) (scoring.Record, bool) {
 
 func midnight(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
-// explain sets the signals of the record: state, source, and the reason of missing ones. All
-// have the neutral score, since no endpoint returns scores of signals.
+// explain sets the signals of the record: state, source, age, and the reason of missing ones. All
+// have the neutral score, since no endpoint returns scores of signals. It sets what follows from
+// them: completeness, warnings, confidence and interval.
 func (c company) explain(rec *scoring.Record) {
-	known := make(map[scoring.Bucket]float64)
+	known, applicable := make(map[scoring.Bucket]float64), make(map[scoring.Bucket]float64)
 	for _, signal := range scoring.Manifest() {
-		score := scoring.SignalScore{ID: signal.ID, State: scoring.StateOK, Score: scoring.Neutral}
+		score := scoring.SignalScore{ID: signal.ID, State: scoring.StateMissing, Score: scoring.Neutral}
 		switch asked := without(signal.Sources, c.silent); {
+		case slices.Contains(signal.NotFor, c.listing) || slices.Contains(signal.NotFor, rec.Sector):
+			score.State = scoring.StateNotApplicable
 		case len(asked) == 0:
-			score.State, score.Reason = scoring.StateMissing, scoring.ReasonNotFound
+			score.Reason = scoring.ReasonNotFound
 		case len(without(asked, c.failed)) == 0:
-			score.State, score.Reason = scoring.StateMissing, scoring.ReasonSourceTimeout
+			score.Reason = scoring.ReasonSourceTimeout
 		default:
-			score.Source = without(asked, c.failed)[0]
+			score.State, score.Source, score.ObservedAt = scoring.StateOK, without(asked, c.failed)[0], rec.ScoredAt
+			if slices.Contains(c.stale, score.Source) {
+				score.ObservedAt = rec.ScoredAt.Add(-staleFor)
+			}
 			known[signal.Bucket] += signal.Weight
+		}
+		if score.State != scoring.StateNotApplicable {
+			applicable[signal.Bucket] += signal.Weight
 		}
 		rec.Signals = append(rec.Signals, score)
 	}
+	pct := func(b scoring.Bucket) float64 { return 100 * known[b] / applicable[b] }
 	for _, b := range scoring.Buckets() {
-		rec.CompletenessPct += 100 * b.Weight() * known[b]
+		rec.CompletenessPct += b.Weight() * pct(b)
 	}
 	rec.CompletenessPct = tenths(rec.CompletenessPct)
 	rec.BucketCompleteness = scoring.BucketScores{
-		TeamStructure: tenths(100 * known[scoring.TeamStructure]), MarketPosition: tenths(100 * known[scoring.MarketPosition]),
-		MomentumTailwinds: tenths(100 * known[scoring.MomentumTailwinds]), FinancialHealth: tenths(100 * known[scoring.FinancialHealth]),
+		TeamStructure: tenths(pct(scoring.TeamStructure)), MarketPosition: tenths(pct(scoring.MarketPosition)),
+		MomentumTailwinds: tenths(pct(scoring.MomentumTailwinds)), FinancialHealth: tenths(pct(scoring.FinancialHealth)),
 	}
-	for _, source := range c.failed {
+	for _, source := range slices.Concat(c.failed, c.stale) {
 		rec.Warnings = append(rec.Warnings, scoring.Warning{Source: source, Code: "timeout", At: rec.ScoredAt})
 	}
+	for _, source := range c.stale {
+		rec.Warnings = append(rec.Warnings, scoring.Warning{Source: source, Code: scoring.WarningStale, At: rec.ScoredAt.Add(-staleFor)})
+	}
 	rec.Confidence = scoring.BandOf(rec.CompletenessPct, rec.Warnings)
+	rec.Interval, rec.ExpectedComposite = scoring.Likely(*rec, nil, nil)
 }
 
 // without returns the elements of a list that are not in another.
