@@ -173,9 +173,15 @@ func setCountry(r *scoring.CompanyFacts, s string) error {
 	return nil
 }
 
-// columnOf returns the column with a name. The error for an unknown name suggests the
-// nearest one.
-func columnOf(name string) (Column, error) {
+// Known reports whether a column of import files has the name.
+func Known(name string) bool {
+	_, err := columnOf(name, nil)
+	return err == nil
+}
+
+// columnOf returns the column with a name. The column of a name in keep that is no fact sets nothing.
+// The error for any other unknown name suggests the nearest one.
+func columnOf(name string, keep []string) (Column, error) {
 	i := slices.IndexFunc(Columns, func(c Column) bool { return c.Name == name })
 	if i >= 0 {
 		return Columns[i], nil
@@ -191,6 +197,9 @@ func columnOf(name string) (Column, error) {
 				return nil
 			}}, nil
 		}
+	}
+	if slices.Contains(keep, name) {
+		return Column{Name: name, set: func(*scoring.CompanyFacts, string) error { return nil }}, nil
 	}
 	return Column{}, fmt.Errorf("unknown column %q, maybe %q; docs/facts.md lists all columns", name, nearest(name))
 }

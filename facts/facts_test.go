@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -242,4 +244,59 @@ shows its share.
 		fmt.Fprintf(&b, "| `signal:%s` | %s | %s |\n", s.ID, s.Unit, s.Name)
 	}
 	golden.Compare(t, "../docs/facts.md", b.String())
+}
+
+func TestOpenKeepsColumns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readAll(path); strings.HasSuffix(name, ".csv") && (err == nil || !strings.Contains(err.Error(), `unknown column "grew"`)) {
+			t.Errorf("%s without keep: %v, want unknown column", name, err)
+		}
+		rows, err := readAll(path, "grew", "status")
+		if want := []string{"a.com 1.5 dead 2", "fault", "b.com   4"}; err != nil || strings.Join(rows, ", ") != strings.Join(want, ", ") {
+			t.Errorf("%s = %q, %v, want %q", name, rows, err, want)
+		}
+	}
+	f("a.csv", "domain,grew,status\na.com, 1.5 ,dead\nbad,2,\nb.com,,\n")
+	f("a.jsonl", "\n"+`{"domain":"a.com","grew":1.5,"status":"dead"}`+"\n"+`{"domain":"bad","grew":2}`+"\n"+`{"domain":"b.com"}`+"\n")
+}
+
+// readAll returns a text per row: the domain, the values of the columns to keep and the line.
+func readAll(path string, keep ...string) ([]string, error) {
+	r, err := facts.Open(path, keep...)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var rows []string
+	for {
+		c, err := r.Next()
+		var fault facts.Fault
+		switch {
+		case errors.Is(err, io.EOF):
+			for _, name := range keep {
+				if !slices.Contains(r.Columns(), name) {
+					return nil, fmt.Errorf("no column %s in %v", name, r.Columns())
+				}
+			}
+			return rows, nil
+		case errors.As(err, &fault):
+			rows = append(rows, "fault")
+		case err != nil:
+			return nil, err
+		default:
+			row := []string{c.Domain}
+			for _, name := range keep {
+				row = append(row, r.Text(name))
+			}
+			line := r.Line()
+			rows = append(rows, fmt.Sprint(strings.Join(row, " "), " ", line))
+		}
+	}
 }
