@@ -2,6 +2,7 @@ package scoring
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -38,6 +39,7 @@ func Rescore(old Record, ref *Reference) (Record, error) {
 		return Record{}, err
 	}
 	rec.CompanyName, rec.Country, rec.Sector, rec.GeoScope = old.CompanyName, old.Country, old.Sector, old.GeoScope
+	rec.Warnings = slices.Clone(old.Warnings)
 	signalScores(rec.Signals).exclude(rec.Sector)
 	rec.fill(ref)
 	rec.Interval, rec.ExpectedComposite = Likely(rec, nil, nil)
