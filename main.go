@@ -17,6 +17,7 @@ import (
 	bench "companyscore/bench/command"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
+	"companyscore/internal/release"
 	"companyscore/internal/stores"
 )
 
@@ -66,6 +67,7 @@ func (c *program) root() *cobra.Command {
 		Use:           "companyscore",
 		Short:         "Score companies by their domain names",
 		Long:          "companyscore scores companies by their domain names. `companyscore up` starts everything\non this machine; the other commands are its parts, and the tools of its operator and its customers.",
+		Version:       release.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -80,6 +82,7 @@ func (c *program) root() *cobra.Command {
 			return nil
 		},
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	c.log.Flags(root.PersistentFlags())
 	root.AddGroup(&cobra.Group{ID: "roles", Title: "Roles:"}, &cobra.Group{ID: "operator", Title: "For operators:"}, &cobra.Group{ID: "customer", Title: "For customers, data teams and load testers:"})
 	add := func(group string, cmds ...*cobra.Command) {
