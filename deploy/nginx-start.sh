@@ -1,6 +1,6 @@
 #!/bin/sh
 # Starts nginx in front of the servers of $API_SERVERS (name:port, separated by spaces), and reloads
-# it when the address of a server has changed. The names are resolved every 2 s, by the resolver of
+# it when the address of a server has changed. The names are resolved every second, by the resolver of
 # the container. A name that does not resolve keeps its last address.
 set -eu
 file=/tmp/api-servers.conf
@@ -11,8 +11,8 @@ resolve() { # prints the servers for the upstream in nginx.conf
 		address=$(getent hosts "${server%:*}" | awk 'NR == 1 {print $1}') || address=
 		case $address in
 		'') grep " # $server\$" $file || true ;;
-		*:*) echo "server [$address]:${server##*:} max_fails=2 fail_timeout=5s; # $server" ;;
-		*) echo "server $address:${server##*:} max_fails=2 fail_timeout=5s; # $server" ;;
+		*:*) echo "server [$address]:${server##*:} max_fails=2 fail_timeout=2s; # $server" ;;
+		*) echo "server $address:${server##*:} max_fails=2 fail_timeout=2s; # $server" ;;
 		esac
 	done
 }
@@ -28,7 +28,7 @@ mv $file.new $file
 nginx -g 'daemon off;' &
 nginx=$!
 while [ -z "$stopped" ] && kill -0 $nginx 2>/dev/null; do
-	sleep 2 &
+	sleep 1 &
 	wait $! || true # a signal ends it
 	[ -z "$stopped" ] || break
 	resolve >$file.new
