@@ -92,7 +92,7 @@ else
 	at_exit "kill $!"
 fi
 step "version and labels"
-"$COMPOSE_TEST_ENGINE" run --rm companyscore:local --version | tee "$work/version"
+"$COMPOSE_TEST_ENGINE" run --rm --network none companyscore:local --version | tee "$work/version"
 grep -q "$COMMIT" "$work/version"
 [ "$("$COMPOSE_TEST_ENGINE" inspect --format '{{index .Config.Labels "org.opencontainers.image.revision"}}' companyscore:local)" = "$COMMIT" ]
 step "build the tests"
