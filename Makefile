@@ -22,6 +22,12 @@ test: deps ## Run the whole test suite with the race detector
 	CI=$${CI:-} $(GO) test -race -count=1 -timeout 12m ./...
 	$(GO) test -count=1 -run Allocates ./server
 
+backtest: build ## Measure the scores of 880 real companies against outcomes; fails if a figure is beyond examples/limits.json
+	@$(BIN) backtest examples/companies.csv --outcome revenue_usd,market_cap_usd,status --at 2026-11-22 --limits examples/limits.json
+
+demo-universe: deps build ## Import and score 20,863 listed companies and print statistics; fails if a limit is not met
+	@scripts/demo-universe.sh
+
 ##@ Development
 deps: ## Install missing dependencies: the ClickHouse engine and redis-server
 	@scripts/libchdb.sh
@@ -114,4 +120,4 @@ bench-k6: deps build ## Measure the hot read with k6, built once (RATE=2000)
 clean: ## Remove bin/; data and fetched libraries stay
 	rm -rf bin
 
-.PHONY: bench-analytics bench-universe bench-stores help run test deps build lint contract fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-cold bench-paired bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean
+.PHONY: backtest demo-universe bench-analytics bench-universe bench-stores help run test deps build lint contract fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-cold bench-paired bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean

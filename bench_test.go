@@ -235,7 +235,7 @@ func TestBenchSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-func TestTheHelpOfBenchNamesAllScenarios(t *testing.T) {
+func TestBenchHelpNamesAllScenarios(t *testing.T) {
 	t.Parallel()
 	_, stdout, _ := command(t, "", "bench", "run", "--help")
 	docs := readFile(t, filepath.Join("docs", "bench.md"))

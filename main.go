@@ -18,6 +18,7 @@ import (
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/stores"
+	backtest "companyscore/scoring/backtest/command"
 )
 
 // Exit codes.
@@ -90,7 +91,7 @@ func (c *program) root() *cobra.Command {
 	}
 	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
 	add("operator", c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), c.source())
-	add("customer", c.score(), c.sql(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
+	add("customer", c.score(), backtest.New(), c.sql(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
 	config.DescribeEnv(root)
 	return root
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-func TestSQLCopiesTheAnswerAndTellsWhenItBreaksOff(t *testing.T) {
+func TestSQLReportsATruncatedAnswer(t *testing.T) {
 	t.Parallel()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if got := r.URL.Query().Get("default_format"); got != "Parquet" {

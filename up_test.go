@@ -261,9 +261,9 @@ func occupy(t *testing.T, own, address string, statements ...string) {
 	})
 }
 
-// TestFirstStartMayEndAtAnyMoment kills first starts at later and later moments. Each start
+// TestFirstStartMayBeInterrupted kills first starts at later and later moments. Each start
 // continues on the data of the previous one.
-func TestFirstStartMayEndAtAnyMoment(t *testing.T) {
+func TestFirstStartMayBeInterrupted(t *testing.T) {
 	t.Parallel()
 	logged := func(text string) func(*testing.T, *launched, string) {
 		return func(t *testing.T, p *launched, _ string) { p.await(t, text) }
@@ -320,9 +320,9 @@ func TestFirstStartMayEndAtAnyMoment(t *testing.T) {
 	}
 }
 
-// TestUpStartsAtOnceAfterAKill kills an `up` with SIGKILL while analysts' statements run and
+// TestUpStartsAtOnceAfterKill kills an `up` with SIGKILL while analysts' statements run and
 // while the engine is frozen. The next start has all data and does not wait.
-func TestUpStartsAtOnceAfterAKill(t *testing.T) {
+func TestUpStartsAtOnceAfterKill(t *testing.T) {
 	t.Parallel()
 	for name, freeze := range map[string][]string{"busy": nil, "frozen": {"clickhouse", "redis-server"}} {
 		t.Run(name, func(t *testing.T) {
@@ -358,9 +358,9 @@ func TestUpStartsAtOnceAfterAKill(t *testing.T) {
 	}
 }
 
-// TestUpWaitsForTheEngineOfAnEarlierUp checks that a start waits for the lock of the engine,
+// TestUpWaitsForEarlierEngine checks that a start waits for the lock of the engine,
 // logs the holder, and continues when the lock is free.
-func TestUpWaitsForTheEngineOfAnEarlierUp(t *testing.T) {
+func TestUpWaitsForEarlierEngine(t *testing.T) {
 	t.Parallel()
 	data := dataDir(t)
 	holder := launch(t, "clickhouse", "--path", filepath.Join(data, "clickhouse"), "--listen", "127.0.0.1:0", "--password", "p")

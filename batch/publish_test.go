@@ -12,9 +12,9 @@ import (
 	"companyscore/universe/snapshot"
 )
 
-// TestJobsPublishTheirPartAndAFailedOneLeavesTheLast runs jobs in sequence and checks the
+// TestFailedJobKeepsLastPublishedPart runs jobs in sequence and checks the
 // published snapshot and the status of each job after each run.
-func TestJobsPublishTheirPartAndAFailedOneLeavesTheLast(t *testing.T) {
+func TestFailedJobKeepsLastPublishedPart(t *testing.T) {
 	t.Parallel()
 	url := stores.Redis(t).URL
 	s := &store{companies: 3}
@@ -83,7 +83,7 @@ func TestOvertakenLeaderPublishesNothing(t *testing.T) {
 	}
 }
 
-func TestJobRestsTenTimesAsLongAsItTook(t *testing.T) {
+func TestJobRestsTenTimesItsDuration(t *testing.T) {
 	t.Parallel()
 	s := &store{companies: 3}
 	r := runnerOf(t, stores.Redis(t).URL, s)
@@ -101,7 +101,7 @@ func TestJobRestsTenTimesAsLongAsItTook(t *testing.T) {
 	}
 }
 
-func TestLostMoversAreFoundAgainWithTheNextCount(t *testing.T) {
+func TestNextCountRestoresLostMovers(t *testing.T) {
 	t.Parallel()
 	s := &store{companies: 3}
 	r := runnerOf(t, stores.Redis(t).URL, s)

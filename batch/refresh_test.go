@@ -78,7 +78,7 @@ func (s *site) record(age time.Duration, version string, domains ...string) {
 // refresh runs the job once and returns its result.
 func (s *site) refresh(live bool, pace float64) batchjob.Refreshed {
 	s.Helper()
-	off := batch.Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off"}
+	off := batch.Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off", Spreads: "off"}
 	r, err := batch.New(batch.Config{
 		Store: clickhouse.NewUniverse(s.db), Redis: s.client, Logger: slog.New(slog.DiscardHandler), Schedules: off,
 		Refresh: batch.Refresh{Targets: batchjob.Targets{Ages: batchjob.Ages{Asked: 24 * time.Hour, Others: 168 * time.Hour}, Live: live}, Pace: pace, Queue: s.queue},
@@ -150,7 +150,7 @@ func TestRefreshStartsWhatIsDueOnce(t *testing.T) {
 	}
 }
 
-func TestRefreshKeepsItsPaceAndItsLaneShort(t *testing.T) {
+func TestRefreshKeepsPaceAndShortLane(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.record(30*24*time.Hour, scoring.PipelineVersion, names(1500)...)
@@ -265,8 +265,8 @@ func (s *site) work(ids ...string) []scoring.Run {
 	return runs
 }
 
-// TestRefreshByFactsAloneMakesRecordsOfNewsOnly tests job, lane and worker together.
-func TestRefreshByFactsAloneMakesRecordsOfNewsOnly(t *testing.T) {
+// TestFactsRefreshRecordsOnlyChanges tests job, lane and worker together.
+func TestFactsRefreshRecordsOnlyChanges(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	month := 30 * 24 * time.Hour
@@ -317,8 +317,8 @@ func TestRefreshByFactsAloneMakesRecordsOfNewsOnly(t *testing.T) {
 	}
 }
 
-// TestWhoJoinsARefreshGetsARecord has a caller join a waiting refresh run without new facts.
-func TestWhoJoinsARefreshGetsARecord(t *testing.T) {
+// TestJoinedRefreshMakesARecord has a caller join a waiting refresh run without new facts.
+func TestJoinedRefreshMakesARecord(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.record(time.Hour, scoring.PipelineVersion, "alone.com", "joined.com")

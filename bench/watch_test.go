@@ -8,7 +8,7 @@ import (
 )
 
 // Both ways to read the CPU time of a process must agree.
-func TestTheClockOfAProcessAgreesWithProc(t *testing.T) {
+func TestProcessClockAgreesWithProc(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no /proc")

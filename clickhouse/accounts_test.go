@@ -89,7 +89,7 @@ func TestRevokedKeyStaysRevoked(t *testing.T) {
 	}
 }
 
-func TestKeysAreListedWithTheirLastUse(t *testing.T) {
+func TestKeysAreListedWithLastUse(t *testing.T) {
 	t.Parallel()
 	accounts := clickhouse.NewAccounts(open(t))
 	for i, id := range []string{"b", "a", "c"} {

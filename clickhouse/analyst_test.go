@@ -279,9 +279,9 @@ func TestExportsAreWholeFiles(t *testing.T) {
 	}
 }
 
-// TestPublicViewsReadLittleForOneDomain checks that a condition on the domain uses the sort
+// TestViewsReadLittleForOneDomain checks that a condition on the domain uses the sort
 // key.
-func TestPublicViewsReadLittleForOneDomain(t *testing.T) {
+func TestViewsReadLittleForOneDomain(t *testing.T) {
 	t.Parallel()
 	_, db, _ := known(t)
 	for _, view := range []string{"v1_score_latest", "v1_score_history", "v1_signal", "v1_mover"} {
@@ -292,9 +292,9 @@ func TestPublicViewsReadLittleForOneDomain(t *testing.T) {
 	}
 }
 
-// TestTheCurrentVersionIsKnownToSQL compares the newest version in the migrations with
+// TestSQLKnowsCurrentVersion compares the newest version in the migrations with
 // that of the formulas.
-func TestTheCurrentVersionIsKnownToSQL(t *testing.T) {
+func TestSQLKnowsCurrentVersion(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	if got := column(t, db, "SELECT pipeline_version FROM v1_freshness WHERE is_current"); len(got) != 1 || got[0] != scoring.PipelineVersion {

@@ -87,7 +87,7 @@ func TestMigrateMakesTheDatabase(t *testing.T) {
 	}
 }
 
-func TestEveryStatementOfAMigrationMayBeRepeated(t *testing.T) {
+func TestMigrationStatementsMayBeRepeated(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	before := schema(t, db)
@@ -103,9 +103,9 @@ func TestEveryStatementOfAMigrationMayBeRepeated(t *testing.T) {
 	}
 }
 
-// TestDatabaseOfAnEarlierBuildIsRefused checks that the database is not changed and that the
+// TestDatabaseOfEarlierBuildIsRefused checks that the database is not changed and that the
 // message has a remedy.
-func TestDatabaseOfAnEarlierBuildIsRefused(t *testing.T) {
+func TestDatabaseOfEarlierBuildIsRefused(t *testing.T) {
 	t.Parallel()
 	db := openEmpty(t)
 	earlier := []sql.Migration{
@@ -143,7 +143,7 @@ func TestInterruptedMigrationIsAppliedAgain(t *testing.T) {
 	}
 }
 
-func TestOlderProgramLeavesTheViewsOfANewerSchema(t *testing.T) {
+func TestOlderProgramLeavesNewerViews(t *testing.T) {
 	t.Parallel()
 	db := openEmpty(t)
 	old := []sql.Migration{{Number: 1, Name: "001_a", Text: "CREATE TABLE IF NOT EXISTS a (x UInt8) ORDER BY x"}}

@@ -199,9 +199,9 @@ func TestCoverageOfNoCompanies(t *testing.T) {
 	}
 }
 
-// TestImportedFactsAreNewerThanRecordsOfBefore checks that an import makes scored companies
+// TestImportedFactsAreNewerThanRecords checks that an import makes scored companies
 // due for a refresh.
-func TestImportedFactsAreNewerThanRecordsOfBefore(t *testing.T) {
+func TestImportedFactsAreNewerThanRecords(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	scores := clickhouse.NewScores(db, clickhouse.WriterConfig{})

@@ -16,6 +16,8 @@ import (
 var (
 	scoreInsert  = sql.Query("score_insert")
 	scoreHeads   = sql.Query("score_heads")
+	scoreAt      = sql.Query("score_at")
+	scoreFirst   = sql.Query("score_first")
 	scoreRecord  = sql.Query("score_record")
 	scoreFresh   = sql.Query("score_fresh")
 	scoreNewest  = sql.Query("score_newest")
@@ -231,6 +233,33 @@ func (s *Scores) Latest(ctx context.Context, domain string) (scoring.Record, err
 	}
 	if err != nil {
 		return scoring.Record{}, fmt.Errorf("latest record of %s: %w", domain, err)
+	}
+	return row.record(), nil
+}
+
+// At returns the newest record of a company at or before an instant with its signals, or
+// scoring.ErrNotFound.
+func (s *Scores) At(ctx context.Context, domain string, at time.Time) (scoring.Record, error) {
+	var row recordRow
+	found, err := s.db.first(ctx, &row, scoreAt, ch.Named("domain", domain), ch.Named("at_ms", millis(at)))
+	if err == nil && !found {
+		err = scoring.ErrNotFound
+	}
+	if err != nil {
+		return scoring.Record{}, fmt.Errorf("record of %s at %s: %w", domain, at.Format(time.RFC3339), err)
+	}
+	return row.record(), nil
+}
+
+// First returns the oldest record of a company with its signals, or scoring.ErrNotFound.
+func (s *Scores) First(ctx context.Context, domain string) (scoring.Record, error) {
+	var row recordRow
+	found, err := s.db.first(ctx, &row, scoreFirst, ch.Named("domain", domain))
+	if err == nil && !found {
+		err = scoring.ErrNotFound
+	}
+	if err != nil {
+		return scoring.Record{}, fmt.Errorf("first record of %s: %w", domain, err)
 	}
 	return row.record(), nil
 }

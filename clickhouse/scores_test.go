@@ -247,7 +247,7 @@ func TestABadRecordFailsAlone(t *testing.T) {
 	}
 }
 
-func TestABadRecordOfAGroupFailsAlone(t *testing.T) {
+func TestBadRecordOfGroupFailsAlone(t *testing.T) {
 	t.Parallel()
 	s := scores(t, open(t))
 	records := make([]scoring.Record, 20)

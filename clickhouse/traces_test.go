@@ -62,7 +62,7 @@ func TestTraceComesBackAsItWas(t *testing.T) {
 	}
 }
 
-func TestPastIsOfTheDomainAndRecent(t *testing.T) {
+func TestPastIsRecentAndOfDomain(t *testing.T) {
 	t.Parallel()
 	tr := traces(t, open(t))
 	at := map[float64]time.Time{1: noon.AddDate(0, 0, -131), 2: noon.AddDate(0, 0, -90), 3: noon.AddDate(0, 0, -1), 4: noon}

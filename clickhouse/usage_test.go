@@ -14,7 +14,7 @@ import (
 // today is recent, so that the TTL of the tables does not remove rows of tests.
 var today = time.Now().UTC().Truncate(24 * time.Hour)
 
-func TestUsageOfAMonthIsItsNewestTotal(t *testing.T) {
+func TestUsageIsNewestTotalOfMonth(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	usage := clickhouse.NewUsage(db)

@@ -72,7 +72,7 @@ func TestKilledStoreLosesNoAcknowledgedRecord(t *testing.T) {
 	}
 }
 
-func TestWriterWaitsForTheStoreOnlyAsLongAsItsCaller(t *testing.T) {
+func TestWriterWaitsNoLongerThanCaller(t *testing.T) {
 	t.Parallel()
 	server, db := ownServer(t)
 	s := clickhouse.NewScores(db, clickhouse.WriterConfig{})
@@ -100,7 +100,7 @@ func TestWriterWaitsForTheStoreOnlyAsLongAsItsCaller(t *testing.T) {
 	}
 }
 
-func TestCloseGivesUpOnADeadStore(t *testing.T) {
+func TestCloseGivesUpOnDeadStore(t *testing.T) {
 	t.Parallel()
 	server, db := ownServer(t)
 	server.Kill()
@@ -146,7 +146,7 @@ func TestReplayedRecordReplacesItself(t *testing.T) {
 	}
 }
 
-func TestOneBadRecordOfManyIsFoundByHalving(t *testing.T) {
+func TestBadRecordIsFoundByHalving(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	s := scores(t, db)
@@ -221,8 +221,8 @@ func TestHistoryPagesBackwards(t *testing.T) {
 	}
 }
 
-// TestPauseHoldsASecondRecordAndCloseWritesIt has a pause that does not end.
-func TestPauseHoldsASecondRecordAndCloseWritesIt(t *testing.T) {
+// TestCloseWritesRecordHeldByPause has a pause that does not end.
+func TestCloseWritesRecordHeldByPause(t *testing.T) {
 	t.Parallel()
 	s := clickhouse.NewScores(open(t), clickhouse.WriterConfig{Pause: 24 * time.Hour})
 	if err := s.Write(t.Context(), record(t, "first.com", noon)); err != nil {

@@ -25,15 +25,15 @@ var elsewhere = []struct{ section, says, room, test string }{
 	{"4.7", "with the month the counts begin at zero, at the first call", "server/meter", "TestUsageHasWhatWasJustCounted"},
 	{"5 rule 3", "a revoked key lives five minutes at most, even if nobody tells the server", "server/directory", "TestDirectoryLifeOfAVerdict"},
 	{"5 sandbox", "the sandbox reaches no store, no source and no network", ".", "TestDependencies"},
-	{"5 sandbox", "histograms, ratings and profiles of the twelve companies agree with their records", "server/sandbox", "TestUniverseHasTwelveCompaniesThatMoveAsListed"},
-	{"7", "a panic is an internal error with the request id, and its stack is in the log only", "server", "TestPanicIsAnInternalErrorWithTheRequestID"},
-	{"7", "a test key that came near live data is sandbox_invariant_violated", "server", "TestTestKeysNeverReachLiveTables"},
+	{"5 sandbox", "histograms, ratings and profiles of the twelve companies agree with their records", "server/sandbox", "TestUniverseHasTwelveListedCompanies"},
+	{"7", "a panic is an internal error with the request id, and its stack is in the log only", "server", "TestPanicIsAnInternalError"},
+	{"7", "a test key that came near live data is sandbox_invariant_violated", "server", "TestSandboxInvariant"},
 	{"7 rule 3", "a source that fails during a run is a data warning of its record", "scoring/worker", "TestFailedSourceIsAWarning"},
 	{"8.1", "the tiers are those of the table", "server/meter", "TestDefaultLimitsAreTheTable"},
 	{"8.2 rule 1", "the monthly budget lasts until the month ends in UTC", "server/meter", "TestMonthlyCapLastsUntilNextMonth"},
-	{"8.2 rule 3", "the 24 hours of an account reach over the end of a month", "server/meter", "TestAccountWindowSlidesOverTheMonthsEnd"},
+	{"8.2 rule 3", "the 24 hours of an account reach over the end of a month", "server/meter", "TestAccountWindowSlidesAcrossMonths"},
 	{"decided: storm", "an emptied Redis gives nobody a new budget", "server/meter", "TestEmptyRedisGivesNoNewBudget"},
-	{"decided: tiers file", "every fault of a file is named with its line", "server/meter", "TestFileFaultsAreAllNamedWithTheirLines"},
+	{"decided: tiers file", "every fault of a file is named with its line", "server/meter", "TestFileFaultsAreNamedWithLines"},
 }
 
 // TestElsewhere checks that these tests exist. `make contract` also runs them.

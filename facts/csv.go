@@ -28,7 +28,7 @@ type csvTable struct {
 	cells []cell
 }
 
-func newCSVTable(f io.ReadCloser, size int64) (*csvTable, error) {
+func newCSVTable(f io.ReadCloser, size int64, keep []string) (*csvTable, error) {
 	t := &csvTable{file: f, lines: newLineReader(f), size: size}
 	t.in = bufio.NewReader(&t.text)
 	_, head, err := t.next()
@@ -42,7 +42,7 @@ func newCSVTable(f io.ReadCloser, size int64) (*csvTable, error) {
 	for i, c := range head {
 		names[i] = strings.TrimSpace(c.text)
 	}
-	if err := checkColumns(names); err != nil {
+	if err := checkColumns(names, keep); err != nil {
 		return nil, err
 	}
 	t.head = names
@@ -150,5 +150,6 @@ func (t *csvTable) take(n int) {
 	t.from += n
 }
 
+func (t *csvTable) names() []string          { return t.head }
 func (t *csvTable) progress() (int64, int64) { return t.lines.done, t.size }
 func (t *csvTable) Close() error             { return t.file.Close() }

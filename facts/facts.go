@@ -134,6 +134,8 @@ type cell struct {
 // table reads the rows of a file in order. next returns io.EOF at the end and a Fault for
 // an invalid row. The cells are valid until the next call.
 type table interface {
+	// names returns the names of the columns, of JSONL those in the lines read so far.
+	names() []string
 	next() (line int, cells []cell, err error)
 	progress() (read, total int64)
 	Close() error
@@ -144,11 +146,17 @@ type Reader struct {
 	table   table
 	columns map[string]Column
 	seen    map[string]int // line per domain
+	keep    []string
+	kept    map[string]string // values of keep in the last row
+	line    int
 }
 
 // Open opens a file. The extension of its name determines the type. Open returns an error
 // for an unknown type, and for unknown columns of a CSV or Parquet file.
-func Open(path string) (*Reader, error) {
+//
+// Text returns the values of the columns keep. Those of them that are no facts are allowed in the
+// file; Next checks their length and encoding only.
+func Open(path string, keep ...string) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -160,22 +168,32 @@ func Open(path string) (*Reader, error) {
 	var t table
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".csv":
-		t, err = newCSVTable(f, info.Size())
+		t, err = newCSVTable(f, info.Size(), keep)
 	case ".jsonl", ".ndjson":
-		t = newJSONTable(f, info.Size())
+		t = newJSONTable(f, info.Size(), keep)
 	case ".parquet":
-		t, err = newParquetTable(f, info.Size())
+		t, err = newParquetTable(f, info.Size(), keep)
 	default:
 		err = fmt.Errorf("file type %q: use .csv, .jsonl or .parquet", ext)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &Reader{t, make(map[string]Column), make(map[string]int)}, nil
+	return &Reader{table: t, columns: make(map[string]Column), seen: make(map[string]int), keep: keep, kept: make(map[string]string)}, nil
 }
 
 // Close closes the file.
 func (r *Reader) Close() error { return r.table.Close() }
+
+// Columns returns the names of the columns in the file, of JSONL those in the lines read so far.
+func (r *Reader) Columns() []string { return r.table.names() }
+
+// Text returns the value of a column to keep in the last row, without surrounding space. It is empty
+// if the row has none.
+func (r *Reader) Text(column string) string { return r.kept[column] }
+
+// Line returns the line of the last row, for Parquet its number.
+func (r *Reader) Line() int { return r.line }
 
 // Next returns the facts of the next row. The error is io.EOF at the end and a [Fault] for
 // an invalid row. The caller may continue after a Fault, but not after another error.
@@ -186,18 +204,23 @@ func (r *Reader) Next() (scoring.CompanyFacts, error) {
 	}
 	company := scoring.CompanyFacts{Signals: map[string]float64{}, Categories: []string{}}
 	domain := cell{line: line}
+	clear(r.kept)
+	r.line = line
 	for _, c := range cells {
 		if c.name == "domain" {
 			domain = c
 		}
 		column, ok := r.columns[c.name]
 		if !ok {
-			if column, err = columnOf(c.name); err != nil {
+			if column, err = columnOf(c.name, r.keep); err != nil {
 				return scoring.CompanyFacts{}, err
 			}
 			r.columns[c.name] = column
 		}
 		text := strings.TrimSpace(c.text)
+		if slices.Contains(r.keep, c.name) {
+			r.kept[c.name] = text
+		}
 		if text == "" {
 			continue
 		}
@@ -232,11 +255,11 @@ func shorten(s string) string {
 	return s
 }
 
-// checkColumns returns an error for unknown and repeated columns, and if column domain is
-// missing.
-func checkColumns(names []string) error {
+// checkColumns returns an error for repeated columns, for columns that are neither facts nor in
+// keep, and if column domain is missing.
+func checkColumns(names, keep []string) error {
 	for i, name := range names {
-		if _, err := columnOf(name); err != nil {
+		if _, err := columnOf(name, keep); err != nil {
 			return err
 		}
 		if slices.Contains(names[:i], name) {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +46,7 @@ func importText(t *testing.T, store facts.Store, name, text string) (facts.Repor
 	return facts.Import(t.Context(), store, path, nil)
 }
 
-func TestImportReportsEachFaultAndTakesTheRest(t *testing.T) {
+func TestImportReportsFaultsAndKeepsRest(t *testing.T) {
 	t.Parallel()
 	store := make(memory)
 	report, err := importText(t, store, "hostile.csv", strings.Join([]string{
@@ -212,10 +214,24 @@ An invalid row is not imported. The command reports it with line, column and rea
 imports the other rows and exits 1. An unknown column of CSV or Parquet stops the
 import before anything is written. In JSONL it is an error of its line.
 
-Three signals are derived: the net margin from price_sales and pe_ratio, the age from
-the founding year, and the listing from a market capitalisation or a price ratio.
-Every other signal is missing without a fact or another source. The completeness of
-the score shows its share.
+These signals are derived:
+
+- net margin: price_sales over pe_ratio; negative if pe_ratio is
+- revenue, if it is not given: market_cap_usd over price_sales
+- total assets, if they are not given: market_cap_usd over price_book, which is the
+  book value and a lower bound
+- operating margin: ebitda_usd over the revenue, less 0.05 for depreciation; its range
+  is from 0.10 below EBITDA over revenue to EBITDA over revenue
+- market value, if it is not given: the geometric middle of market_cap_class, with the
+  class as range
+- listing, if it is not given: yes with a market value, its class or a price ratio
+- age: since the middle of the founding year
+- days since the last raise: since last_funding_date
+- disclosed leadership: founders, at most 6
+
+A range widens the interval of the score; [score.md](score.md) has the formula. Every
+other signal is missing without a fact or another source. The completeness of the score
+shows its share.
 
 | column | meaning |
 |---|---|
@@ -228,4 +244,59 @@ the score shows its share.
 		fmt.Fprintf(&b, "| `signal:%s` | %s | %s |\n", s.ID, s.Unit, s.Name)
 	}
 	golden.Compare(t, "../docs/facts.md", b.String())
+}
+
+func TestOpenKeepsColumns(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	f := func(name, text string) {
+		t.Helper()
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readAll(path); strings.HasSuffix(name, ".csv") && (err == nil || !strings.Contains(err.Error(), `unknown column "grew"`)) {
+			t.Errorf("%s without keep: %v, want unknown column", name, err)
+		}
+		rows, err := readAll(path, "grew", "status")
+		if want := []string{"a.com 1.5 dead 2", "fault", "b.com   4"}; err != nil || strings.Join(rows, ", ") != strings.Join(want, ", ") {
+			t.Errorf("%s = %q, %v, want %q", name, rows, err, want)
+		}
+	}
+	f("a.csv", "domain,grew,status\na.com, 1.5 ,dead\nbad,2,\nb.com,,\n")
+	f("a.jsonl", "\n"+`{"domain":"a.com","grew":1.5,"status":"dead"}`+"\n"+`{"domain":"bad","grew":2}`+"\n"+`{"domain":"b.com"}`+"\n")
+}
+
+// readAll returns a text per row: the domain, the values of the columns to keep and the line.
+func readAll(path string, keep ...string) ([]string, error) {
+	r, err := facts.Open(path, keep...)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	var rows []string
+	for {
+		c, err := r.Next()
+		var fault facts.Fault
+		switch {
+		case errors.Is(err, io.EOF):
+			for _, name := range keep {
+				if !slices.Contains(r.Columns(), name) {
+					return nil, fmt.Errorf("no column %s in %v", name, r.Columns())
+				}
+			}
+			return rows, nil
+		case errors.As(err, &fault):
+			rows = append(rows, "fault")
+		case err != nil:
+			return nil, err
+		default:
+			row := []string{c.Domain}
+			for _, name := range keep {
+				row = append(row, r.Text(name))
+			}
+			line := r.Line()
+			rows = append(rows, fmt.Sprint(strings.Join(row, " "), " ", line))
+		}
+	}
 }

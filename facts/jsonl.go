@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -17,12 +19,14 @@ type jsonTable struct {
 	size  int64
 	buf   []byte
 	line  int
-	names map[string]bool // of the current row
+	keep  []string
+	row   map[string]bool // names in the current row
+	all   map[string]bool // names in the rows so far
 	cells []cell
 }
 
-func newJSONTable(f io.ReadCloser, size int64) *jsonTable {
-	return &jsonTable{file: f, lines: newLineReader(f), size: size, names: make(map[string]bool)}
+func newJSONTable(f io.ReadCloser, size int64, keep []string) *jsonTable {
+	return &jsonTable{file: f, lines: newLineReader(f), size: size, keep: keep, row: make(map[string]bool), all: make(map[string]bool)}
 }
 
 func (t *jsonTable) next() (int, []cell, error) {
@@ -45,7 +49,7 @@ func (t *jsonTable) next() (int, []cell, error) {
 // parse parses a line into cells, in the order of the line.
 func (t *jsonTable) parse(text []byte) error {
 	t.cells = t.cells[:0]
-	clear(t.names)
+	clear(t.row)
 	if !utf8.Valid(text) { // the decoder would replace invalid bytes without an error
 		return Fault{t.line, 0, "", "not UTF-8"}
 	}
@@ -74,13 +78,13 @@ func (t *jsonTable) parse(text []byte) error {
 		if !ok {
 			return fault("", "not JSON: a name is missing")
 		}
-		if _, err := columnOf(name); err != nil {
+		if _, err := columnOf(name, t.keep); err != nil {
 			return fault("", err.Error())
 		}
-		if t.names[name] {
+		if t.row[name] {
 			return fault(name, "duplicate name")
 		}
-		t.names[name] = true
+		t.row[name], t.all[name] = true, true
 		rest := text[dec.InputOffset():]
 		column := len(text) - len(bytes.TrimLeft(rest, " \t\r:")) + 1
 		var value any
@@ -130,5 +134,6 @@ func jsonText(value any) (string, error) {
 	return "", errors.New("an object does not fit into a column")
 }
 
+func (t *jsonTable) names() []string          { return slices.Sorted(maps.Keys(t.all)) }
 func (t *jsonTable) progress() (int64, int64) { return t.lines.done, t.size }
 func (t *jsonTable) Close() error             { return t.file.Close() }

@@ -33,7 +33,7 @@ type parquetColumn struct {
 func newParquetTable(f interface {
 	io.ReaderAt
 	io.Closer
-}, size int64) (t *parquetTable, err error) {
+}, size int64, keep []string) (t *parquetTable, err error) {
 	defer damaged(&err)
 	file, err := parquet.OpenFile(f, size)
 	if err != nil {
@@ -49,7 +49,7 @@ func newParquetTable(f interface {
 		leaf, _ := file.Schema().Lookup(path...)
 		t.columns = append(t.columns, parquetColumn{path[0], leaf.Node.Type()})
 	}
-	if err := checkColumns(names); err != nil {
+	if err := checkColumns(names, keep); err != nil {
 		return nil, err
 	}
 	return t, nil
@@ -87,6 +87,14 @@ func (t *parquetTable) next() (line int, cells []cell, err error) {
 		return true
 	})
 	return line, cells, err
+}
+
+func (t *parquetTable) names() []string {
+	names := make([]string, len(t.columns))
+	for i, c := range t.columns {
+		names[i] = c.name
+	}
+	return names
 }
 
 // progress estimates the bytes read from the share of rows read: the library does not

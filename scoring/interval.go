@@ -46,8 +46,11 @@ func Likely(rec Record, spreads *Spreads, open func(signal string) bool) (Interv
 		case s.State == StateMissing && (open == nil || open(s.ID)):
 			centre += shares[i] * (mean - Neutral)
 		case s.Known():
-			age := max(float64(rec.ScoredAt.Sub(s.ObservedAt))/float64(manifest[i].MaxAge), 0)
-			deviation = max(s.doubt, deviation*math.Sqrt(min(age, 1))/2)
+			age := 0.0 // as a share of the largest
+			if s.Stale(rec.ScoredAt) {
+				age = min(float64(rec.ScoredAt.Sub(s.ObservedAt))/float64(manifest[i].MaxAge), 1)
+			}
+			deviation = max(s.doubt, deviation*math.Sqrt(age)/2)
 		default:
 			continue
 		}

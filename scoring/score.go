@@ -35,18 +35,17 @@ func Score(in Input) (Record, error) {
 	}
 	signals := signalScores(rec.Signals)
 	noteDoubts(signals, in.Observations)
-	rec.Warnings = warnings(in, signals, rec.ScoredAt)
 	rec.identify(in)
+	signals.exclude(rec.Sector)
+	rec.Warnings = warnings(in, signals, rec.ScoredAt)
 	rec.fill(in.Reference)
 	rec.Interval, rec.ExpectedComposite = Likely(rec, in.Spreads, nil)
 	return rec, nil
 }
 
-// fill computes all numbers and labels of the record but the interval from its signals, identity
-// and warnings.
+// fill computes all numbers and labels of the record but the interval from its signals and warnings.
 func (rec *Record) fill(ref *Reference) {
 	signals := signalScores(rec.Signals)
-	signals.exclude(rec.Sector)
 	buckets, known := signals.buckets()
 	if rec.Defunct() {
 		buckets.MomentumTailwinds = 0
@@ -76,8 +75,9 @@ func (rec *Record) Defunct() bool {
 // DefunctMax is the largest composite of a defunct company, which is of the lowest grade.
 const DefunctMax = 30
 
-// identify sets name, country, sector and geo scope. What is not known, and everything if a source
-// failed, is taken from the previous record.
+// identify sets name, country, sector and geo scope. What is not known is taken from the previous
+// record, and everything is if a source failed whose observations are carried forward: it may have
+// decided them.
 func (rec *Record) identify(in Input) {
 	rec.CompanyName = companyName(in.Identity.Name, in.Domain)
 	rec.Country = headquarters(in.Identity.Country, in.Domain)
@@ -87,7 +87,9 @@ func (rec *Record) identify(in Input) {
 	if old == nil || rec.ScoredAt.Sub(old.ScoredAt) > PreviousMaxAge {
 		return
 	}
-	failed := slices.ContainsFunc(in.Warnings, Warning.failure)
+	failed := slices.ContainsFunc(in.Warnings, func(w Warning) bool {
+		return w.failure() && slices.ContainsFunc(rec.Signals, func(s SignalScore) bool { return s.Source == w.Source && s.Stale(rec.ScoredAt) })
+	})
 	if old.CompanyName != "" && (failed || in.Identity.Name == "") {
 		rec.CompanyName = old.CompanyName
 	}

@@ -64,7 +64,7 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 	})
 }
 
-func TestBudgetMakesRequestsWaitAndThenRefusesThem(t *testing.T) {
+func TestBudgetMakesRequestsWaitThenRefuses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(300, 200)
@@ -150,7 +150,7 @@ func ask(t *testing.T, address, request string) reply {
 
 // A thousand clients that do not read hold no more bytes than their key may have, and
 // nobody else is refused because of them.
-func TestUnreadAnswersOfAKeyAreBounded(t *testing.T) {
+func TestUnreadAnswersPerKeyAreBounded(t *testing.T) {
 	t.Parallel()
 	s, large := batchServer(t)
 	const perKey = 4 << 20
@@ -198,7 +198,7 @@ func TestUnreadAnswersOfAKeyAreBounded(t *testing.T) {
 const attempts = 100
 
 // Many keys together hold no more than the server may.
-func TestUnreadAnswersOfAllKeysAreBounded(t *testing.T) {
+func TestUnreadAnswersInTotalAreBounded(t *testing.T) {
 	t.Parallel()
 	s, large := batchServer(t)
 	const all = 2 << 20
@@ -258,7 +258,7 @@ func TestBodiesInFlightAreBounded(t *testing.T) {
 }
 
 // Memory of a burst of answers returns to the system when it is over.
-func TestBurstIsNotedUntilItIsOver(t *testing.T) {
+func TestBurstIsNotedUntilOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		b := newBudget(answersMax, answersMax)

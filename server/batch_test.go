@@ -13,9 +13,26 @@ import (
 	"companyscore/server/directory"
 )
 
-// TestBatchIsWrittenAsItsTypesSay holds the items that are put together by hand to
+var batchStatuses = withCommon("POST /v1/scores/batch", withBytes("POST /v1/scores/batch", `{"domains":["stored.com"]}`, []attempt{
+	{name: "found, missing and invalid", key: "growth", request: "POST /v1/scores/batch", body: `{"domains":["www.stored.com","never.com","127.0.0.1"]}`, want: 200,
+		has:   []string{`{"domain":"stored.com","status":200,"score":{`, `"composite_score":61.4`, `{"domain":"never.com","status":404,"error":{"error":"no score`, `{"domain":"127.0.0.1","status":400,"error":{"error":"domain invalid"`},
+		sends: []string{"Cache-Control", "no-store"}},
+	{name: "canned companies", key: "sandbox", request: "POST /v1/scores/batch", body: `{"domains":["acme.test","stored.com"]}`, want: 200, has: []string{`"mode":"sandbox"`, `"composite_score":67.2`, `"status":400`}, sends: []string{"Server-Timing", "sandbox"}},
+	{name: "no JSON", key: "growth", request: "POST /v1/scores/batch", body: `{"domains":`, want: 400, code: "body invalid"},
+	{name: "no domains", key: "growth", request: "POST /v1/scores/batch", body: `{}`, want: 400, code: "body.domains required"},
+	{name: "empty list", key: "growth", request: "POST /v1/scores/batch", body: `{"domains":[]}`, want: 400, code: "body.domains invalid"},
+	{name: "list of 1,001", key: "growth", request: "POST /v1/scores/batch", body: `{"domains":["a"` + strings.Repeat(`,"a"`, batchMax) + `]}`, want: 400, code: "body.domains invalid"},
+	{name: "wrong type", key: "growth", request: "POST /v1/scores/batch", body: `{"domains":[1]}`, want: 400, code: "body.domains invalid"},
+	{name: "large body", key: "growth", request: "POST /v1/scores/batch", body: strings.Repeat(" ", batchBodyMax+1), want: 413, code: "request too large"},
+	{name: "compressed body", key: "growth", request: "POST /v1/scores/batch", body: `{"domains":["stored.com"]}`, headers: []string{"Content-Encoding", "gzip"}, want: 415, code: "content encoding not supported"},
+	{name: "stores are closed", on: storesClosed, key: "growth", request: "POST /v1/scores/batch", body: `{"domains":["stored.com"]}`, want: 500, code: "internal error"},
+}))
+
+func TestBatchStatuses(t *testing.T) { tryStatuses(t, "POST /v1/scores/batch", batchStatuses) }
+
+// TestBatchBodyMatchesItsTypes holds the items that are put together by hand to
 // what encoding/json makes of them.
-func TestBatchIsWrittenAsItsTypesSay(t *testing.T) {
+func TestBatchBodyMatchesItsTypes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, &as{}, new(bytes.Buffer))
 	entry := cache.Entry{Head: []byte(`"domain":"xn--bcher-kva.com","svc_rating":"SVC-2+"`)}

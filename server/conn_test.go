@@ -1,11 +1,20 @@
 package server
 
 import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/valyala/fasthttp"
+
+	"companyscore/internal/account"
 )
 
-func TestDeadlineStandsNoEarlierAndLittleLater(t *testing.T) {
+func TestDeadlineIsNeverEarly(t *testing.T) {
 	t.Parallel()
 	const slack = time.Second
 	var stands time.Time
@@ -36,4 +45,138 @@ func TestDeadlineStandsNoEarlierAndLittleLater(t *testing.T) {
 	wish(start.Add(time.Hour))
 	wish(time.Time{})
 	wish(start)
+}
+
+// inBubble runs a test with a clock of its own. The server, and fasthttp's goroutine that
+// renders dates, are made before, since they outlive it.
+func inBubble(t *testing.T, test func(t *testing.T, s *Server)) {
+	t.Helper()
+	s, _ := hotServer(t)
+	_ = new(fasthttp.ResponseHeader).String()
+	synctest.Test(t, func(t *testing.T) { test(t, s) })
+}
+
+// A connection without requests gives its buffers back, and goes on where it was.
+func TestRestingConnectionHoldsNoBuffers(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s *Server) {
+		client, server := net.Pipe()
+		c := s.newConn(server)
+		ended := make(chan bool)
+		go func() {
+			c.serve()
+			server.Close()
+			close(ended)
+		}()
+		r := bufio.NewReader(client)
+		get := func() {
+			t.Helper()
+			for _, part := range []string{hotGet[:1], hotGet[1:]} { // the byte that ends the rest, and more
+				if _, err := io.WriteString(client, part); err != nil {
+					t.Fatal(err)
+				}
+			}
+			res, err := http.ReadResponse(r, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK || len(body) == 0 {
+				t.Errorf("%d %s, %v", res.StatusCode, body, err)
+			}
+		}
+		for _, rest := range []time.Duration{0, buffersKept / 2, 3 * buffersKept, time.Minute, s.HTTP.IdleTimeout - time.Second} {
+			time.Sleep(rest)
+			if synctest.Wait(); (c.buffers == nil) != (rest >= 3*buffersKept) {
+				t.Errorf("after %v it has buffers: %v", rest, c.buffers != nil)
+			}
+			get()
+		}
+		began := time.Now()
+		if text, err := io.ReadAll(r); err != nil || len(text) > 0 {
+			t.Errorf("at the end it was sent %q, %v", text, err)
+		}
+		if took := time.Since(began); took < s.HTTP.IdleTimeout || took > s.HTTP.IdleTimeout+slackMax {
+			t.Errorf("it was closed after %v", took)
+		}
+		<-ended
+	})
+}
+
+// After a stop, a connection that waits for a request is closed a second after its last
+// answer, and a client that does not read its answer has five.
+func TestStopBoundsWaiting(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s *Server) {
+		for name, c := range map[string]struct {
+			sent  string
+			since time.Duration // between what was sent and the stop
+			took  time.Duration // from the stop to the end of the connection
+		}{
+			"fresh":         {"", 0, stopReadMax},
+			"long resting":  {"", 10 * time.Second, 0},
+			"half received": {"GET /v1/sig", 10 * time.Second, stopReadMax},
+			"half a body":   {"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n{", 10 * time.Second, stopReadMax},
+			"not reading":   {hotGet, 10 * time.Second, stopWriteMax},
+		} {
+			client, server := net.Pipe()
+			conn := s.newConn(server)
+			ended := make(chan time.Time, 1)
+			go func() {
+				conn.serve()
+				server.Close()
+				ended <- time.Now()
+			}()
+			if _, err := io.WriteString(client, c.sent); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(c.since)
+			synctest.Wait()
+			stopped := time.Now()
+			s.stopping.Store(true)
+			conn.stop(stopped, stopReadMax)
+			if name != "not reading" {
+				go io.Copy(io.Discard, client)
+			}
+			if took := (<-ended).Sub(stopped); took != c.took {
+				t.Errorf("%s: it took %v, want %v", name, took, c.took)
+			}
+			client.Close()
+			s.stopping.Store(false)
+		}
+	})
+}
+
+// slow is a meter that takes its time.
+type slow struct {
+	Meter
+	takes time.Duration
+}
+
+func (s slow) CountCached(account.Account, time.Time) { time.Sleep(s.takes) }
+
+// An answer that takes longer to make than a stop waits for readers is sent all the same.
+func TestSlowAnswerIsSentAfterStop(t *testing.T) {
+	t.Parallel()
+	inBubble(t, func(t *testing.T, s *Server) {
+		s.Meter = slow{s.Meter, 3 * stopWriteMax}
+		client, server := net.Pipe()
+		conn := s.newConn(server)
+		go func() {
+			conn.serve()
+			server.Close()
+		}()
+		if _, err := io.WriteString(client, hotGet); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		s.stopping.Store(true)
+		conn.stop(time.Now(), stopReadMax)
+		res, err := http.ReadResponse(bufio.NewReader(client), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body, err := io.ReadAll(res.Body); err != nil || res.StatusCode != http.StatusOK || !res.Close {
+			t.Errorf("%d %s, %v, closes %v", res.StatusCode, body, err, res.Close)
+		}
+	})
 }

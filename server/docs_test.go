@@ -14,9 +14,23 @@ import (
 	"companyscore/server/openapi"
 )
 
+// docsStatuses are of routes that need no key and that the OpenAPI document does not have.
+var docsStatuses = []attempt{
+	{name: "document", request: "GET /openapi.json", want: 200, has: []string{`"openapi":"3.1.0"`}, sends: []string{"Content-Type", "application/json", "Cache-Control", "private, max-age=3600"}},
+	{name: "known tag", request: "GET /openapi.json", headers: []string{"If-None-Match", "*"}, want: 304},
+	{name: "page", request: "GET /docs", want: 200, has: []string{"<html"}, sends: []string{"Content-Type", "text/html; charset=utf-8", "Content-Security-Policy", openapi.ContentSecurityPolicy}},
+	{name: "file of the page", request: "GET /docs/docs.js", want: 200, sends: []string{"X-Content-Type-Options", "nosniff"}},
+	{name: "unknown file", request: "GET /docs/none.js", want: 404, code: "not found"},
+	{name: "unknown address", request: "GET /v2/score", want: 404, code: "not found"},
+	{name: "other method", request: "POST /openapi.json", want: 405, code: "method not allowed", sends: []string{"Allow", "GET, HEAD"}},
+	{name: "stores are closed", on: storesClosed, request: "GET /docs", want: 200},
+}
+
+func TestDocsStatuses(t *testing.T) { tryStatuses(t, "", docsStatuses) }
+
 // The page has files of a megabyte, for anyone to ask for. A compressed copy for each
 // client that does not read it would fill the memory.
-func TestFilesOfThePageAreCompressedOnce(t *testing.T) {
+func TestPageFilesAreCompressedOnce(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, &as{}, new(bytes.Buffer))
 	const path = "/docs/swagger-ui.css"

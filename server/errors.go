@@ -66,6 +66,10 @@ var (
 	errBudgetExhausted   = problem{Status: 429, Code: "cold_budget_exhausted"}
 	errRateLimited       = problem{Status: 429, Code: "rate limited"}
 	errNoHistory         = problem{Status: 404, Code: "no_history", Message: "This company was never scored. POST /v1/score starts a run."}
+	errNoRecord          = problem{Status: 404, Code: "no_history", Message: "There is no score of this company at or before from. Its history has the first one."}
+	errFrom              = problem{Status: 400, Code: "from invalid", Message: "from is an instant such as 2026-05-01T00:00:00Z, or a date."}
+	errTo                = problem{Status: 400, Code: "to invalid", Message: "to is an instant such as 2026-05-31T00:00:00Z, or a date."}
+	errFromAfterTo       = problem{Status: 400, Code: "from invalid", Message: "from must not be after to."}
 	errInvalidCursor     = problem{Status: 400, Code: "invalid_cursor", Message: "Send next_cursor of the previous page unchanged, for the same company."}
 	errLimit             = problem{Status: 400, Code: fmt.Sprintf("limit must be between 1 and %d", api.HistoryMax), Message: "limit is the number of records per page, a whole number."}
 	errWindow            = problem{Status: 400, Code: "window must be one of ['" + strings.Join(windows, "','") + "']", Message: "Set the window over which the delta is measured, such as ?window=30d."}

@@ -66,7 +66,7 @@ func scanned(text []byte) (h head, complete bool, p *problem) {
 	return h, complete, p
 }
 
-func TestHeadsWithMoreThanOneMeaningAreRefused(t *testing.T) {
+func TestAmbiguousHeadsAreRefused(t *testing.T) {
 	t.Parallel()
 	for name, c := range refusedHeads {
 		if _, _, p := scanned([]byte(c.request)); p != c.want {
@@ -159,7 +159,7 @@ func FuzzHead(f *testing.F) {
 	})
 }
 
-func TestSpanOfAValueIsThatOfItsBytes(t *testing.T) {
+func TestSpanValueMatchesByteClass(t *testing.T) {
 	t.Parallel()
 	for b := range 256 {
 		for at := range 20 {

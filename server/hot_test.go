@@ -157,31 +157,6 @@ func TestBothWaysGiveTheSameAnswers(t *testing.T) {
 	}
 }
 
-func TestScoreOfAnotherPipelineVersionHasNoRank(t *testing.T) {
-	t.Parallel()
-	const head = `{"domain":"example.com","scored_at":"2026-05-01T12:00:00.123Z","svc_rating":"SVC-2+","composite_score":61.4,"scale_premium":2.1,` +
-		`"buckets":{"team_structure":58.1,"market_position":63.7,"momentum_tailwinds":57.9,"financial_health":56}`
-	const tail = `,"x_svc":{"tier":"starter","cache_status":"cached","freshness_window_hours":1}}`
-	for version, rank := range map[string]string{scoring.PipelineVersion: `,"rank":{"percentile":100,"cohort_size":2}`, "v0": "", "": ""} {
-		s, _ := hotServerOf(t, version)
-		hot := request("/v1/score/example.com")
-		if !s.hot(hot, time.Now()) {
-			t.Fatalf("version %q: not answered from memory", version)
-		}
-		if got := string(hot.Response.Body()); got != head+rank+tail {
-			t.Errorf("version %q from memory: %s", version, got)
-		}
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/score/https://www.example.com", nil)
-		req.Header.Set("X-API-Key", "any")
-		res := do(t, s, req)
-		body, err := io.ReadAll(res.Body)
-		res.Body.Close()
-		if err != nil || string(body) != head+rank+tail {
-			t.Errorf("version %q: %s, %v", version, body, err)
-		}
-	}
-}
-
 func TestUnusualRequestsGoTheOrdinaryWay(t *testing.T) {
 	t.Parallel()
 	s, _ := hotServer(t)

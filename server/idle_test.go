@@ -44,7 +44,7 @@ func dial(t *testing.T, address string) net.Conn {
 
 // A client that opened a connection for later, or rests between two requests, must
 // find it closed and never an answer to nothing.
-func TestRestingConnectionIsClosedWithoutAWord(t *testing.T) {
+func TestIdleConnectionIsClosedSilently(t *testing.T) {
 	t.Parallel()
 	limits := config.DefaultHTTP()
 	limits.ReadTimeout, limits.IdleTimeout = 50*time.Millisecond, 50*time.Millisecond

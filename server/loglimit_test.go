@@ -61,7 +61,7 @@ func TestLinesAboutRequestsAreLimited(t *testing.T) {
 }
 
 // An outage fails every request, and is logged ten times a second.
-func TestFailedRequestsAreLoggedTenTimesASecond(t *testing.T) {
+func TestFailedRequestsAreLoggedAtLimit(t *testing.T) {
 	t.Parallel()
 	lines := make(chan int64, 2000) // 1, or how many were left out
 	cfg := newServer(t, panicking{}, new(bytes.Buffer)).Dependencies

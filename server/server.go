@@ -42,6 +42,10 @@ type Keys interface {
 type Scores interface {
 	Latest(ctx context.Context, domain string) (scoring.Record, error)
 	History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error)
+	// At returns the newest record at or before an instant with its signals, or scoring.ErrNotFound.
+	At(ctx context.Context, domain string, at time.Time) (scoring.Record, error)
+	// First returns the oldest record with its signals, or scoring.ErrNotFound.
+	First(ctx context.Context, domain string) (scoring.Record, error)
 	// Newest returns the summary of the newest record.
 	Newest(ctx context.Context, domain string) (universe.Stored, error)
 	// WrittenSince returns the summaries of a company under a pipeline version, newest
@@ -164,6 +168,7 @@ func New(cfg Dependencies) (*Server, error) {
 	v1.Post("/score", s.authenticate, s.postScore)
 	v1.Post("/scores/batch", s.authenticate, s.postBatch)
 	v1.Get("/score/*/history", s.authenticate, s.getHistory)
+	v1.Get("/score/*/changes", s.authenticate, s.getChanges)
 	v1.Get("/score/*", s.authenticate, s.getScore)
 	v1.Get("/jobs/:job_id", s.authenticate, s.getJob)
 	v1.Get("/company/*/cohort", s.authenticate, s.getCohort)

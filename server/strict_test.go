@@ -86,7 +86,7 @@ func (r reply) wantsRefusal(t *testing.T, p *problem) {
 
 const hotGet = "GET /v1/score/example.com HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n"
 
-func TestNothingAfterARefusedRequestIsExecuted(t *testing.T) {
+func TestNothingRunsAfterRefusedRequest(t *testing.T) {
 	t.Parallel()
 	s, meter := hotServer(t)
 	address := serving(t, s, listen(t))
@@ -103,7 +103,7 @@ func TestNothingAfterARefusedRequestIsExecuted(t *testing.T) {
 }
 
 // A head is refused at the byte that is wrong, and not when the time to send it is over.
-func TestWrongHeadIsRefusedBeforeItsEnd(t *testing.T) {
+func TestWrongHeadIsRefusedEarly(t *testing.T) {
 	t.Parallel()
 	s, _ := hotServer(t)
 	address := serving(t, s, listen(t))
@@ -228,7 +228,7 @@ func TestContinue(t *testing.T) {
 	replies[0].wantsRefusal(t, &errTooLarge)
 }
 
-func TestConnectionsBeyondTheLimitGetAnErrorRecord(t *testing.T) {
+func TestConnectionsBeyondLimitAreRefused(t *testing.T) {
 	t.Parallel()
 	limits := config.DefaultHTTP()
 	limits.Connections = 2
@@ -254,7 +254,7 @@ func TestConnectionsBeyondTheLimitGetAnErrorRecord(t *testing.T) {
 
 // Connections that are closed without a request to HTTP/1.0 clients, and kept for those
 // that ask for it.
-func TestConnectionIsKeptAsTheClientAsks(t *testing.T) {
+func TestConnectionHeaderIsObeyed(t *testing.T) {
 	t.Parallel()
 	s, _ := hotServer(t)
 	address := serving(t, s, listen(t))

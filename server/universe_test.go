@@ -1,6 +1,7 @@
 package server
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -23,13 +24,46 @@ import (
 	"companyscore/scoring"
 	"companyscore/server/api"
 	"companyscore/server/cache"
+	"companyscore/server/directory"
 	"companyscore/universe"
 )
 
 func TestMain(m *testing.M) { stores.Main(m) }
 
-// countAt is the instant of the count in these tests.
-var countAt = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+var cohortStatuses = withDomain("GET /v1/company/%s/cohort", withBytes("GET /v1/company/stored.com/cohort", "", []attempt{
+	{name: "company with peers", key: "growth", request: "GET /v1/company/stored.com/cohort", want: 200, has: []string{`"cohort":{"count":2,`, `"members":[{"domain":"peer.com"`}, sends: []string{"Cache-Control", "private, max-age=60"}},
+	{name: "company without peers", key: "growth", request: "GET /v1/company/alone.com/cohort", want: 200, has: []string{`"cohort":{"count":0,`, `"members":[]`}},
+	{name: "company without a score", key: "growth", request: "GET /v1/company/never.com/cohort", want: 404, code: "no_history"},
+	{name: "nothing counted yet", on: uncounted, key: "growth", request: "GET /v1/company/stored.com/cohort", want: 503, code: "universe not counted yet", sends: []string{"Retry-After", "5", "Cache-Control", "no-store"}},
+	{name: "test key before the first count", on: uncounted, key: "sandbox", request: "GET /v1/company/cohort.test/cohort", want: 200, has: []string{`"count":12`}},
+}))
+
+func TestCohortStatuses(t *testing.T) {
+	tryStatuses(t, "GET /v1/company/{domain}/cohort", cohortStatuses)
+}
+
+var moversStatuses = withCommon("GET /v1/movers?window=7d", []attempt{
+	{name: "gainer", key: "growth", request: "GET /v1/movers?window=7d", want: 200, has: []string{`"gainers":[{"domain":"stored.com"`, `"delta":3.2`, `"decliners":[]`}, sends: []string{"Cache-Control", "private, max-age=300"}},
+	{name: "nobody moved", key: "free", request: "GET /v1/movers?window=90d", want: 200, has: []string{`"gainers":[]`, `"window_start":"2026-01-31T12:00:00.000Z"`}},
+	{name: "known tag", key: "growth", request: "GET /v1/movers?window=7d", headers: []string{"If-None-Match", "*"}, want: 304, sends: []string{"Vary", "Accept-Encoding"}},
+	{name: "no window", key: "growth", request: "GET /v1/movers", want: 400, code: "window must be one of ['7d','30d','90d']"},
+	{name: "unknown window", key: "sandbox", request: "GET /v1/movers?window=8d", want: 400, code: "window must be one of ['7d','30d','90d']"},
+	{name: "nothing counted yet", on: uncounted, key: "growth", request: "GET /v1/movers?window=7d", want: 503, code: "universe not counted yet", sends: []string{"Retry-After", "5"}},
+	{name: "test key before the first count", on: uncounted, key: "sandbox", request: "GET /v1/movers?window=30d", want: 200, has: []string{`"mode":"sandbox"`}, sends: []string{"Server-Timing", "sandbox"}},
+})
+
+func TestMoversStatuses(t *testing.T) { tryStatuses(t, "GET /v1/movers", moversStatuses) }
+
+var distributionStatuses = withCommon("GET /v1/distribution", []attempt{
+	{name: "all companies", key: "growth", request: "GET /v1/distribution", want: 200, has: []string{`"universe":{"count":4,`}, sends: []string{"Cache-Control", "private, max-age=60"}},
+	{name: "known tag", key: "growth", request: "GET /v1/distribution", headers: []string{"If-None-Match", "*"}, want: 304, sends: []string{"Vary", "Accept-Encoding"}},
+	{name: "nothing counted yet", on: uncounted, key: "growth", request: "GET /v1/distribution", want: 503, code: "universe not counted yet", sends: []string{"Retry-After", "5"}},
+	{name: "test key before the first count", on: uncounted, key: "sandbox", request: "GET /v1/distribution", want: 200, has: []string{`"mode":"sandbox"`, `"count":12`}, sends: []string{"Server-Timing", "sandbox"}},
+})
+
+func TestDistributionStatuses(t *testing.T) {
+	tryStatuses(t, "GET /v1/distribution", distributionStatuses)
+}
 
 // past is a store whose records were written at instants of the test's choice.
 type past struct {
@@ -87,7 +121,7 @@ func (p *past) write(t *testing.T, records ...universe.Stored) {
 // count is the server's view of what was written until now.
 func (p *past) count(t *testing.T) *universe.Tables {
 	t.Helper()
-	counts, err := clickhouse.NewUniverse(p.db).Count(t.Context(), countAt)
+	counts, err := clickhouse.NewUniverse(p.db).Count(t.Context(), noon)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +165,7 @@ func TestCohortLeavesOutWhatWasCounted(t *testing.T) {
 	scored := make(map[time.Time]bool)
 	some := func(n int, writtenBefore func() time.Duration) (records []universe.Stored) {
 		for range n {
-			at := countAt.Add(time.Minute - time.Duration(rng.IntN(100*24*60))*time.Minute)
+			at := noon.Add(time.Minute - time.Duration(rng.IntN(100*24*60))*time.Minute)
 			for scored[at] {
 				at = at.Add(time.Millisecond)
 			}
@@ -146,7 +180,7 @@ func TestCohortLeavesOutWhatWasCounted(t *testing.T) {
 			if rng.IntN(20) == 0 {
 				rec.PipelineVersion = "v0"
 			}
-			records = append(records, universe.Stored{Record: rec, WrittenAt: countAt.Add(-writtenBefore())})
+			records = append(records, universe.Stored{Record: rec, WrittenAt: noon.Add(-writtenBefore())})
 			if newest[rec.Domain].ScoredAt.Before(at) {
 				newest[rec.Domain] = rec
 			}
@@ -209,7 +243,7 @@ func TestCohortOfNoPeers(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	rec := scoring.Record{
-		PipelineVersion: scoring.PipelineVersion, CompanyName: "A company", ScoredAt: countAt.Add(-time.Hour), Composite: 50, Rating: scoring.Rating3,
+		PipelineVersion: scoring.PipelineVersion, CompanyName: "A company", ScoredAt: noon.Add(-time.Hour), Composite: 50, Rating: scoring.Rating3,
 		Sector: "software", GeoScope: "global", Profile: scoring.ProfileGrowth,
 	}
 	spoilt := map[string]func(*scoring.Record){
@@ -240,5 +274,14 @@ func TestCohortOfNoPeers(t *testing.T) {
 		if got := p.cohortOf(t, tables, name+"-0.com"); got != want {
 			t.Errorf("%s:\n%s, want\n%s", name, got, want)
 		}
+	}
+}
+
+// TestSandboxInvariant checks the guard of live tables against a test key.
+func TestSandboxInvariant(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, panicking{}, new(bytes.Buffer))
+	if _, err := s.live(directory.Caller{Mode: account.Test}); err != error(&errSandboxInvariant) {
+		t.Errorf("got %v", err)
 	}
 }

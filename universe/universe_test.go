@@ -254,7 +254,7 @@ func TestCountedTellsWhichRecordsWereRead(t *testing.T) {
 	}
 }
 
-func TestCountsThatDoNotAddUpAreRefused(t *testing.T) {
+func TestInconsistentCountsAreRefused(t *testing.T) {
 	t.Parallel()
 	good := Count(randomRecords(rand.New(rand.NewPCG(5, 6)), 50), at)
 	steps := func(c *Counts, steps ...StepCount) {

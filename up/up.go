@@ -61,6 +61,7 @@ type Config struct {
 
 // Flags adds the flags of c with their defaults.
 func (c *Config) Flags(flags *pflag.FlagSet) {
+	c.Server.AdminListen = "127.0.0.1:0"
 	c.Server.Flags(flags)
 	account.DemoFlag(flags, &c.Demo, true)
 	flags.StringVar(&c.Stores.Data, "data", config.DefaultData, "data directory")
@@ -218,6 +219,9 @@ func (u *run) start(ctx context.Context) (err error) {
 	fmt.Fprintf(u.cfg.Out, "ready %s in %.1f s\n", at.URL, time.Since(began).Seconds())
 	fmt.Fprintf(u.cfg.Out, "\n  api          %s\n  clickhouse   %s   (user analyst; or: companyscore sql \"SELECT 1\")\n  data         %s\n",
 		at.URL, hostOf(u.cfg.Stores.ClickHouseURL), u.cfg.Stores.Data)
+	if at.AdminURL != "" {
+		fmt.Fprintf(u.cfg.Out, "  operators    %s   (/healthz, /readyz, /metrics)\n", at.AdminURL)
+	}
 	if demo != nil {
 		demo.Print(u.cfg.Out, at.URL)
 	}

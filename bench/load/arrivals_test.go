@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-func TestConstantArrivalsAreEvenAndDoNotDrift(t *testing.T) {
+func TestConstantArrivalsDoNotDrift(t *testing.T) {
 	t.Parallel()
 	s := newSchedule(3000, Constant, 1, 0, 1)
 	for i := range 3_000_000 {
@@ -43,7 +43,7 @@ func TestLoopsShareConstantArrivals(t *testing.T) {
 	}
 }
 
-func TestPoissonArrivalsHaveTheirRateAndVariance(t *testing.T) {
+func TestPoissonArrivalsHaveRateAndVariance(t *testing.T) {
 	t.Parallel()
 	const n, rate = 200_000, 5000.0
 	s := newSchedule(rate, Poisson, 42, 0, 1)
@@ -63,7 +63,7 @@ func TestPoissonArrivalsHaveTheirRateAndVariance(t *testing.T) {
 	}
 }
 
-func TestArrivalsNeverGoBackAndRepeatWithTheSeed(t *testing.T) {
+func TestArrivalsRiseAndRepeatWithSeed(t *testing.T) {
 	t.Parallel()
 	property := func(seed uint64, rate uint16, poisson bool) bool {
 		arrivals := Constant

@@ -51,7 +51,7 @@ func counts(r *Result) map[string]int64 {
 	return found
 }
 
-func TestEveryRequestThatWasDueIsCounted(t *testing.T) {
+func TestEveryDueRequestIsCounted(t *testing.T) {
 	t.Parallel()
 	for _, loops := range []int{1, 3} {
 		var served atomic.Int64
@@ -128,7 +128,7 @@ func TestAClosedLoopKeepsConnectionsBusy(t *testing.T) {
 	}
 }
 
-func TestAConnectionThatIsClosedIsOpenedAgain(t *testing.T) {
+func TestClosedConnectionIsReopened(t *testing.T) {
 	t.Parallel()
 	cfg := against(t, func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Connection", "close") })
 	cfg.Rate = 200
@@ -189,7 +189,7 @@ func TestFailuresAreClassesOfTheirOwn(t *testing.T) {
 	}
 }
 
-func TestRequestsWithoutAConnectionAreToldApart(t *testing.T) {
+func TestRequestsWithoutConnectionAreCountedApart(t *testing.T) {
 	t.Parallel()
 	ended := make(chan struct{})
 	t.Cleanup(func() { close(ended) })
@@ -269,7 +269,7 @@ func TestALoadEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsNotThereIsSaidAtOnce(t *testing.T) {
+func TestMissingServerFailsAtOnce(t *testing.T) {
 	t.Parallel()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -283,7 +283,7 @@ func TestAServerThatIsNotThereIsSaidAtOnce(t *testing.T) {
 	}
 }
 
-func TestAllFaultsOfAConfigAreTold(t *testing.T) {
+func TestConfigFaultsAreAllReported(t *testing.T) {
 	t.Parallel()
 	err := Config{Address: "nowhere", Rate: -1, Arrivals: "sometimes", Pipeline: -1, Loops: 9, Connections: 3}.Validate()
 	for _, text := range []string{"nowhere", "source", "kinds", "rate", "sometimes", "duration", "pipeline", "9 loops"} {
@@ -293,7 +293,7 @@ func TestAllFaultsOfAConfigAreTold(t *testing.T) {
 	}
 }
 
-func TestTheNullServerAnswersWhatItIsAsked(t *testing.T) {
+func TestNullServerAnswers(t *testing.T) {
 	t.Parallel()
 	null, err := ListenNull()
 	if err != nil {

@@ -122,7 +122,7 @@ func TestNginxSendsTheSame(t *testing.T) {
 	}
 }
 
-func TestNginxIsNotGivenWhatItWouldMisread(t *testing.T) {
+func TestAmbiguousNginxAnswersAreRefused(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{"a $variable", "it's", `back\slash`, "two\nlines"} {
 		if got, err := returning(Answer{Body: text}); err == nil {

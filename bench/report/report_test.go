@@ -3,7 +3,6 @@ package report
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -17,9 +16,9 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-)
 
-var update = flag.Bool("update", false, "write the golden files")
+	"companyscore/internal/test/golden"
+)
 
 // sample is a report with all fields set.
 func sample() *Run {
@@ -76,27 +75,6 @@ func sample() *Run {
 	return r
 }
 
-// golden compares text with a file.
-func golden(t *testing.T, name string, text []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.MkdirAll("testdata", 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(text)); diff != "" {
-		t.Errorf("%s differs; go test ./bench/report -update writes it (-want +got):\n%s", name, diff)
-	}
-}
-
 func written(t *testing.T, write func(w io.Writer) error) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -108,9 +86,9 @@ func written(t *testing.T, write func(w io.Writer) error) []byte {
 
 func TestReportsLookAsTheyDid(t *testing.T) {
 	t.Parallel()
-	golden(t, "mixed.txt", written(t, sample().Text))
-	golden(t, "mixed.html", written(t, sample().HTML))
-	golden(t, "mixed.json", written(t, sample().JSON))
+	golden.Compare(t, "testdata/mixed.txt", string(written(t, sample().Text)))
+	golden.Compare(t, "testdata/mixed.html", string(written(t, sample().HTML)))
+	golden.Compare(t, "testdata/mixed.json", string(written(t, sample().JSON)))
 }
 
 // A report that is not valid must not have headline figures.
@@ -132,7 +110,7 @@ func TestAnInvalidRunHasNoHeadline(t *testing.T) {
 	}
 }
 
-func TestTheJSONFormIsTheOneDescribed(t *testing.T) {
+func TestJSONMatchesItsDescription(t *testing.T) {
 	t.Parallel()
 	schema, err := jsonschema.NewCompiler().Compile("report.schema.json")
 	if err != nil {
@@ -184,7 +162,7 @@ func TestEveryFieldIsExplained(t *testing.T) {
 	walk(node)
 }
 
-func TestAReportIsReadAsItWasWritten(t *testing.T) {
+func TestReportSurvivesWriteAndRead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "run.json")
 	want := sample()
@@ -249,7 +227,7 @@ func TestThePageAsksForNothing(t *testing.T) {
 	}
 }
 
-func TestARunWithoutAnswersIsStillReported(t *testing.T) {
+func TestRunWithoutAnswersIsReported(t *testing.T) {
 	t.Parallel()
 	r := &Run{Schema: Schema, Settings: Settings{Scenario: "hot"}, Verdict: Verdict{Status: ConditionsDrifted}, Headline: []string{"score l1"}}
 	for _, write := range []func(io.Writer) error{r.Text, r.HTML, r.JSON} {

@@ -274,9 +274,9 @@ func TestDataDirectoryHasOneOwner(t *testing.T) {
 	}
 }
 
-// TestExecutionTimeIsNoStateOfASession checks that the execution time of a request does not
+// TestExecutionTimeIsNoSessionState checks that the execution time of a request does not
 // apply to the next statement on the connection.
-func TestExecutionTimeIsNoStateOfASession(t *testing.T) {
+func TestExecutionTimeIsNoSessionState(t *testing.T) {
 	t.Parallel()
 	const long = "SELECT sum(sipHash64(number)) FROM numbers(1000000000000)"
 	for _, user := range []string{"companyscore", "analyst"} {

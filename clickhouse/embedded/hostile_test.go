@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// TestHostileStatementsAreErrorsAndNotTheEnd sends what could take the process
+// TestHostileStatementsOnlyCauseErrors sends what could take the process
 // down with it. Each must be answered, and the server go on.
-func TestHostileStatementsAreErrorsAndNotTheEnd(t *testing.T) {
+func TestHostileStatementsOnlyCauseErrors(t *testing.T) {
 	for name, query := range map[string]string{
 		"deep brackets":        "SELECT " + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000),
 		"deep functions":       "SELECT " + strings.Repeat("abs(", 5000) + "1" + strings.Repeat(")", 5000),

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestNothingOfOneRequestShowsInTheNext makes requests that change their session
+// TestRequestsShareNoState makes requests that change their session
 // in every way there is, each followed by more plain ones than there are
 // connections, of both users.
-func TestNothingOfOneRequestShowsInTheNext(t *testing.T) {
+func TestRequestsShareNoState(t *testing.T) {
 	must(t, "CREATE DATABASE IF NOT EXISTS isolated")
 	must(t, "CREATE TABLE isolated.only_here (a UInt8) ENGINE = MergeTree ORDER BY a")
 	const plain = "SELECT currentDatabase(), getSetting('max_threads'), getSetting('max_result_rows'), timezone(), getSetting('session_timezone')"

@@ -115,7 +115,7 @@ func TestAnalystOnlyLowersLimits(t *testing.T) {
 		}
 		for _, value := range accepted {
 			want := value
-			if name == "max_execution_time" { // no state of the session; see TestExecutionTimeIsNoStateOfASession
+			if name == "max_execution_time" { // no state of the session; see TestExecutionTimeIsNoSessionState
 				want = "300"
 			}
 			if status, body := ask(t, "analyst", read, url.Values{name: {value}}); status != http.StatusOK || body != want {

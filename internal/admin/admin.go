@@ -38,9 +38,9 @@ type Config struct {
 	Logger     *slog.Logger
 }
 
-// Flags adds the flag --admin-listen.
+// Flags adds the flag --admin-listen. The value of listen is its default.
 func Flags(flags *pflag.FlagSet, listen *string) {
-	flags.StringVar(listen, "admin-listen", "", "address for /healthz, /readyz, /metrics and /debug/pprof/; empty for none")
+	flags.StringVar(listen, "admin-listen", *listen, "address for /healthz, /readyz, /metrics and /debug/pprof/; empty for none")
 }
 
 // Validate returns an error unless listen is empty or host:port.

@@ -71,7 +71,7 @@ func TestCrowdSharesQuestions(t *testing.T) {
 	})
 }
 
-func TestLoneKeyIsAskedForAtOnceAndAStreamShares(t *testing.T) {
+func TestLoneKeyIsAskedAtOnce(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		s := new(store)

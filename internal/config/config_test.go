@@ -76,7 +76,7 @@ func TestLoggerNamesAllFaults(t *testing.T) {
 	}
 }
 
-func TestRuntimeFileIsFoundAndGoesStale(t *testing.T) {
+func TestRuntimeFileGoesStale(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	s := Stores{Data: dir}

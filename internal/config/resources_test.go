@@ -33,7 +33,7 @@ func TestLimitsAreCheckedAllAtOnce(t *testing.T) {
 }
 
 // Not parallel: the settings apply to the process.
-func TestMemoryIsAppliedUnlessGoWasToldOtherwise(t *testing.T) {
+func TestMemoryLimitYieldsToEnvironment(t *testing.T) {
 	before := debug.SetGCPercent(100)
 	limit := debug.SetMemoryLimit(-1)
 	defer func() { debug.SetGCPercent(before); debug.SetMemoryLimit(limit) }()

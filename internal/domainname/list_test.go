@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestDomainsAreReadFromListsAndTables(t *testing.T) {
+func TestDomainsAreReadFromAnyFile(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write := func(name, text string) string {

@@ -120,7 +120,7 @@ func TestStartReportsAChildThatDies(t *testing.T) {
 
 // If the parent holds the listening socket, a probe of a dead child gets neither an answer nor
 // a refusal.
-func TestStartReturnsWhenTheChildDiesDuringAProbe(t *testing.T) {
+func TestStartReturnsWhenChildDies(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	cfg := config("echo one >&2; echo 'no such library' >&2; exit 7", func(ctx context.Context) error {
@@ -147,7 +147,7 @@ func TestStartReturnsWhenTheChildDiesDuringAProbe(t *testing.T) {
 	}
 }
 
-func TestStartGivesUpOnAChildThatIsNeverReady(t *testing.T) {
+func TestStartGivesUpOnUnreadyChild(t *testing.T) {
 	t.Parallel()
 	cfg := config("exec sleep 600", exists("/nonexistent"))
 	cfg.StartTimeout = 200 * time.Millisecond

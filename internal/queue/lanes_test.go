@@ -66,7 +66,7 @@ func (l *line) claim(most int) []string {
 	return ids
 }
 
-func TestManyCallsOfOneAccountHoldUpNoOther(t *testing.T) {
+func TestBusyAccountDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	l := newLine(t, nil)
 	flood := l.add(scoring.LaneAPI, "flood", 10_000)
@@ -144,7 +144,7 @@ func TestWeightsShareTheSlots(t *testing.T) {
 	}
 }
 
-func TestLaneOfWeightZeroGetsWhatOthersLeave(t *testing.T) {
+func TestLaneOfWeightZeroGetsRest(t *testing.T) {
 	t.Parallel()
 	l := newLine(t, queue.Weights{scoring.LaneAPI: 1})
 	bulk := l.add(scoring.LaneBulk, "operator", 10)
@@ -239,7 +239,7 @@ func TestStatusCountsLanes(t *testing.T) {
 }
 
 // A clock of Redis that goes back must not extend a pause.
-func TestRetryDoesNotWaitForAClockThatWasSetBack(t *testing.T) {
+func TestRetryIgnoresClockSetBack(t *testing.T) {
 	t.Parallel()
 	l := newLine(t, nil)
 	id := l.add(scoring.LaneBulk, "operator", 1)[0]
@@ -402,9 +402,9 @@ func TestGroupThatPanicsIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestRefreshThatIsJoinedEndsWithARecord has runs of the refresh lane end without a
+// TestJoinedRefreshEndsWithRecord has runs of the refresh lane end without a
 // record: one that a caller joined while it was worked on is done once more.
-func TestRefreshThatIsJoinedEndsWithARecord(t *testing.T) {
+func TestJoinedRefreshEndsWithRecord(t *testing.T) {
 	t.Parallel()
 	for _, lane := range []scoring.Lane{scoring.LaneAPI, scoring.LaneBulk} {
 		q := newQueue(t, stores.Redis(t).URL, queue.Config{})

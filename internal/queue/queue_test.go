@@ -461,7 +461,7 @@ func TestReopenKeepsLostID(t *testing.T) {
 	waitFor(t, q, lost.ID, scoring.RunSucceeded, 5*time.Second)
 }
 
-func TestFinishOfLostRunIsWrittenAnew(t *testing.T) {
+func TestFinishOfLostRunIsRewritten(t *testing.T) {
 	t.Parallel()
 	server := stores.Redis(t)
 	client := connect(t, server.URL)

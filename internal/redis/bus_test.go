@@ -13,7 +13,7 @@ import (
 	"companyscore/internal/test/stores"
 )
 
-func TestSubscribersHearEventsAndLearnOfBreaks(t *testing.T) {
+func TestSubscribersLearnOfEventsAndBreaks(t *testing.T) {
 	t.Parallel()
 	server := stores.Redis(t)
 	client, err := redis.Open(t.Context(), server.URL)

@@ -82,7 +82,7 @@ func TestLocalTakesOverFromLeftoverServer(t *testing.T) {
 	}
 }
 
-func TestLocalDoesNotStartBesideAFrozenServer(t *testing.T) {
+func TestLocalRefusesStartBesideFrozenServer(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp("", "companyscore-redis-")
 	if err != nil {

@@ -118,7 +118,7 @@ func check(t *testing.T, db database, p seed.Plan, companies ...uint64) {
 	}
 }
 
-func TestTheStoreHoldsWhatThePackageSays(t *testing.T) {
+func TestStoreMatchesSeed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	p := plan(3000, 5, seed.SignalsNewest)
@@ -163,7 +163,7 @@ func (f *failing) SeedRecords(ctx context.Context, p seed.Part) error {
 	return f.Store.SeedRecords(ctx, p)
 }
 
-func TestAnInterruptedUniverseIsFinishedAndGrows(t *testing.T) {
+func TestInterruptedUniverseIsFinishedAndGrows(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	p := plan(300_000, 1, seed.SignalsNone)
@@ -197,7 +197,7 @@ func TestAnInterruptedUniverseIsFinishedAndGrows(t *testing.T) {
 	}
 }
 
-func TestRecordsOfAnotherOriginAreNotMixedIn(t *testing.T) {
+func TestForeignRecordsAreNotMixedIn(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	scores := clickhouse.NewScores(db.DB, clickhouse.WriterConfig{})
@@ -219,7 +219,7 @@ func TestRecordsOfAnotherOriginAreNotMixedIn(t *testing.T) {
 	check(t, db, p, 0, 4)
 }
 
-func TestDomainsAreUniqueAndFitToBeScored(t *testing.T) {
+func TestDomainsAreUniqueAndValid(t *testing.T) {
 	t.Parallel()
 	const n = 1 << 20
 	names := seed.NewNames(3)

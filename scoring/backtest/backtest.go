@@ -1,239 +1,392 @@
-// Package backtest measures what scores are worth: it scores companies of a file of facts and
-// compares the scores with outcomes that the file knows.
+// Package backtest measures what scores are worth. It scores the companies of a file from their
+// facts alone and compares the scores with outcomes in the same file. It needs no store.
 package backtest
 
 import (
 	"cmp"
+	"context"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"companyscore/facts"
 	"companyscore/scoring"
-	"companyscore/scoring/source"
 )
 
-// Company is a company of the sample with its outcome.
-type Company struct {
-	Facts scoring.CompanyFacts
-	// Outcome is the number in the outcome column, NaN if it is empty.
-	Outcome float64
+// Config has the settings of a back-test.
+type Config struct {
+	// Path is the file.
+	Path string
+	// Outcomes are the columns with outcomes, at least one.
+	Outcomes []string
+	// Good and Bad are the values of a column of classes, in any case. Both are empty, or both are given
+	// for a single outcome.
+	Good, Bad []string
+	// Now is the instant for which companies are scored.
+	Now time.Time
 }
 
-// scoreFacts returns the record of facts alone.
-func scoreFacts(facts scoring.CompanyFacts, now time.Time, spreads *scoring.Spreads) scoring.Record {
-	got := source.FromFacts(facts, now)
-	in := scoring.Input{
-		Domain: facts.Domain, Now: now, Observations: got.Observations, Identity: source.NewCompany(got.Claims...).Identity(scoring.SiteText{}, facts.HiringRegions),
-		Answered: []string{scoring.FactsSource}, Spreads: spreads,
-	}
-	if got.Defunct {
-		in.Warnings = []scoring.Warning{{Source: scoring.FactsSource, Code: scoring.WarningDefunct, At: now}}
-	}
-	rec, err := scoring.Score(in)
+const (
+	// companiesMax is the largest number of companies in a file.
+	companiesMax = 1_000_000
+	// sampleMax is the number of companies of which all facts are kept for cliffs and coverage.
+	sampleMax = 2000
+	// monotoneMax is the number of companies whose facts are raised.
+	monotoneMax = 1000
+	// draws is the number of draws of half of the facts.
+	draws = 8
+	// folds is the number of parts of the sample in a draw. The spreads for one part are those of the others.
+	folds = 10
+	// seed is the seed of samples and draws.
+	seed = 17
+)
+
+// ErrInput is wrapped by errors of Run about the file, its columns and values.
+var ErrInput = errors.New("input")
+
+func inputError(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", ErrInput, fmt.Sprintf(format, args...))
+}
+
+// Run reads a file and returns its report. Its errors wrap ErrInput if the file, a column or its
+// values do not allow a back-test. The memory grows with the number of companies by some numbers each;
+// all facts are kept of a random sample only.
+func Run(ctx context.Context, cfg Config) (*Report, error) {
+	r, err := newReader(cfg)
 	if err != nil {
-		panic(fmt.Sprintf("score facts of %s: %v", facts.Domain, err)) // facts name signals of the manifest only
+		return nil, err
 	}
-	return rec
+	defer r.file.Close()
+	if err := r.readAll(ctx); err != nil {
+		return nil, err
+	}
+	report := &Report{
+		File: cfg.Path, PipelineVersion: scoring.PipelineVersion, At: cfg.Now.Format(time.DateOnly),
+		Rows: r.rows, Companies: len(r.composites), Invalid: r.rows - len(r.composites), Faults: r.faults,
+		Sample: len(r.sample), MonotoneSample: min(len(r.sample), monotoneMax), Draws: []Coverage{},
+	}
+	for _, o := range r.outcomes {
+		measured, err := o.measure()
+		if err != nil {
+			return nil, err
+		}
+		report.Outcomes = append(report.Outcomes, measured)
+	}
+	report.describe(r.composites)
+	if report.Cliffs, err = measureCliffs(ctx, r.sample, cfg.Now); err != nil {
+		return nil, err
+	}
+	if report.Monotone, err = measureMonotone(ctx, r.sample[:report.MonotoneSample], cfg.Now); err != nil {
+		return nil, err
+	}
+	for draw := range uint64(draws) {
+		c, err := measureCoverage(ctx, r.sample, cfg.Now, rand.New(rand.NewPCG(seed, draw)))
+		if err != nil {
+			return nil, err
+		}
+		report.Draws = append(report.Draws, c)
+	}
+	report.Coverage = meanCoverage(report.Draws)
+	return report, nil
 }
 
-// fact is one fact that can be removed from a row.
-type fact struct {
-	name   string
-	known  func(*scoring.CompanyFacts) bool
-	remove func(*scoring.CompanyFacts)
+// reader scores the rows of a file and collects what is measured.
+type reader struct {
+	cfg        Config
+	file       *facts.Reader
+	outcomes   []*outcome
+	rows       int
+	composites []float64
+	faults     []facts.Fault
+	sample     []scoring.CompanyFacts
+	rng        *rand.Rand
 }
 
-func number(name string, field func(*scoring.CompanyFacts) **float64) fact {
-	return fact{name, func(c *scoring.CompanyFacts) bool { return *field(c) != nil }, func(c *scoring.CompanyFacts) { *field(c) = nil }}
-}
+// faultMax is the number of faults that are kept.
+const faultMax = 1000
 
-func value[T comparable](name string, field func(*scoring.CompanyFacts) *T) fact {
-	var none T
-	return fact{name, func(c *scoring.CompanyFacts) bool { return *field(c) != none }, func(c *scoring.CompanyFacts) { *field(c) = none }}
-}
-
-// removable lists the facts that decide a score, the status apart.
-var removable = []fact{
-	value("country", func(c *scoring.CompanyFacts) *string { return &c.Country }),
-	value("industry", func(c *scoring.CompanyFacts) *string { return &c.Industry }),
-	{"categories", func(c *scoring.CompanyFacts) bool { return len(c.Categories) > 0 }, func(c *scoring.CompanyFacts) { c.Categories = nil }},
-	value("sic", func(c *scoring.CompanyFacts) *int { return &c.SIC }),
-	value("founded_year", func(c *scoring.CompanyFacts) *int { return &c.FoundedYear }),
-	number("employees", func(c *scoring.CompanyFacts) **float64 { return &c.Employees }),
-	number("revenue_usd", func(c *scoring.CompanyFacts) **float64 { return &c.RevenueUSD }),
-	number("total_assets_usd", func(c *scoring.CompanyFacts) **float64 { return &c.TotalAssetsUSD }),
-	number("ebitda_usd", func(c *scoring.CompanyFacts) **float64 { return &c.EBITDAUSD }),
-	number("market_cap_usd", func(c *scoring.CompanyFacts) **float64 { return &c.MarketCapUSD }),
-	value("market_cap_class", func(c *scoring.CompanyFacts) *string { return &c.MarketCapClass }),
-	number("pe_ratio", func(c *scoring.CompanyFacts) **float64 { return &c.PERatio }),
-	number("price_sales", func(c *scoring.CompanyFacts) **float64 { return &c.PriceSales }),
-	number("price_book", func(c *scoring.CompanyFacts) **float64 { return &c.PriceBook }),
-	number("funding_total_usd", func(c *scoring.CompanyFacts) **float64 { return &c.FundingTotalUSD }),
-	number("funding_rounds", func(c *scoring.CompanyFacts) **float64 { return &c.FundingRounds }),
-	value("last_funding_date", func(c *scoring.CompanyFacts) *time.Time { return &c.LastFundingDate }),
-	number("founders", func(c *scoring.CompanyFacts) **float64 { return &c.Founders }),
-	value("hiring_regions", func(c *scoring.CompanyFacts) *int { return &c.HiringRegions }),
-	{"listed", func(c *scoring.CompanyFacts) bool { return c.Listed != nil }, func(c *scoring.CompanyFacts) { c.Listed = nil }},
-}
-
-// Cliff is the effect of one fact on the composite of one company.
-type Cliff struct {
-	Domain string  `json:"domain"`
-	Fact   string  `json:"fact"`
-	Points float64 `json:"points"` // composite without the fact minus composite with it
-}
-
-// cliffs returns the effect of each known fact of each company, largest first.
-func cliffs(sample []Company, now time.Time) []Cliff {
-	var all []Cliff
-	for _, c := range sample {
-		full := scoreFacts(c.Facts, now, nil).Composite
-		for _, f := range removable {
-			if !f.known(&c.Facts) {
-				continue
+func newReader(cfg Config) (*reader, error) {
+	if len(cfg.Outcomes) == 0 {
+		return nil, inputError("no outcome column is named")
+	}
+	if (len(cfg.Good) == 0) != (len(cfg.Bad) == 0) {
+		return nil, inputError("classes need both good and bad values")
+	}
+	if len(cfg.Good) > 0 && len(cfg.Outcomes) > 1 {
+		return nil, inputError("good and bad values are for a single outcome column, not for %d", len(cfg.Outcomes))
+	}
+	r := &reader{cfg: cfg, rng: rand.New(rand.NewPCG(seed, 0))}
+	for i, column := range cfg.Outcomes {
+		if slices.Contains(cfg.Outcomes[:i], column) {
+			return nil, inputError("outcome column %q is named twice", column)
+		}
+		o := newOutcome(column, cfg.Good, cfg.Bad)
+		for _, value := range o.good {
+			if oneOf(o.bad, value) {
+				return nil, inputError("%q is both good and bad", value)
 			}
-			less := c.Facts
-			f.remove(&less)
-			all = append(all, Cliff{c.Facts.Domain, f.name, round1(scoreFacts(less, now, nil).Composite - full)})
+		}
+		r.outcomes = append(r.outcomes, o)
+	}
+	var err error
+	if r.file, err = facts.Open(cfg.Path, cfg.Outcomes...); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInput, err)
+	}
+	return r, nil
+}
+
+// readAll reads all rows.
+func (r *reader) readAll(ctx context.Context) error {
+	for {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		company, err := r.file.Next()
+		if errors.Is(err, io.EOF) {
+			r.rng.Shuffle(len(r.sample), func(i, j int) { r.sample[i], r.sample[j] = r.sample[j], r.sample[i] })
+			return r.check()
+		}
+		var fault facts.Fault
+		if err != nil && !errors.As(err, &fault) {
+			return fmt.Errorf("%w: read %s: %w", ErrInput, r.cfg.Path, err)
+		}
+		r.rows++
+		if err == nil {
+			fault, err = r.add(company)
+		}
+		if err != nil && len(r.faults) < faultMax {
+			r.faults = append(r.faults, fault)
+		}
+		if len(r.composites) > companiesMax {
+			return inputError("%s has more than %d companies: split it", r.cfg.Path, companiesMax)
 		}
 	}
-	slices.SortFunc(all, func(a, b Cliff) int {
-		return cmp.Or(cmp.Compare(math.Abs(b.Points), math.Abs(a.Points)), cmp.Compare(a.Domain, b.Domain), cmp.Compare(a.Fact, b.Fact))
+}
+
+// add scores a company. It returns a fault if an outcome is not valid.
+func (r *reader) add(company scoring.CompanyFacts) (facts.Fault, error) {
+	values := make([]float64, len(r.outcomes))
+	for i, o := range r.outcomes {
+		v, err := o.parse(r.file.Text(o.column))
+		if err != nil {
+			fault := facts.Fault{Line: r.file.Line(), Field: o.column, Reason: err.Error()}
+			return fault, fault
+		}
+		values[i] = v
+	}
+	composite := score(company, r.cfg.Now, nil).Composite
+	r.composites = append(r.composites, composite)
+	for i, o := range r.outcomes {
+		if !math.IsNaN(values[i]) {
+			o.add(company, composite, values[i], r.cfg.Now)
+		}
+	}
+	if len(r.sample) < sampleMax {
+		r.sample = append(r.sample, company)
+	} else if at := r.rng.IntN(len(r.composites)); at < sampleMax {
+		r.sample[at] = company
+	}
+	return facts.Fault{}, nil
+}
+
+// check returns an error if the file as a whole does not allow a back-test.
+func (r *reader) check() error {
+	columns := r.file.Columns()
+	for _, o := range r.outcomes {
+		if !slices.Contains(columns, o.column) {
+			return inputError("%s has no column %q; it has %s", r.cfg.Path, o.column, strings.Join(columns, ", "))
+		}
+		if o.kind == Numeric && o.known == 0 && len(o.texts) > 0 {
+			return inputError("column %q holds no numbers but values such as %s: name the good and the bad ones with --good and --bad", o.column, quoted(o.texts))
+		}
+	}
+	if len(r.composites) == 0 {
+		return inputError("no usable rows: %s has %d rows, all of them invalid", r.cfg.Path, r.rows)
+	}
+	return nil
+}
+
+// Kind is the kind of an outcome.
+type Kind string
+
+// The kinds. Ordered outcomes are classes with an order, which is that of numbers.
+const (
+	Numeric Kind = "numeric"
+	Ordered Kind = "ordered"
+	Classes Kind = "classes"
+)
+
+// outcome collects composites and the values of an outcome column.
+type outcome struct {
+	column    string
+	kind      Kind
+	good, bad []string
+	// order are the classes of an ordered outcome, lowest first.
+	order []string
+	// fact is the fact of the column, nil if it decides no score.
+	fact     *fact
+	known    int
+	others   int
+	texts    []string // values that are not numbers, or of no class
+	given    []pair
+	withheld []pair // with the composite without the fact
+	large    []bool
+}
+
+func newOutcome(column string, good, bad []string) *outcome {
+	o := &outcome{column: column, kind: Numeric, good: good, bad: bad}
+	if f, ok := factNamed(column); ok {
+		o.fact = &f
+	}
+	switch {
+	case len(good) > 0:
+		o.kind = Classes
+	case column == status.name:
+		o.kind, o.good, o.bad = Classes, []string{"operating"}, []string{"dead"}
+	case column == "market_cap_class":
+		o.kind, o.order = Ordered, marketCapClasses()
+	}
+	return o
+}
+
+// marketCapClasses returns the classes of market value, lowest first.
+func marketCapClasses() []string {
+	return slices.SortedFunc(maps.Keys(scoring.MarketCapClasses), func(a, b string) int {
+		return cmp.Compare(scoring.MarketCapClasses[a].From, scoring.MarketCapClasses[b].From)
 	})
-	return all
 }
 
-func round1(x float64) float64 { return math.Round(x*10) / 10 }
+// textsMax is the number of values in a message.
+const textsMax = 5
 
-// Coverage is how often intervals from half of the facts hold the score from all of them.
-type Coverage struct {
-	Cases     int     `json:"cases"`
-	SharePct  float64 `json:"share_pct"`
-	MeanWidth float64 `json:"mean_width"`
-	// FullWidth is the mean width of intervals over everything that is missing.
-	FullWidth float64 `json:"full_width"`
+// parse returns the outcome as a number, NaN if it is unknown or of no class. Good is 1 and bad is 0.
+func (o *outcome) parse(text string) (float64, error) {
+	if text == "" {
+		return math.NaN(), nil
+	}
+	switch o.kind {
+	case Ordered:
+		return float64(slices.Index(o.order, text)), nil // facts have checked it
+	case Classes:
+		switch {
+		case oneOf(o.good, text):
+			return 1, nil
+		case oneOf(o.bad, text):
+			return 0, nil
+		}
+		o.others++
+		o.note(text)
+		return math.NaN(), nil
+	}
+	v, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		o.note(text)
+		return 0, fmt.Errorf("%.60q: not a number", text)
+	}
+	return v, nil
 }
 
-// coverage removes half of the facts of each company at random. The interval is made from the spread
-// of the other companies and is restricted to the signals that the removed facts decide: what no
-// fact of the file tells is missing on both sides.
-func coverage(sample []Company, now time.Time, rng *rand.Rand) Coverage {
-	full := make([]scoring.Record, len(sample))
-	for i, c := range sample {
-		full[i] = scoreFacts(c.Facts, now, nil)
+// note keeps the first distinct values.
+func (o *outcome) note(text string) {
+	if len(o.texts) < textsMax && !slices.Contains(o.texts, text) {
+		o.texts = append(o.texts, strings.Clone(text[:min(len(text), 60)]))
 	}
-	spreads := scoring.NewSpreads(full)
-	var out Coverage
-	var held int
-	for i, c := range sample {
-		var known []fact
-		for _, f := range removable {
-			if f.known(&c.Facts) {
-				known = append(known, f)
-			}
-		}
-		half := c.Facts
-		rng.Shuffle(len(known), func(i, j int) { known[i], known[j] = known[j], known[i] })
-		for _, f := range known[:len(known)/2] {
-			f.remove(&half)
-		}
-		rec := scoreFacts(half, now, spreads)
-		open := make(map[string]bool)
-		for j, s := range full[i].Signals {
-			if s.Known() && !rec.Signals[j].Known() {
-				open[s.ID] = true
-			}
-		}
-		if len(open) == 0 {
-			continue
-		}
-		interval, _ := scoring.Likely(rec, spreads, func(signal string) bool { return open[signal] })
-		out.Cases++
-		out.MeanWidth += interval.High - interval.Low
-		out.FullWidth += rec.Interval.High - rec.Interval.Low
-		if interval.Low <= full[i].Composite && full[i].Composite <= interval.High {
-			held++
-		}
-	}
-	if out.Cases > 0 {
-		n := float64(out.Cases)
-		out.SharePct, out.MeanWidth, out.FullWidth = 100*float64(held)/n, out.MeanWidth/n, out.FullWidth/n
-	}
-	return out
 }
 
-// spearman returns the rank correlation of two lists of numbers, NaN for fewer than 3.
-func spearman(xs, ys []float64) float64 {
-	if len(xs) < 3 {
-		return math.NaN()
-	}
-	return pearson(ranks(xs), ranks(ys))
+// oneOf reports whether a text is one of some values, in any case.
+func oneOf(values []string, text string) bool {
+	return slices.ContainsFunc(values, func(v string) bool { return strings.EqualFold(v, text) })
 }
 
-// ranks returns the rank of each value from 1, equal values the middle of their ranks.
-func ranks(xs []float64) []float64 {
-	order := make([]int, len(xs))
-	for i := range order {
-		order[i] = i
+func quoted(texts []string) string {
+	all := make([]string, len(texts))
+	for i, text := range texts {
+		all[i] = strconv.Quote(strings.ToValidUTF8(text, ""))
 	}
-	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(xs[a], xs[b]) })
-	out := make([]float64, len(xs))
-	for i := 0; i < len(order); {
-		j := i
-		for j < len(order) && xs[order[j]] == xs[order[i]] {
-			j++
+	return strings.Join(all, ", ")
+}
+
+// Limits of a large company. A company with a market value is large too.
+const (
+	largeEmployees = 1000
+	largeRevenue   = 100e6
+)
+
+func isLarge(c scoring.CompanyFacts) bool {
+	return c.Employees != nil && *c.Employees >= largeEmployees || c.RevenueUSD != nil && *c.RevenueUSD >= largeRevenue ||
+		c.MarketCapUSD != nil || c.MarketCapClass != ""
+}
+
+func (o *outcome) add(company scoring.CompanyFacts, composite, value float64, now time.Time) {
+	o.known++
+	o.given = append(o.given, pair{composite, value})
+	o.large = append(o.large, isLarge(company))
+	if o.fact != nil {
+		o.withheld = append(o.withheld, pair{scoreWithheld(company, *o.fact, now).Composite, value})
+	}
+}
+
+// measure returns the figures of the outcome.
+func (o *outcome) measure() (Outcome, error) {
+	out := Outcome{Column: o.column, Kind: o.kind, Companies: o.known, Fact: o.fact != nil, Good: o.good, Bad: o.bad, Order: o.order, Others: o.others, given: o.given, without: o.withheld}
+	if o.known == 0 && o.kind == Classes && o.others > 0 {
+		return out, inputError("no usable rows: no value of column %q is good (%s) or bad (%s); it has values such as %s",
+			o.column, strings.Join(o.good, ", "), strings.Join(o.bad, ", "), quoted(o.texts))
+	}
+	if o.known == 0 {
+		return out, inputError("no usable rows: no valid row has a value in column %q", o.column)
+	}
+	differs := func(p pair) bool { return p.outcome != o.given[0].outcome }
+	switch one := !slices.ContainsFunc(o.given, differs); {
+	case one && o.kind == Classes && o.given[0].outcome == 1:
+		return out, inputError("column %q has one class only: %d companies are good (%s) and none is bad (%s)", o.column, o.known, strings.Join(o.good, ", "), strings.Join(o.bad, ", "))
+	case one && o.kind == Classes:
+		return out, inputError("column %q has one class only: %d companies are bad (%s) and none is good (%s)", o.column, o.known, strings.Join(o.bad, ", "), strings.Join(o.good, ", "))
+	case one && o.kind == Ordered:
+		return out, inputError("column %q has one class only: all %d companies are %s", o.column, o.known, o.order[int(o.given[0].outcome)])
+	case one:
+		return out, inputError("column %q has one value only: %d companies have %v", o.column, o.known, o.given[0].outcome)
+	case o.kind != Classes && o.known < correlationMin:
+		return out, inputError("too few usable rows: %d companies have a value in column %q, and a correlation needs %d", o.known, o.column, correlationMin)
+	}
+	out.Given = o.figures(o.given)
+	if o.fact != nil {
+		withheld := o.figures(o.withheld)
+		out.Withheld = &withheld
+	}
+	return out, nil
+}
+
+func (o *outcome) figures(pairs []pair) Figures {
+	var large, others []pair
+	for i, p := range pairs {
+		if o.large[i] {
+			large = append(large, p)
+		} else {
+			others = append(others, p)
 		}
-		for k := i; k < j; k++ {
-			out[order[k]] = float64(i+j+1) / 2
-		}
-		i = j
 	}
-	return out
+	if o.kind == Classes {
+		return Figures{AUC: separate(split(pairs)), AUCLarge: separate(split(large)), AUCOthers: separate(split(others))}
+	}
+	return Figures{Spearman: correlate(pairs), SpearmanLarge: correlate(large)}
 }
 
-func pearson(xs, ys []float64) float64 {
-	var mx, my float64
-	for i := range xs {
-		mx += xs[i]
-		my += ys[i]
-	}
-	mx, my = mx/float64(len(xs)), my/float64(len(ys))
-	var xy, xx, yy float64
-	for i := range xs {
-		dx, dy := xs[i]-mx, ys[i]-my
-		xy, xx, yy = xy+dx*dy, xx+dx*dx, yy+dy*dy
-	}
-	return xy / math.Sqrt(xx*yy)
-}
-
-// auc returns the probability that a company of the first list has the higher score, equal scores
-// counted half, with its standard error by Hanley and McNeil (1982).
-func auc(better, worse []float64) (area, stderr float64) {
-	r := ranks(slices.Concat(better, worse))
-	var sum float64
-	for i := range better {
-		sum += r[i]
-	}
-	n, m := float64(len(better)), float64(len(worse))
-	a := (sum - n*(n+1)/2) / (n * m)
-	q1, q2 := a/(2-a), 2*a*a/(1+a)
-	return a, math.Sqrt((a*(1-a) + (n-1)*(q1-a*a) + (m-1)*(q2-a*a)) / (n * m))
-}
-
-// modalShare returns the share of the most frequent value and the value.
-func modalShare(xs []float64) (share, at float64) {
-	counts := make(map[float64]int)
-	for _, x := range xs {
-		counts[x]++
-	}
-	best := 0
-	for _, x := range slices.Sorted(maps.Keys(counts)) {
-		if counts[x] > best {
-			best, at = counts[x], x
+// split returns the composites of good and of bad companies.
+func split(pairs []pair) (good, bad []float64) {
+	for _, p := range pairs {
+		if p.outcome == 1 {
+			good = append(good, p.composite)
+		} else {
+			bad = append(bad, p.composite)
 		}
 	}
-	return float64(best) / float64(len(xs)), at
+	return good, bad
 }

@@ -9,7 +9,7 @@ import (
 	"companyscore/scoring"
 )
 
-func TestPartsMakeTheBodyOfAScore(t *testing.T) {
+func TestPartsMakeBodyOfScore(t *testing.T) {
 	t.Parallel()
 	rng := rand.New(rand.NewPCG(1, 2))
 	tenth := func() float64 { return float64(rng.IntN(1001)) / 10 }

@@ -140,7 +140,7 @@ func TestEntryCountsWhileAllNewsArrives(t *testing.T) {
 	w.wants(t, "a.com", 50, Redis)
 }
 
-func TestDropOlderSparesWhatIsAsNew(t *testing.T) {
+func TestDropOlderKeepsNewerEntries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.put("a.com", 50, noon)
@@ -151,7 +151,7 @@ func TestDropOlderSparesWhatIsAsNew(t *testing.T) {
 	w.wants(t, "a.com", 50, Redis)
 }
 
-func TestNewsOfACompanyEndsItsEntry(t *testing.T) {
+func TestDropEndsEntryOfCompany(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.put("a.com", 50, noon)
@@ -164,7 +164,7 @@ func TestNewsOfACompanyEndsItsEntry(t *testing.T) {
 	w.wants(t, "a.com", 60, Redis)
 }
 
-func TestNeverScoredIsRememberedForAMomentAndNoLongerThanTheFirstScore(t *testing.T) {
+func TestMissingScoreIsCachedBriefly(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.wants(t, "a.com", 0, ClickHouse)
@@ -200,7 +200,7 @@ func TestNearAsksNobodyForLong(t *testing.T) {
 
 // A lookup that began before a company was scored again must not be kept after
 // the news of it.
-func TestLookupOvertakenByNewsIsNotKept(t *testing.T) {
+func TestLookupOvertakenByDropIsDiscarded(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.put("a.com", 50, noon)
@@ -227,7 +227,7 @@ func TestLookupOvertakenByNewsIsNotKept(t *testing.T) {
 	w.wants(t, "a.com", 60, Redis)
 }
 
-func TestStormOfMissesIsAFewQueries(t *testing.T) {
+func TestManyMissesShareFewQueries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	const companies = 1000
@@ -255,7 +255,7 @@ func TestStormOfMissesIsAFewQueries(t *testing.T) {
 	}
 }
 
-func TestManyAsksForWhatIsMissingOnce(t *testing.T) {
+func TestManyReadsEachMissingScoreOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	for _, domain := range []string{"a.com", "b.com", "c.com"} {
@@ -310,7 +310,7 @@ func TestWithoutRedisTheStoreAnswers(t *testing.T) {
 	w.wants(t, "a.com", 50, Memory)
 }
 
-func TestFailureOfTheStoreIsToldAndNotKept(t *testing.T) {
+func TestStoreErrorIsReturnedNotCached(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.err = errors.New("away")
@@ -336,9 +336,9 @@ func TestLookupInMemoryAllocatesNothing(t *testing.T) {
 	}
 }
 
-// TestEveryCompanyInMemoryIsToldOf has the demand for a company heard of as long as it is
+// TestEveryCachedCompanyIsReported has the demand for a company heard of as long as it is
 // answered from memory, however long that is.
-func TestEveryCompanyInMemoryIsToldOf(t *testing.T) {
+func TestEveryCachedCompanyIsReported(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.put("a.com", 50, noon)

@@ -84,7 +84,7 @@ func TestDirectoryLifeOfAVerdict(t *testing.T) {
 	}
 }
 
-func TestVerdictCountsWhileNewsArrivesAndNoLongerThanFiveMinutes(t *testing.T) {
+func TestVerdictLastsAtMostFiveMinutes(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
 	key, raw := account.NewKey("acct", "", account.Live, now)

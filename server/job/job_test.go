@@ -227,7 +227,7 @@ func TestConcurrentPollsAgree(t *testing.T) {
 	}
 }
 
-func TestUnknownAndExpiredJobsAreNotFound(t *testing.T) {
+func TestExpiredJobsAreNotFound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	if _, err := w.jobs.Get(t.Context(), "nothing"); !errors.Is(err, job.ErrNotFound) {

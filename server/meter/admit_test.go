@@ -109,7 +109,7 @@ func TestWindowsAfterTheClockWentBack(t *testing.T) {
 	w.mustReject(t, AdmitRequest{}, MonthlyCap, 19*24*time.Hour+12*time.Hour)
 }
 
-func TestAccountWindowSlidesOverTheMonthsEnd(t *testing.T) {
+func TestAccountWindowSlidesAcrossMonths(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(4, 1000, 1)) // the window holds one month's budget
 	end := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
@@ -136,7 +136,7 @@ func TestMonthlyCapIsNamedBeforeBreakers(t *testing.T) {
 	w.mustReject(t, AdmitRequest{Account: account.Account{ID: "second", Tier: account.Starter}}, PerKeyCold1h, time.Hour)
 }
 
-func TestUnmeteredTierHasOnlyTheKeyBreaker(t *testing.T) {
+func TestUnmeteredTierHasOnlyKeyBreaker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(1, 3, 1))
 	enterprise := account.Account{ID: "big", Tier: account.Enterprise}
@@ -171,7 +171,7 @@ func TestRejectedCallCostsNothing(t *testing.T) {
 	}
 }
 
-func TestCallsForOneDomainShareARun(t *testing.T) {
+func TestCallsForOneDomainShareRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(1000, 1000, 2))
 	first := w.mustAdmit(t, AdmitRequest{})

@@ -47,7 +47,7 @@ func TestEmptyRedisGivesNoNewBudget(t *testing.T) {
 	}
 }
 
-func TestAccountWindowIsRefilledOverTheMonthsEnd(t *testing.T) {
+func TestAccountWindowIsRefilledAcrossMonths(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(2, 100, 1))
 	end := time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)
@@ -59,7 +59,7 @@ func TestAccountWindowIsRefilledOverTheMonthsEnd(t *testing.T) {
 }
 
 // The row of totals may be older than the last calls.
-func TestRefillCountsCallsThatTheTotalMisses(t *testing.T) {
+func TestRefillCountsCallsMissingFromTotal(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(3, 100, 2))
 	w.mustAdmit(t, AdmitRequest{})
@@ -72,7 +72,7 @@ func TestRefillCountsCallsThatTheTotalMisses(t *testing.T) {
 	}
 }
 
-func TestLedgerOutageDoesNotHoldUpCalls(t *testing.T) {
+func TestLedgerOutageDelaysNoCall(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, DefaultLimits())
 	w.mustAdmit(t, AdmitRequest{}) // so that Redis has the counts
@@ -102,7 +102,7 @@ func TestLedgerOutageDoesNotHoldUpCalls(t *testing.T) {
 }
 
 // Without the counts and without the ledger nobody can say whether there is budget.
-func TestUnknownCountsAreNotTakenForZero(t *testing.T) {
+func TestUnknownCountsAreNotZero(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, DefaultLimits())
 	away := errors.New("away")

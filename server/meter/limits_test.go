@@ -76,7 +76,7 @@ func TestFileChangesOnlyWhatItNames(t *testing.T) {
 	}
 }
 
-func TestFileFaultsAreAllNamedWithTheirLines(t *testing.T) {
+func TestFileFaultsAreNamedWithLines(t *testing.T) {
 	t.Parallel()
 	f := func(text string, want ...string) {
 		t.Helper()

@@ -25,6 +25,18 @@ func History(domain string, page api.Page, now time.Time) ([]scoring.Record, boo
 	return records, true
 }
 
+// At returns the newest record of a canned company at or before an instant, its oldest if there is
+// none. domain is one of Domains.
+func At(domain string, at, now time.Time) scoring.Record {
+	records, _ := History(domain, api.Page{Limit: api.HistoryMax}, now)
+	for _, rec := range records {
+		if !rec.ScoredAt.After(at) {
+			return rec
+		}
+	}
+	return records[len(records)-1]
+}
+
 // daysAgo returns the record of the given number of days before rec. The buckets follow the
 // drift of the company, with a small fixed variation per day.
 func (c company) daysAgo(rec scoring.Record, days int) scoring.Record {

@@ -2,20 +2,17 @@ package sandbox
 
 import (
 	"encoding/json"
-	"flag"
 	"math"
-	"os"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"companyscore/internal/test/golden"
 	"companyscore/scoring"
 	"companyscore/server/api"
 	"companyscore/universe"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 var now = time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC)
 
@@ -95,7 +92,7 @@ func TestLessDataWidensTheInterval(t *testing.T) {
 	}
 }
 
-func TestHistoryIsPagedAsALiveOne(t *testing.T) {
+func TestHistoryPagesLikeLive(t *testing.T) {
 	t.Parallel()
 	for _, domain := range Domains {
 		all, _ := History(domain, api.Page{Limit: 100}, now)
@@ -139,7 +136,7 @@ func TestHistoryIsPagedAsALiveOne(t *testing.T) {
 	}
 }
 
-func TestUniverseHasTwelveCompaniesThatMoveAsListed(t *testing.T) {
+func TestUniverseHasTwelveListedCompanies(t *testing.T) {
 	t.Parallel()
 	d := Distribution().Universe
 	var composites, premiums, ratings, profiles int64
@@ -179,7 +176,7 @@ func TestUniverseHasTwelveCompaniesThatMoveAsListed(t *testing.T) {
 	}
 }
 
-func TestCohortHasTwelvePeersAroundTheTarget(t *testing.T) {
+func TestCohortHasTwelvePeers(t *testing.T) {
 	t.Parallel()
 	for _, domain := range Domains {
 		c, ok := Cohort(domain, now)
@@ -227,17 +224,5 @@ func TestBodies(t *testing.T) {
 	if err != nil || string(again) != string(got) {
 		t.Errorf("the same day, other answers (%v)", err)
 	}
-	const path = "testdata/bodies.golden.json"
-	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if string(want) != string(got) {
-		t.Errorf("canned answers changed; if that is meant, run go test ./server/sandbox -update and read the difference")
-	}
+	golden.Compare(t, "testdata/bodies.golden.json", string(got))
 }

@@ -44,7 +44,7 @@ func eventually(t *testing.T, f *Follower, companies int64) {
 	}
 }
 
-func TestFollowersGetWhatIsPublishedAndKeepItThroughAnOutage(t *testing.T) {
+func TestFollowersKeepTablesThroughOutage(t *testing.T) {
 	t.Parallel()
 	server := stores.Redis(t)
 	client, err := redis.Open(t.Context(), server.URL)
@@ -163,7 +163,7 @@ func TestLateLeaderPublishesNothing(t *testing.T) {
 	}
 }
 
-func TestCountsThatDoNotAddUpAreNotPublished(t *testing.T) {
+func TestInconsistentCountsAreNotPublished(t *testing.T) {
 	t.Parallel()
 	wrong := counts(2)
 	wrong.PremiumHist[0]++

@@ -53,6 +53,7 @@ func Main(m *testing.M) {
 		os.Exit(0)
 	}
 	code := m.Run()
+	stopBoth()
 	if s := shared.server; s != nil {
 		s.Kill()
 		if shared.keep {
@@ -71,21 +72,9 @@ func ClickHouse(t testing.TB) string {
 	requireLibrary(t)
 	shared.Lock()
 	defer shared.Unlock()
-	if shared.server == nil {
-		dir, err := os.MkdirTemp("", "companyscore-clickhouse-*")
-		if err != nil {
-			t.Fatal(err)
-		}
-		server, err := startClickHouse(dir)
-		if err != nil {
-			os.RemoveAll(dir)
-			t.Fatal(err)
-		}
-		shared.server = server
-	}
-	s := shared.server
 	database := "test_" + strings.ToLower(rand.Text()[:12])
-	if err := s.exec("CREATE DATABASE " + database); err != nil {
+	address, err := newDatabase(database)
+	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -97,11 +86,32 @@ func ClickHouse(t testing.TB) string {
 			return
 		}
 		// Not SYNC: the library blocks forever while a connection refers to a table.
-		if err := s.exec("DROP DATABASE " + database); err != nil {
+		if err := shared.server.exec("DROP DATABASE " + database); err != nil {
 			t.Error(err)
 		}
 	})
-	return s.URL(database)
+	return address
+}
+
+// newDatabase creates a database on the server of this binary, which it starts if needed, and
+// returns its URL. shared must be locked.
+func newDatabase(name string) (url string, err error) {
+	if shared.server == nil {
+		dir, err := os.MkdirTemp("", "companyscore-clickhouse-*")
+		if err != nil {
+			return "", err
+		}
+		server, err := startClickHouse(dir)
+		if err != nil {
+			os.RemoveAll(dir)
+			return "", err
+		}
+		shared.server = server
+	}
+	if err := shared.server.exec("CREATE DATABASE " + name); err != nil {
+		return "", err
+	}
+	return shared.server.URL(name), nil
 }
 
 // ClickHouseServer is a server of one test, which may crash it. Its methods must not be called concurrently.
