@@ -40,6 +40,8 @@ func TestExitCodes(t *testing.T) {
 		"unknown mode":    {append([]string{"key", "create", "--account", "x", "--mode", "both"}, nowhere...), exitUsage, []string{"both", "live"}},
 		"no key":          {append([]string{"score", "example.com"}, nowhere...), exitUsage, []string{"--key", "COMPANYSCORE_KEY"}},
 		"nothing runs":    {append([]string{"run", "list"}, nowhere...), exitFailed, []string{"CLICKHOUSE_URL"}},
+		"no outcome":      {[]string{"backtest", "examples/companies.csv"}, exitUsage, []string{"outcome"}},
+		"bad outcome":     {[]string{"backtest", "examples/companies.csv", "--outcome", "exit"}, exitUsage, []string{`no column "exit"`}},
 		"no such file":    {append([]string{"facts", "import", filepath.Join(dir, "none.csv")}, nowhere...), exitFailed, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -73,11 +73,12 @@ func (r Reason) noNews(failing bool) bool {
 // carried forward, and one for each source with stale signals.
 func warnings(in Input, signals signalScores, now time.Time) []Warning {
 	all := slices.Clone(in.Warnings)
-	if in.Previous != nil {
-		for _, w := range in.Previous.Warnings {
-			if w.Code == WarningDefunct && !slices.Contains(in.Answered, w.Source) && now.Sub(w.At) <= PreviousMaxAge {
-				all = append(all, w)
-			}
+	if in.Previous == nil {
+		return all // nothing was carried forward, or the run is that of Rescore
+	}
+	for _, w := range in.Previous.Warnings {
+		if w.Code == WarningDefunct && !slices.Contains(in.Answered, w.Source) && now.Sub(w.At) <= PreviousMaxAge {
+			all = append(all, w)
 		}
 	}
 	for i := range signals {
@@ -85,13 +86,25 @@ func warnings(in Input, signals signalScores, now time.Time) []Warning {
 		if !s.Stale(now) {
 			continue
 		}
-		if j := slices.IndexFunc(all, func(w Warning) bool { return w.Source == s.Source && w.Code == WarningStale }); j < 0 {
-			all = append(all, Warning{Source: s.Source, Code: WarningStale, At: s.ObservedAt})
-		} else if s.ObservedAt.Before(all[j].At) {
-			all[j].At = s.ObservedAt
+		for _, source := range staleSources(s.Source, in.Answered) {
+			if j := slices.IndexFunc(all, func(w Warning) bool { return w.Source == source && w.Code == WarningStale }); j < 0 {
+				all = append(all, Warning{Source: source, Code: WarningStale, At: s.ObservedAt})
+			} else if s.ObservedAt.Before(all[j].At) {
+				all[j].At = s.ObservedAt
+			}
 		}
 	}
 	return all
+}
+
+// staleSources returns the sources of a value that did not answer, all of them if all did.
+func staleSources(sources string, answered []string) []string {
+	all := strings.Split(sources, "|")
+	silent := slices.DeleteFunc(slices.Clone(all), func(source string) bool { return slices.Contains(answered, source) })
+	if len(silent) == 0 {
+		return all
+	}
+	return silent
 }
 
 // noteDoubts sets the doubt of signals with a value that is a range, and of those for which two

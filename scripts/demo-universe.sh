@@ -41,7 +41,7 @@ get() { curl -sS --fail-with-body --max-time 10 --retry 5 --retry-all-errors -H 
 echo "\$ companyscore facts import $file"
 "$bin" facts import --quiet "$file"
 echo "\$ companyscore run start --from $file --wait"
-"$bin" run start --quiet --from "$file" --wait
+timeout 120 "$bin" run start --quiet --from "$file" --wait
 
 echo "Distribution:"
 table "SELECT label AS composite, companies, bar(share, 0, 1, 40) AS share FROM v1_distribution WHERE measure = 'composite' AND companies > 0 ORDER BY lower"
@@ -50,10 +50,10 @@ echo "Cohorts:"
 table "SELECT sector, geo_scope, toString(profile) AS profile, companies, round(mean, 1) AS mean, p50, p90, max FROM v1_cohort ORDER BY companies DESC LIMIT 10"
 "$bin" batch --once count
 leader=$(figure "SELECT domain FROM v1_score_latest WHERE sector = 'industrials' ORDER BY composite DESC, domain LIMIT 1")
-echo "Rank of $leader, of its score:"
-get "/v1/score/$leader" | sed -n 's/.*\("rank":{[^}]*}\).*/\1/p'
-echo "Cohort of $leader, the first 600 bytes:"
-get "/v1/company/$leader/cohort" | head -c 600
+echo "Rank of $leader among all companies:"
+get "/v1/score/$leader" | sed 's/.*"rank":\({[^}]*}\).*/\1/'
+printf '\nRank of %s in its cohort:\n' "$leader"
+get "/v1/company/$leader/cohort" | sed 's/.*"cohort":\({[^}]*}\).*/\1/'
 echo
 echo "Leaders of the sector industrials:"
 table "SELECT row_number() OVER (ORDER BY composite DESC, domain) AS nr, domain, company_name, country, composite, toString(rating) AS grade, scale_premium AS premium FROM v1_score_latest WHERE sector = 'industrials' ORDER BY nr LIMIT 10"
@@ -64,7 +64,7 @@ spearman=$(figure "SELECT rankCorr(s.composite, assumeNotNull(v.raw)) FROM v1_sc
 unknown=$(figure "SELECT 100 * countIf(sector = 'unknown') / count() FROM v1_score_latest")
 # A company without peers has an unknown sector, geo scope or profile, or is alone in its cohort.
 alone=$(figure "SELECT 100 * countIf(c.companies < 2) / count() FROM v1_score_latest AS s LEFT JOIN v1_cohort AS c ON c.sector = s.sector AND c.geo_scope = s.geo_scope AND c.profile = s.profile")
-seconds=$(figure "SELECT dateDiff('millisecond', min(created_at), max(finished_at)) / 1000 FROM v1_run")
+seconds=$(figure "SELECT dateDiff('millisecond', min(started_at), max(started_at + toIntervalMillisecond(took_ms))) / 1000 FROM v1_run WHERE kind = 'score'")
 echo
 awk -v rows="$rows" -v scored="$scored" -v spearman="$spearman" -v unknown="$unknown" -v alone="$alone" -v seconds="$seconds" \
 	-v spearman_min="$spearman_min" -v sector_max="$sector_max" -v cohort_max="$cohort_max" -v seconds_max="$seconds_max" 'BEGIN {

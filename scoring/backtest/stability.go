@@ -110,43 +110,52 @@ type Monotone struct {
 	Domain string  `json:"domain,omitempty"`
 }
 
-// measureMonotone sets each numeric fact that is better when higher to each value of its grid, from the
-// worst to the best. Raw values of signals are varied for companies that have one.
+// measureMonotone raises each numeric fact that is better when higher.
 func measureMonotone(ctx context.Context, sample []scoring.CompanyFacts, now time.Time) ([]Monotone, error) {
 	all := []Monotone{}
 	for _, f := range allFacts {
 		if f.raise == nil {
 			continue
 		}
-		out := Monotone{Fact: f.name}
-		for _, c := range sample {
-			if err := ctx.Err(); err != nil {
-				return nil, err
-			}
-			if isSignal(f) && !f.known(&c) {
-				continue
-			}
-			last := math.Inf(-1)
-			for i, v := range f.grid {
-				f.raise(&c, v)
-				composite := score(c, now, nil).Composite
-				if i > 0 {
-					out.Steps++
-				}
-				if fall := round1(last - composite); fall > 0 {
-					out.Lowered++
-					if fall > out.Worst {
-						out.Worst, out.Domain = fall, c.Domain
-					}
-				}
-				last = composite
-			}
+		out, err := raise(ctx, f, sample, now)
+		if err != nil {
+			return nil, err
 		}
 		if out.Steps > 0 {
 			all = append(all, out)
 		}
 	}
 	return all, nil
+}
+
+// raise sets a fact to each value of its grid, from the worst to the best. It varies the raw value of a
+// signal only for companies that have one.
+func raise(ctx context.Context, f fact, sample []scoring.CompanyFacts, now time.Time) (Monotone, error) {
+	out := Monotone{Fact: f.name}
+	for _, c := range sample {
+		if err := ctx.Err(); err != nil {
+			return out, err
+		}
+		if isSignal(f) && !f.known(&c) {
+			continue
+		}
+		last := math.Inf(-1)
+		for i, v := range f.grid {
+			f.raise(&c, v)
+			composite := score(c, now, nil).Composite
+			if i > 0 {
+				out.Steps++
+			}
+			if fall := round1(last - composite); fall > 0 {
+				out.Lowered++
+				if fall > out.Worst {
+					out.Worst, out.Domain = fall, c.Domain
+				}
+			}
+			last = composite
+		}
+	}
+	return out, nil
 }
 
 // Coverage is how often intervals from half of the facts hold the composite from all of them. Widths
