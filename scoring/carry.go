@@ -73,11 +73,12 @@ func (r Reason) noNews(failing bool) bool {
 // carried forward, and one for each source with stale signals.
 func warnings(in Input, signals signalScores, now time.Time) []Warning {
 	all := slices.Clone(in.Warnings)
-	if in.Previous != nil {
-		for _, w := range in.Previous.Warnings {
-			if w.Code == WarningDefunct && !slices.Contains(in.Answered, w.Source) && now.Sub(w.At) <= PreviousMaxAge {
-				all = append(all, w)
-			}
+	if in.Previous == nil {
+		return all // nothing was carried forward, or the run is that of Rescore
+	}
+	for _, w := range in.Previous.Warnings {
+		if w.Code == WarningDefunct && !slices.Contains(in.Answered, w.Source) && now.Sub(w.At) <= PreviousMaxAge {
+			all = append(all, w)
 		}
 	}
 	for i := range signals {

@@ -20,7 +20,7 @@ var (
 	}
 	allSources = []string{
 		"facts", "rdap", "dns", "tls", "ct", "web", "wikidata", "wikipedia", "sec", "gleif", "github",
-		"jobs", "wayback", "hn", "gdelt", "tranco", "history", "elsewhere",
+		"jobs", "wayback", "hn", "gdelt", "tranco", "history", "elsewhere", "web|dns", "jobs|wikidata",
 	}
 )
 

@@ -12,10 +12,11 @@ var errNoSignals = errors.New("rescore: the record has no signals")
 // that the manifest no longer has; new signals are missing. The identity claims are not stored,
 // so name, country, sector and geo scope do not change.
 //
-// The result has the time, the run and the warnings of the old record. With the same formulas all
-// else is equal, too, but the interval and the expected composite: they are made again from the spreads
-// of the reference population, and without ranges and disagreeing sources, which are not stored. ref is
-// the record of the current version that the momentum index compares with, nil if there is none.
+// The result has the time, the run and the warnings of the old record. With unchanged formulas it equals
+// the old record, except the interval and the expected composite: they come from the spreads of the
+// reference population, and leave out ranges and disagreements of sources, which are not stored.
+//
+// ref is the record of the current version that the momentum index compares with, nil if there is none.
 // Rescore fails on a record without signals.
 func Rescore(old Record, ref *Reference) (Record, error) {
 	in := Input{

@@ -25,6 +25,11 @@ func TestRescoreWithSameFormulasChangesNothing(t *testing.T) {
 			in.Warnings = []Warning{{Source: "dns", Code: "timeout", At: exampleNow}}
 			in.Reference = &Reference{ScoredAt: exampleNow.AddDate(0, 0, -r.IntN(150)), Base: 100 * r.Float64()}
 		}
+		if r.IntN(2) == 0 {
+			// Ranges and sources that disagree are not stored, so each signal has one value.
+			previous := mustScore(t, Input{Domain: in.Domain, Now: in.Now.Add(-6 * time.Hour), Observations: randomValues(r)})
+			in.Previous, in.Answered, in.Observations = &previous, []string{"web", "jobs"}, nil
+		}
 		want := mustScore(t, in)
 		got, err := Rescore(want, in.Reference)
 		if err != nil {
@@ -34,6 +39,17 @@ func TestRescoreWithSameFormulasChangesNothing(t *testing.T) {
 			t.Fatalf("got  %+v\nwant %+v", got, want)
 		}
 	}
+}
+
+// randomValues returns at most one value of each signal.
+func randomValues(r *rand.Rand) (out []Observation) {
+	for _, s := range Manifest() {
+		if o := randomObservation(r, s); r.IntN(3) > 0 {
+			o.Low, o.High = 0, 0
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 func TestRescoringMeetsAnotherManifest(t *testing.T) {

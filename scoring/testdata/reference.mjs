@@ -215,6 +215,11 @@ function score(input) {
   for (const w of old?.warnings ?? []) {
     if (w.code === "defunct" && !input.answered.includes(w.source) && input.now - w.at <= 400 * day) warnings.push(w);
   }
+  const silentSources = record.filter(stale).flatMap((s) => {
+    const all = s.source.split("|");
+    const silent = all.filter((source) => !input.answered.includes(source));
+    return silent.length > 0 ? silent : all;
+  });
   const defunct = warnings.some((w) => w.code === "defunct");
 
   // Buckets and base.
@@ -307,7 +312,7 @@ function score(input) {
     high: defunct ? 30 : Math.max(composite, rounded(limited(centre + half))),
     expected: defunct ? composite : rounded(limited(centre)),
     signals: record.map((s) => ({ state: s.state, raw: s.raw, score: s.score, source: s.source, stale: stale(s) })),
-    warnings: [...new Set([...warnings.map((w) => w.source + " " + w.code), ...record.filter(stale).map((s) => s.source + " stale")])].sort(),
+    warnings: [...new Set([...warnings.map((w) => w.source + " " + w.code), ...silentSources.map((source) => source + " stale")])].sort(),
   };
 }
 
