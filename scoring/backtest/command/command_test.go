@@ -13,8 +13,8 @@ import (
 	"companyscore/internal/cli"
 )
 
-// backtest runs the command.
-func backtest(args ...string) (stdout, stderr string, err error) {
+// execute runs the command.
+func execute(args ...string) (stdout, stderr string, err error) {
 	var out, errs bytes.Buffer
 	cmd := New()
 	cmd.SilenceErrors, cmd.SilenceUsage = true, true
@@ -48,7 +48,7 @@ func rows() string {
 func TestCommandPrintsJSONAndWritesPage(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "page.html")
-	stdout, stderr, err := backtest(writeFile(t, "a.csv", rows()), "--outcome", "exit", "--good", "ipo,acquired", "--bad", "closed", "--json", "--html", page)
+	stdout, stderr, err := execute(writeFile(t, "a.csv", rows()), "--outcome", "exit", "--good", "ipo,acquired", "--bad", "closed", "--json", "--html", page)
 	if err != nil || stderr != "" {
 		t.Fatalf("%v: %s", err, stderr)
 	}
@@ -72,7 +72,7 @@ func TestCommandPrintsJSONAndWritesPage(t *testing.T) {
 
 func TestCommandFailsOnMissedLimit(t *testing.T) {
 	t.Parallel()
-	stdout, _, err := backtest(writeFile(t, "a.csv", rows()), "--outcome", "employees", "--limits", writeFile(t, "limits.json", `{"ties_pct":{"max":50},"grades_used":{"min":7}}`))
+	stdout, _, err := execute(writeFile(t, "a.csv", rows()), "--outcome", "employees", "--limits", writeFile(t, "limits.json", `{"ties_pct":{"max":50},"grades_used":{"min":7}}`))
 	if !errors.Is(err, cli.ErrReported) || !strings.Contains(stdout, "ok   ties_pct") || !strings.Contains(stdout, "FAIL grades_used") {
 		t.Errorf("%v:\n%s", err, stdout)
 	}
@@ -80,8 +80,8 @@ func TestCommandFailsOnMissedLimit(t *testing.T) {
 
 func TestCommandReportsInvalidRows(t *testing.T) {
 	t.Parallel()
-	stdout, stderr, err := backtest(writeFile(t, "a.csv", rows()+"bad.com,many,ipo\n"), "--outcome", "employees")
-	if !errors.Is(err, cli.ErrReported) || !strings.Contains(stderr, "line 12, column 9 (employees)") || !strings.Contains(stdout, "1 of 11 rows are invalid") {
+	stdout, stderr, err := execute(writeFile(t, "a.csv", rows()+"bad.com,many,ipo\n"), "--outcome", "employees")
+	if !errors.Is(err, cli.ErrReported) || !strings.Contains(stderr, "line 12, column 9 (employees)") || !strings.Contains(stdout, "1 of 11 rows are invalid; ignored columns: exit") {
 		t.Errorf("%v:\n%s%s", err, stdout, stderr)
 	}
 }
@@ -98,7 +98,7 @@ func TestCommandNamesBadInput(t *testing.T) {
 		"10 companies are good (closed, ipo, ) and": {path, "--outcome", "exit", "--good", "closed,ipo,", "--bad", "sold"},
 	} {
 		var usage *cli.UsageError
-		if stdout, _, err := backtest(args...); !errors.As(err, &usage) || !strings.Contains(err.Error(), want) || stdout != "" {
+		if stdout, _, err := execute(args...); !errors.As(err, &usage) || !strings.Contains(err.Error(), want) || stdout != "" {
 			t.Errorf("%v: %v, want a usage error with %q; output %q", args, err, want, stdout)
 		}
 	}
