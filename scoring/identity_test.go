@@ -101,9 +101,9 @@ func TestSectorOfLabel(t *testing.T) {
 			"Insurance: Life, Health (Stock)", "Insurance: Life, Health (Mutual)", "Insurance: Property and Casualty (Stock)", "Commercial Banks",
 			"Thrifts & Mortgage Finance", "Capital Markets", "Consumer Finance", "Diversified Financials", "Securities",
 		},
-		"healthcare":       {"Health Care: Insurance and Managed Care", "Health Care: Medical Facilities", "Health Care Providers & Services", "Wholesalers: Health Care"},
-		"biotech_pharma":   {"Biotechnology", "Pharmaceuticals, Biotechnology & Life Sciences", "Life Sciences Tools & Services"},
-		"ecommerce_retail": {"Food & Drug Stores", "General Merchandisers", "Specialty Retailers: Apparel", "Internet & Direct Marketing Retail", "Food & Staples Retailing", "Distributors"},
+		"healthcare":         {"Health Care: Insurance and Managed Care", "Health Care: Medical Facilities", "Health Care Providers & Services", "Wholesalers: Health Care"},
+		"biotech_pharma":     {"Biotechnology", "Pharmaceuticals, Biotechnology & Life Sciences", "Life Sciences Tools & Services"},
+		"ecommerce_retail":   {"Food & Drug Stores", "General Merchandisers", "Specialty Retailers: Apparel", "Internet & Direct Marketing Retail", "Food & Staples Retailing", "Distributors"},
 		"travel_hospitality": {"Hotels, Restaurants & Leisure", "Hotels, Casinos, Resorts", "Food Services"},
 		"energy_utilities":   {"Oil, Gas & Consumable Fuels", "Mining, Crude-Oil Production", "Petroleum Refining", "Multi-Utilities", "Waste Management"},
 		"semiconductors_hardware": {
