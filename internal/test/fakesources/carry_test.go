@@ -37,15 +37,15 @@ func (away) Fetch(context.Context, source.Request) (source.Result, error) {
 	return source.Result{}, &source.Error{Code: "http_error", Err: errors.New("away")}
 }
 
-// series scores the same companies again and again, each time a minute later.
-type series struct {
+// scored scores the same companies again and again, each time a minute later.
+type scored struct {
 	fakes  *fakesources.Fakes
 	scores *clickhouse.Scores
 	traces *clickhouse.Traces
 	now    time.Time
 }
 
-func newSeries(t *testing.T, companies int) *series {
+func newScoring(t *testing.T, companies int) *scored {
 	t.Helper()
 	fakes, err := fakesources.Start(fakesources.Config{
 		Companies: companies, Seed: *seed, Latency: time.Millisecond, Ranked: 2000, Dir: t.TempDir(), Scale: 10_000,
@@ -62,7 +62,7 @@ func newSeries(t *testing.T, companies int) *series {
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r := &series{
+	r := &scored{
 		fakes: fakes, now: time.Now(),
 		scores: clickhouse.NewScores(db, clickhouse.WriterConfig{}), traces: clickhouse.NewTraces(db, clickhouse.WriterConfig{}),
 	}
@@ -78,7 +78,7 @@ func newSeries(t *testing.T, companies int) *series {
 
 // score scores all companies with a new client, in the given order and that many at a time, and
 // returns the records by domain.
-func (r *series) score(t *testing.T, order []*fakesources.Company, concurrency int, allAway bool) map[string]scoring.Record {
+func (r *scored) score(t *testing.T, order []*fakesources.Company, concurrency int, allAway bool) map[string]scoring.Record {
 	t.Helper()
 	r.now = r.now.Add(time.Minute)
 	overrides := r.fakes.Overrides()
@@ -138,7 +138,7 @@ func failures(rec scoring.Record) (n int) {
 func TestFailuresDoNotMoveScores(t *testing.T) {
 	t.Parallel()
 	const most = 0.5 // points between any two runs of a company
-	r := newSeries(t, 10)
+	r := newScoring(t, 10)
 	order := slices.Clone(r.fakes.Companies)
 	first := r.score(t, order, 3, false)
 	lowest, highest := make(map[string]float64), make(map[string]float64)
