@@ -22,7 +22,7 @@ func (c *program) score() *cobra.Command {
 		Use:   "score DOMAIN...",
 		Short: "Get scores of companies from the service",
 		Long: `Get scores of companies from the service as a customer: post each domain, poll the job if
-a run was started, print the score. The argument "-" reads domains from standard input,
+a run was started, print the score with its evidence. The argument "-" reads domains from standard input,
 one per line. Exits 1 if any company has no score.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,7 +42,7 @@ one per line. Exits 1 if any company has no score.`,
 			if key == "" {
 				return cli.Usage(errors.New("no API key: use --key or COMPANYSCORE_KEY"))
 			}
-			service := client.Client{URL: base, Key: key}
+			service := client.Client{URL: base, Key: key, Evidence: true}
 			clearProgress := func() {}
 			if terminal := cmd.ErrOrStderr(); cli.IsTerminal(terminal) {
 				service.Progress = func(domain string, waited time.Duration) {
@@ -65,7 +65,11 @@ one per line. Exits 1 if any company has no score.`,
 				case asJSON:
 					fmt.Fprintf(cmd.OutOrStdout(), "%s\n", bytes.TrimSpace(s.Body))
 				default:
-					fmt.Fprintf(w, "%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t\n", s.Domain, s.Rating, s.Composite, s.Premium,
+					score := fmt.Sprintf("%.1f", s.Composite)
+					if s.Evidence != nil {
+						score += fmt.Sprintf(", likely %.0f to %.0f", s.Evidence.Interval.Low, s.Evidence.Interval.High)
+					}
+					fmt.Fprintf(w, "%s\t%s\t%s\t%.1f\t%.1f\t%.1f\t%.1f\t%.1f\t%s\t\n", s.Domain, s.Rating, score, s.Premium,
 						s.Buckets.Team, s.Buckets.Market, s.Buckets.Momentum, s.Buckets.Finance, s.ScoredAt.Format(time.DateTime))
 				}
 			}
@@ -83,7 +87,7 @@ one per line. Exits 1 if any company has no score.`,
 	cmd.Flags().StringVar(&key, "key", "", "API key")
 	cmd.Flags().StringVar(&base, "url", "", "address of the service (default: of the running `up` of --data, else http://127.0.0.1:8080)")
 	cmd.Flags().StringVar(&data, "data", config.DefaultData, "data directory of a running `up`")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print the JSON of the service, one score per line")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the JSON of the service with the evidence, one score per line")
 	cmd.Flags().BoolVar(&force, "force-fresh", false, "start a run even if a fresh score is stored (enterprise tier)")
 	return cmd
 }

@@ -19,6 +19,7 @@ import (
 
 	"companyscore/internal/batchjob"
 	"companyscore/internal/redis"
+	"companyscore/scoring"
 	"companyscore/universe"
 	"companyscore/universe/snapshot"
 )
@@ -30,6 +31,8 @@ type Store interface {
 	// Movers returns the companies with the largest deltas within the windows that end at
 	// an instant.
 	Movers(ctx context.Context, at time.Time) (universe.Movers, error)
+	// Spreads returns how the signals of about that many companies spread.
+	Spreads(ctx context.Context, companies uint64) (scoring.Spreads, error)
 	// Compact merges replaced rows, so that reads scan fewer rows.
 	Compact(ctx context.Context) error
 	// Load returns the rows and bytes read since the start of the engine and the memory
@@ -124,6 +127,7 @@ func New(cfg Config) (*Runner, error) {
 		{name: batchjob.Count, schedule: parsed(s.Count), deadline: 30 * time.Minute, do: r.count},
 		{name: batchjob.Movers, schedule: parsed(s.Movers), deadline: 30 * time.Minute, do: r.movers},
 		{name: batchjob.Refresh, schedule: parsed(s.Refresh), deadline: 10 * time.Minute, do: r.refresh},
+		{name: batchjob.Spreads, schedule: parsed(s.Spreads), deadline: 30 * time.Minute, do: r.spreads},
 		{name: batchjob.Housekeeping, schedule: parsed(s.Housekeeping), deadline: time.Hour, do: r.keepHouse},
 	}
 	for _, j := range r.jobs {
@@ -135,12 +139,13 @@ func New(cfg Config) (*Runner, error) {
 	return r, nil
 }
 
-// Start starts the schedules and returns. It runs the movers job and the count job at once,
+// Start starts the schedules and returns. It runs the movers job, the count job and the spreads job at once,
 // movers first, because servers answer as soon as counts are published.
 func (r *Runner) Start() {
 	r.starts.Go(func() {
 		r.attempt(r.job(batchjob.Movers))
 		r.attempt(r.job(batchjob.Count))
+		r.attempt(r.job(batchjob.Spreads))
 	})
 	r.cron.Start()
 }
@@ -324,6 +329,24 @@ func (r *Runner) movers(ctx context.Context, fence int64) (batchjob.Run, error) 
 		return batchjob.Run{}, err
 	}
 	return batchjob.Run{}, snapshot.PublishMovers(ctx, r.cfg.Redis, movers, fence)
+}
+
+// spreads reads how signals spread and publishes it. It follows the count job, which publishes the
+// number of companies.
+func (r *Runner) spreads(ctx context.Context, _ int64) (batchjob.Run, error) {
+	published, _, err := snapshot.Read(ctx, r.cfg.Redis)
+	if err != nil {
+		return batchjob.Run{}, err
+	}
+	var run batchjob.Run
+	for _, n := range published.Counts.PremiumHist {
+		run.Companies += uint64(n)
+	}
+	spreads, err := r.cfg.Store.Spreads(ctx, run.Companies)
+	if err != nil {
+		return batchjob.Run{}, err
+	}
+	return run, snapshot.PublishSpreads(ctx, r.cfg.Redis, spreads)
 }
 
 // keepHouse merges replaced rows.

@@ -54,6 +54,10 @@ func (s *store) RefreshDue(context.Context, time.Time, batchjob.Targets, int) ([
 	return nil, s.broken
 }
 
+func (s *store) Spreads(context.Context, uint64) (scoring.Spreads, error) {
+	return scoring.Spreads{}, s.broken
+}
+
 func (s *store) NoteRefreshed(context.Context, []string, time.Time) error { return s.broken }
 
 func (s *store) WriteRuns(_ context.Context, runs []batchjob.Run) error {
@@ -64,7 +68,7 @@ func (s *store) WriteRuns(_ context.Context, runs []batchjob.Run) error {
 }
 
 // never are schedules that start no job.
-var never = Schedules{"off", "off", "off", "off"}
+var never = Schedules{"off", "off", "off", "off", "off"}
 
 func runnerOf(t *testing.T, url string, s *store) *Runner {
 	t.Helper()
@@ -94,7 +98,7 @@ func runner(t *testing.T, url string, compact func(ctx context.Context) error) *
 
 func silent(string) {}
 
-const housekeeping = 3 // of the jobs of a runner
+const housekeeping = 4 // of the jobs of a runner
 
 func TestOnlyOneProcessRunsJob(t *testing.T) {
 	t.Parallel()
@@ -196,7 +200,7 @@ func TestStopEndsTheJobUnderWay(t *testing.T) {
 
 func TestNewNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	_, err := New(Config{Schedules: Schedules{Count: "sometimes", Movers: "@every 1m", Refresh: "often", Housekeeping: "61 2 * * *"}, Refresh: Refresh{Pace: -1, Targets: batchjob.Targets{Ages: batchjob.Ages{Asked: time.Minute - 1}}}})
+	_, err := New(Config{Schedules: Schedules{Count: "sometimes", Movers: "@every 1m", Refresh: "often", Housekeeping: "61 2 * * *", Spreads: "@every 1h"}, Refresh: Refresh{Pace: -1, Targets: batchjob.Targets{Ages: batchjob.Ages{Asked: time.Minute - 1}}}})
 	for _, field := range []string{"Store", "Redis", "Logger", "schedule-count", "schedule-refresh", "schedule-housekeeping", "Refresh.Queue", "Refresh.Pace", "refresh-asked 59.9", "refresh-others 0s"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("New of nothing = %v, want %s named", err, field)

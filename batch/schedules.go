@@ -19,6 +19,8 @@ type Schedules struct {
 	Refresh string
 	// Housekeeping is the schedule of the housekeeping job, which merges tables.
 	Housekeeping string
+	// Spreads is the schedule of the spreads job: how signals spread, for the intervals of scores.
+	Spreads string
 }
 
 // Flags adds the flags of s with their defaults.
@@ -28,17 +30,18 @@ func (s *Schedules) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Movers, "schedule-movers", "@every 5m", "schedule of the movers job"+form)
 	flags.StringVar(&s.Refresh, "schedule-refresh", "@every 1m", "schedule of the refresh job"+form)
 	flags.StringVar(&s.Housekeeping, "schedule-housekeeping", "17 3 * * *", "schedule of the housekeeping job"+form)
+	flags.StringVar(&s.Spreads, "schedule-spreads", "@every 1h", "schedule of the spreads job"+form)
 }
 
 // Args returns the flags that set the same schedules in another process.
 func (s Schedules) Args() []string {
-	return []string{"--schedule-count", s.Count, "--schedule-movers", s.Movers, "--schedule-refresh", s.Refresh, "--schedule-housekeeping", s.Housekeeping}
+	return []string{"--schedule-count", s.Count, "--schedule-movers", s.Movers, "--schedule-refresh", s.Refresh, "--schedule-housekeeping", s.Housekeeping, "--schedule-spreads", s.Spreads}
 }
 
 // Validate returns an error that names every invalid schedule.
 func (s Schedules) Validate() error {
 	var faults []error
-	for _, f := range []struct{ name, spec string }{{"count", s.Count}, {"movers", s.Movers}, {"refresh", s.Refresh}, {"housekeeping", s.Housekeeping}} {
+	for _, f := range []struct{ name, spec string }{{"count", s.Count}, {"movers", s.Movers}, {"refresh", s.Refresh}, {"housekeeping", s.Housekeeping}, {"spreads", s.Spreads}} {
 		if f.spec == "off" {
 			continue
 		}

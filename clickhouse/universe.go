@@ -20,6 +20,7 @@ import (
 var (
 	universeCount     = sql.Query("universe_count")
 	universeMovers    = sql.Query("universe_movers")
+	universeSpreads   = sql.Query("universe_spreads")
 	scoreWrittenSince = sql.Query("score_written_since")
 )
 
@@ -161,6 +162,37 @@ func (u *Universe) Movers(ctx context.Context, at time.Time) (universe.Movers, e
 		movers.Lists[w] = list
 	}
 	return movers, nil
+}
+
+// spreadSample is the number of companies from which Spreads reads about as many.
+const spreadSample = 100_000
+
+// Spreads returns how the signals of the newest records of the current pipeline version spread,
+// within each cohort and among all companies. companies is their number; of more than 100,000 it
+// reads a sample.
+func (u *Universe) Spreads(ctx context.Context, companies uint64) (scoring.Spreads, error) {
+	spreads := scoring.Spreads{Cohorts: make(map[scoring.CohortKey]*scoring.Spread)}
+	var key scoring.CohortKey
+	var profile string
+	var ids []string
+	var counts, sums, squares []float64
+	var premium scoring.Moments
+	args := []any{ch.Named("version", scoring.PipelineVersion), ch.Named("blocks", uint32(max(companies/spreadSample, 1)))}
+	err := u.db.each(ctx, universeSpreads, args, func(scan func(...any) error) error {
+		if err := scan(&key.Sector, &key.GeoScope, &profile, &ids, &counts, &sums, &squares, &premium.Count, &premium.Sum, &premium.Squares); err != nil {
+			return err
+		}
+		key.Profile = scoring.Profile(profile)
+		for i, id := range ids {
+			spreads.Add(key, id, scoring.Moments{Count: counts[i], Sum: sums[i], Squares: squares[i]})
+		}
+		spreads.AddPremium(key, premium)
+		return nil
+	})
+	if err != nil {
+		return scoring.Spreads{}, fmt.Errorf("read spreads of signals: %w", err)
+	}
+	return spreads, nil
 }
 
 // largest returns the universe.MoversShown largest deltas, largest first and then by

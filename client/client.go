@@ -31,6 +31,8 @@ type Client struct {
 	URL string
 	// Key is the API key.
 	Key string
+	// Evidence asks for the evidence of each score.
+	Evidence bool
 	// Progress is called before each wait for a run, with the time since the first wait began.
 	// It may be nil.
 	Progress func(domain string, waited time.Duration)
@@ -49,8 +51,30 @@ type Score struct {
 		Momentum float64 `json:"momentum_tailwinds"`
 		Finance  float64 `json:"financial_health"`
 	} `json:"buckets"`
+	// Evidence is nil unless the client asked for it.
+	Evidence *Evidence `json:"evidence"`
 	// Body is the raw body of the answer.
 	Body []byte `json:"-"`
+}
+
+// Evidence is how much of a score rests on data.
+type Evidence struct {
+	PipelineVersion string `json:"pipeline_version"`
+	RunID           string `json:"run_id"`
+	// Band is high, medium, low or directional.
+	Band string `json:"band"`
+	// CompletenessPct is the weighted share of the applicable signals that rest on data, 0 to 100.
+	CompletenessPct float64 `json:"data_completeness_pct"`
+	// Interval is the likely range of the composite if all signals were known.
+	Interval Interval `json:"interval"`
+}
+
+// Interval is a range of composites, 0 to 100.
+type Interval struct {
+	Low  float64 `json:"low"`
+	High float64 `json:"high"`
+	// Level is the probability of the range in percent.
+	Level int `json:"level"`
 }
 
 // Error is an answer of the service that is neither a score nor a job.
@@ -96,7 +120,11 @@ func (e *RunError) Error() string { return "the run failed: " + e.Reason }
 // unless the tier is enterprise. The error is an *Error, a *RunError, or an error of the network, of
 // an unreadable answer, of the timeout or of ctx.
 func (c *Client) Score(ctx context.Context, domain string, forceFresh bool) (Score, error) {
-	request, err := json.Marshal(map[string]any{"domain": domain, "force_fresh": forceFresh})
+	fields := map[string]any{"domain": domain, "force_fresh": forceFresh}
+	if c.Evidence {
+		fields["include"] = []string{"evidence"}
+	}
+	request, err := json.Marshal(fields)
 	if err != nil {
 		return Score{}, err
 	}
@@ -150,7 +178,11 @@ func (c *Client) await(ctx context.Context, accepted []byte) ([]byte, error) {
 		}
 		switch polled.Status {
 		case "complete":
-			_, body, err := c.call(ctx, http.MethodGet, polled.ScoreURL, nil)
+			path := polled.ScoreURL
+			if c.Evidence {
+				path += "?include=evidence"
+			}
+			_, body, err := c.call(ctx, http.MethodGet, path, nil)
 			return body, err
 		case "failed":
 			return nil, &RunError{polled.Reason}

@@ -51,6 +51,41 @@ func TestRunIsPolled(t *testing.T) {
 	}
 }
 
+func TestEvidenceIsAskedForAndRead(t *testing.T) {
+	t.Parallel()
+	const evidence = `{"composite_score":65.7,"evidence":{"pipeline_version":"v1","run_id":"r","band":"low","data_completeness_pct":41.7,"interval":{"low":58.2,"high":70.9,"level":90}}}`
+	for _, status := range []int{200, 202} {
+		mux := http.NewServeMux()
+		mux.HandleFunc("POST /v1/score", func(w http.ResponseWriter, r *http.Request) {
+			if request, _ := io.ReadAll(r.Body); string(request) != `{"domain":"example.com","force_fresh":false,"include":["evidence"]}` {
+				t.Errorf("request %s", request)
+			}
+			w.WriteHeader(status)
+			_, _ = io.WriteString(w, map[int]string{200: evidence, 202: `{"poll_url":"/v1/jobs/1","domain":"example.com"}`}[status])
+		})
+		mux.HandleFunc("GET /v1/jobs/1", func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, `{"status":"complete","score_url":"/v1/score/example.com"}`)
+		})
+		mux.HandleFunc("GET /v1/score/example.com", func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.RawQuery != "include=evidence" {
+				t.Errorf("query %q", r.URL.RawQuery)
+			}
+			_, _ = io.WriteString(w, evidence)
+		})
+		server := httptest.NewServer(mux)
+		t.Cleanup(server.Close)
+		score, err := (&Client{URL: server.URL, Evidence: true}).Score(t.Context(), "example.com", false)
+		want := Evidence{PipelineVersion: "v1", RunID: "r", Band: "low", CompletenessPct: 41.7, Interval: Interval{Low: 58.2, High: 70.9, Level: 90}}
+		if err != nil || score.Evidence == nil || *score.Evidence != want || score.Composite != 65.7 {
+			t.Errorf("%d: %+v, %v", status, score, err)
+		}
+	}
+	score, err := serve(t, 200, nil, scoreBody, "").Score(t.Context(), "example.com", true)
+	if err != nil || score.Evidence != nil {
+		t.Errorf("evidence that nobody asked for: %+v, %v", score.Evidence, err)
+	}
+}
+
 func TestFailedRunIsAnError(t *testing.T) {
 	t.Parallel()
 	c := serve(t, 202, nil, `{"poll_url":"/v1/jobs/1","domain":"example.com"}`, `{"status":"failed","failure_reason":"unregistered_domain"}`)

@@ -29,7 +29,7 @@ var law = []string{
 	"9 rule 1", "9 rule 2", "9 rule 3", "9 rule 4", "9 rule 5", "9 rule 6",
 	"decided: coalescing", "decided: Idempotency-Key", "decided: storm", "decided: servers", "decided: tiers file",
 	"decided: ETag", "decided: compression", "decided: X-Request-Id", "decided: RateLimit", "decided: Server-Timing", "decided: CORS",
-	"decided: description", "decided: docs", "decided: health", "decided: metrics", "decided: elsewhere", "decided: batch",
+	"decided: description", "decided: docs", "decided: health", "decided: metrics", "decided: elsewhere", "decided: batch", "decided: evidence",
 	"decided: HTTP", "decided: connections", "decided: answer bytes", "decided: stop",
 }
 
@@ -54,6 +54,9 @@ var errorTable = []string{
 	"GET /v1/jobs/{job_id} 404 job not found",
 	"POST /v1/scores/batch 400 body.domains required",
 	"POST /v1/scores/batch 400 body.domains invalid",
+	"GET /v1/score/{domain} 400 include must be one of ['evidence']",
+	"POST /v1/score 400 body.include invalid",
+	"POST /v1/scores/batch 400 body.include invalid",
 	"POST /v1/score 422 idempotency_key_reused",
 	"POST /v1/score 429 cold_budget_exhausted",
 	"POST /v1/score 429 rate limited",

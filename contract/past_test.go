@@ -21,6 +21,9 @@ import (
 
 const day = 24 * time.Hour
 
+// millis is the layout of times in answers.
+const millis = "2006-01-02T15:04:05.000Z"
+
 // record returns a record of some age with equal buckets.
 func record(domain string, age time.Duration, composite float64) scoring.Record {
 	return scoring.Record{
@@ -28,6 +31,7 @@ func record(domain string, age time.Duration, composite float64) scoring.Record 
 		ScoredAt: time.Now().Add(-age).UTC().Truncate(time.Millisecond), Composite: composite, Base: composite, Rating: scoring.RatingOf(composite),
 		Buckets: scoring.BucketScores{TeamStructure: composite, MarketPosition: composite, MomentumTailwinds: composite, FinancialHealth: composite},
 		Profile: scoring.ProfileUnclassified, Sector: "other", GeoScope: "global", MomentumIndex: 50, Confidence: scoring.BandDirectional,
+		Interval: scoring.Interval{Low: max(composite-10, 0), High: min(composite+10, 100), Level: scoring.IntervalLevel}, ExpectedComposite: composite,
 	}
 }
 
@@ -206,15 +210,25 @@ func newPast() *past {
 	}
 	add(record("ancient.com", 400*day, 12.3))
 	warned := record("warned.com", day, 50)
+	staleAt := warned.ScoredAt.Add(-36 * time.Hour)
 	for i, signal := range scoring.Manifest() {
 		score := scoring.SignalScore{ID: signal.ID, State: scoring.StateMissing, Score: scoring.Neutral, Reason: scoring.ReasonSourceTimeout}
-		if i%2 == 0 {
-			score = scoring.SignalScore{ID: signal.ID, State: scoring.StateOK, Score: scoring.Neutral, Source: signal.Sources[0]}
+		switch {
+		case i == 1 || i == 33:
+			score = scoring.SignalScore{ID: signal.ID, State: scoring.StateNotApplicable, Score: scoring.Neutral}
+		case i == 64:
+			score = scoring.SignalScore{ID: signal.ID, State: scoring.StateOK, Score: scoring.Neutral, Source: signal.Sources[0], ObservedAt: staleAt}
+		case i%2 == 0:
+			score = scoring.SignalScore{ID: signal.ID, State: scoring.StateOK, Score: scoring.Neutral, Source: signal.Sources[0], ObservedAt: warned.ScoredAt}
 		}
 		warned.Signals = append(warned.Signals, score)
 	}
-	warned.Warnings = []scoring.Warning{{Source: "web", Code: "timeout", At: warned.ScoredAt}}
+	warned.Warnings = []scoring.Warning{
+		{Source: "web", Code: "timeout", At: warned.ScoredAt}, {Source: "rdap", Code: scoring.WarningStale, At: staleAt},
+		{Source: "wikidata", Code: scoring.WarningDefunct, At: warned.ScoredAt},
+	}
 	warned.CompletenessPct, warned.Confidence = 48.2, scoring.BandLow
+	warned.Interval, warned.ExpectedComposite = scoring.Interval{Low: 41.3, High: 60.4, Level: scoring.IntervalLevel}, 51.2
 	add(warned)
 	return p
 }
@@ -298,15 +312,18 @@ func (s suite) countedPast(p *past, who customer) {
 		}
 	})
 	s.rule("2.3", "rank is the place in the whole universe, not in the cohort", func(t *testing.T) {
-		for _, domain := range []string{"target.com", "stranger-0.com", "ancient.com", "nobody-like-it.com"} {
-			var below int
+		for _, domain := range []string{"target.com", "stranger-0.com", "starter-old.com", "ancient.com", "nobody-like-it.com"} {
+			var below, equal int
 			for _, rec := range p.latest {
-				if rec.Composite < p.latest[domain].Composite {
+				switch {
+				case rec.Composite < p.latest[domain].Composite:
 					below++
+				case rec.Composite == p.latest[domain].Composite && rec.Domain != domain:
+					equal++
 				}
 			}
 			r := s.get(t, "/v1/score/"+domain, who.live).wants(t, 200, "")
-			want := 100 * below / (len(p.latest) - 1)
+			want := 100 * (2*below + equal) / (2 * (len(p.latest) - 1)) // the middle of a tie
 			if r.number("rank.percentile") != float64(want) || r.number("rank.cohort_size") != float64(len(p.latest)) {
 				t.Errorf("%s: rank %v, want percentile %d of %d", domain, r.at("rank"), want, len(p.latest))
 			}
@@ -348,8 +365,9 @@ func (s suite) cohorts(p *past, who customer) {
 				above++
 			}
 		}
-		if r.number("cohort.rank") != above+1 || !near(r.number("cohort.percentile"), 100*below/peers) {
-			t.Errorf("rank %v, percentile %v, want %v and %v", r.at("cohort.rank"), r.at("cohort.percentile"), above+1, 100*below/peers)
+		percentile := 100 * (below + (peers-below-above)/2) / peers // the middle of a tie
+		if r.number("cohort.rank") != above+1 || !near(r.number("cohort.percentile"), percentile) {
+			t.Errorf("rank %v, percentile %v, want %v and %v", r.at("cohort.rank"), r.at("cohort.percentile"), above+1, percentile)
 		}
 	})
 	s.rule("4.5", "the target is shown with name, score, rating, profile and context", func(t *testing.T) {
@@ -544,11 +562,50 @@ func (s suite) longHistory(p *past, who customer) {
 	s.rule("7 rule 3", "a source that failed is a data warning, and the score is there", func(t *testing.T) {
 		s.get(t, "/v1/score/warned.com", who.live).wants(t, 200, "")
 		r := s.get(t, "/v1/company/warned.com/confidence", who.live).wants(t, 200, "")
-		at := p.latest["warned.com"].ScoredAt.Format("2006-01-02T15:04:05.000Z")
-		want := fmt.Sprint([]any{map[string]any{"source": "web", "reason": "timeout", "at": at}})
+		at := p.latest["warned.com"].ScoredAt.Format(millis)
+		staleAt := p.latest["warned.com"].ScoredAt.Add(-36 * time.Hour).Format(millis)
+		want := fmt.Sprint([]any{
+			map[string]any{"source": "web", "reason": "timeout", "at": at}, map[string]any{"source": "rdap", "reason": "stale", "at": staleAt},
+			map[string]any{"source": "wikidata", "reason": "defunct", "at": at},
+		})
 		if got := fmt.Sprint(r.list("data_warnings")); got != want || r.text("band") != "low" || r.number("data_completeness_pct") != 48.2 ||
-			len(r.list("missing_signals")) != 33 || r.number("signals_observed") != 34 {
+			len(r.list("missing_signals")) != 31 || r.number("signals_observed") != 34 {
 			t.Errorf("warnings %s, want %s; %.300s", got, want, r.raw)
+		}
+	})
+	s.rule("decided: evidence", "confidence lists what is stale with its age, and apart from the missing what means nothing", func(t *testing.T) {
+		r := s.get(t, "/v1/company/warned.com/confidence", who.live).wants(t, 200, "")
+		manifest := scoring.Manifest()
+		staleAt := p.latest["warned.com"].ScoredAt.Add(-36 * time.Hour).Format(millis)
+		stale := fmt.Sprint([]any{map[string]any{"id": manifest[64].ID, "source": manifest[64].Sources[0], "observed_at": staleAt, "age_days": 1.5}})
+		if got := fmt.Sprint(r.list("stale_signals")); got != stale {
+			t.Errorf("stale signals %s, want %s", got, stale)
+		}
+		if got, want := fmt.Sprint(r.list("not_applicable_signals")), fmt.Sprint([]any{manifest[1].ID, manifest[33].ID}); got != want || r.number("signals_not_applicable") != 2 {
+			t.Errorf("not applicable %s, want %s", got, want)
+		}
+		if got, want := fmt.Sprint(r.at("interval")), fmt.Sprint(map[string]any{"low": 41.3, "high": 60.4, "level": 90.0}); got != want || r.at("expected_composite") != 51.2 {
+			t.Errorf("interval %s, want %s; expected composite %v", got, want, r.at("expected_composite"))
+		}
+		var observed, left float64
+		for bucket := range r.at("buckets").(map[string]any) {
+			observed += r.number("buckets." + bucket + ".signals_observed")
+			left += r.number("buckets." + bucket + ".signals_not_applicable")
+		}
+		if observed != 34 || left != 2 {
+			t.Errorf("the buckets have %v observed signals and %v not applicable", observed, left)
+		}
+	})
+	s.rule("decided: evidence", "an old score has the evidence of its own run", func(t *testing.T) {
+		for range 2 { // from the store, then from memory
+			r := s.get(t, "/v1/score/warned.com?include=evidence", who.live).wants(t, 200, "")
+			want := map[string]any{
+				"pipeline_version": scoring.PipelineVersion, "run_id": p.latest["warned.com"].RunID, "band": "low", "data_completeness_pct": 48.2,
+				"interval": map[string]any{"low": 41.3, "high": 60.4, "level": 90.0},
+			}
+			if got := r.at("evidence"); fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("evidence %v, want %v", got, want)
+			}
 		}
 	})
 }

@@ -34,11 +34,11 @@ var Columns = []Column{
 		return err
 	}},
 	{"company_name", "Name of the company.", text(func(r *scoring.CompanyFacts) *string { return &r.CompanyName })},
-	{"country", "Seat: ISO 3166-1 alpha-2 code, or one of the English names " + countryNames() + ".", setCountry},
-	{"region", "State or region of the seat.", text(func(r *scoring.CompanyFacts) *string { return &r.Region })},
-	{"city", "City of the seat.", text(func(r *scoring.CompanyFacts) *string { return &r.City })},
+	{"country", "Country of the headquarters: ISO 3166-1 alpha-2 code, or one of the English names " + countryNames() + ".", setCountry},
+	{"region", "State or region of the headquarters.", text(func(r *scoring.CompanyFacts) *string { return &r.Region })},
+	{"city", "City of the headquarters.", text(func(r *scoring.CompanyFacts) *string { return &r.City })},
 	{"industry", "Industry, in English; decides the sector together with the categories.", text(func(r *scoring.CompanyFacts) *string { return &r.Industry })},
-	{"categories", "Further industry labels, most telling first, separated by |.", func(r *scoring.CompanyFacts, s string) error {
+	{"categories", "Further industry labels, most specific first, separated by |.", func(r *scoring.CompanyFacts, s string) error {
 		for label := range strings.SplitSeq(s, "|") {
 			if label = strings.TrimSpace(label); label != "" {
 				r.Categories = append(r.Categories, label)
@@ -52,7 +52,7 @@ var Columns = []Column{
 	{"employees", "Headcount, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Employees }, 0)},
 	{"revenue_usd", "Annual revenue in US dollars, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.RevenueUSD }, 0)},
 	{"total_assets_usd", "Total assets in US dollars, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.TotalAssetsUSD }, 0)},
-	{"ebitda_usd", "Annual EBITDA in US dollars, may be negative; over revenue it bounds the operating margin.", number(func(r *scoring.CompanyFacts) **float64 { return &r.EBITDAUSD }, math.Inf(-1))},
+	{"ebitda_usd", "Annual EBITDA in US dollars, may be negative; with the revenue it bounds the operating margin.", number(func(r *scoring.CompanyFacts) **float64 { return &r.EBITDAUSD }, math.Inf(-1))},
 	{"market_cap_usd", "Market capitalisation in US dollars, 0 or more; its presence means listed.", number(func(r *scoring.CompanyFacts) **float64 { return &r.MarketCapUSD }, 0)},
 	{"market_cap_class", "Class of market value, if the amount is not known: nano (below 50 million USD), micro (to 300 million), small (to 2 billion), mid (to 10 billion), large (to 200 billion) or mega.", func(r *scoring.CompanyFacts, s string) error {
 		if _, ok := scoring.MarketCapClasses[s]; !ok {
@@ -64,7 +64,7 @@ var Columns = []Column{
 	{"pe_ratio", "Price over earnings, may be negative; with price_sales it gives the net margin.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PERatio }, math.Inf(-1))},
 	{"price_sales", "Price over sales, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceSales }, 0)},
 	{"price_book", "Price over book value, may be negative; with market_cap_usd it bounds the total assets.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceBook }, math.Inf(-1))},
-	{"funding_total_usd", "All venture funding so far in US dollars, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingTotalUSD }, 0)},
+	{"funding_total_usd", "Total venture funding in US dollars, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingTotalUSD }, 0)},
 	{"funding_rounds", "Number of funding rounds, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingRounds }, 0)},
 	{"last_funding_date", "Day of the last funding round, YYYY-MM-DD.", setDay(func(r *scoring.CompanyFacts) *time.Time { return &r.LastFundingDate })},
 	{"founders", "Number of founders, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Founders }, 0)},
@@ -167,7 +167,7 @@ func setCountry(r *scoring.CompanyFacts, s string) error {
 		code = strings.ToUpper(s)
 	}
 	if !countryCode.MatchString(code) || scoring.RegionOf(code) == scoring.Unknown && code != "AQ" {
-		return errors.New("not an ISO 3166-1 alpha-2 code or a country name we know")
+		return errors.New("not an ISO 3166-1 alpha-2 code or a known country name")
 	}
 	r.Country = code
 	return nil
@@ -201,7 +201,7 @@ func columnOf(name string, others bool) (Column, error) {
 	if others {
 		return Column{Name: name, set: func(*scoring.CompanyFacts, string) error { return nil }}, nil
 	}
-	return Column{}, fmt.Errorf("unknown column %q: do you mean %q? docs/facts.md lists all", name, nearest(name))
+	return Column{}, fmt.Errorf("unknown column %q, maybe %q; docs/facts.md lists all columns", name, nearest(name))
 }
 
 // nearest returns the column name with the smallest edit distance to name.

@@ -214,10 +214,24 @@ An invalid row is not imported. The command reports it with line, column and rea
 imports the other rows and exits 1. An unknown column of CSV or Parquet stops the
 import before anything is written. In JSONL it is an error of its line.
 
-Three signals are derived: the net margin from price_sales and pe_ratio, the age from
-the founding year, and the listing from a market capitalisation or a price ratio.
-Every other signal is missing without a fact or another source. The completeness of
-the score shows its share.
+These signals are derived:
+
+- net margin: price_sales over pe_ratio; negative if pe_ratio is
+- revenue, if it is not given: market_cap_usd over price_sales
+- total assets, if they are not given: market_cap_usd over price_book, which is the
+  book value and a lower bound
+- operating margin: ebitda_usd over the revenue, less 0.05 for depreciation; its range
+  is from 0.10 below EBITDA over revenue to EBITDA over revenue
+- market value, if it is not given: the geometric middle of market_cap_class, with the
+  class as range
+- listing, if it is not given: yes with a market value, its class or a price ratio
+- age: since the middle of the founding year
+- days since the last raise: since last_funding_date
+- disclosed leadership: founders, at most 6
+
+A range widens the interval of the score; [score.md](score.md) has the formula. Every
+other signal is missing without a fact or another source. The completeness of the score
+shows its share.
 
 | column | meaning |
 |---|---|

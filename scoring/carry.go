@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// carryForward replaces chosen observations by those of the previous record where the run has no
-// news: the source of the previous one did not answer, and no source that is at least as trusted
-// did. An observation is carried until the signal's MaxAge.
+// carryForward replaces chosen observations by those of the previous record where the run has no news.
+// An old observation is carried until the signal's MaxAge, if one of its sources had no news, unless the
+// run has one that supersedes it.
 func carryForward(chosen *[SignalCount]Observation, in Input) {
 	if in.Previous == nil {
 		return
@@ -17,7 +17,7 @@ func carryForward(chosen *[SignalCount]Observation, in Input) {
 	failing := slices.ContainsFunc(in.Warnings, Warning.failure)
 	silent := make(map[[2]string]bool) // signal and source
 	for _, o := range in.Observations {
-		if o.State == StateMissing && o.Reason.noNews(failing) {
+		if o = checked(o); o.State == StateMissing && o.Reason.noNews(failing) {
 			silent[[2]string{o.Signal, o.Source}] = true
 		}
 	}
@@ -35,23 +35,26 @@ func carryForward(chosen *[SignalCount]Observation, in Input) {
 		if !found || !old.Known() || in.Now.Sub(old.ObservedAt) > manifest[i].MaxAge {
 			continue
 		}
-		if answered(old.ID, old.Source) {
-			// An absence is a statement of all sources. It stays if one of them has no news.
-			if old.State != StateAbsent || chosen[i].State != StateMissing || !chosen[i].Reason.noNews(failing) {
-				continue
-			}
-		}
 		now := &chosen[i]
-		known := now.State == StateOK || now.State == StateAbsent
-		if !known && now.State == StateMissing && !now.Reason.noNews(failing) && slices.Contains(in.Answered, now.Source) {
-			continue // a source answered that there is nothing to know
-		}
-		trusted := manifest[i].Sources
-		if known && (now.State == StateOK && old.State == StateAbsent || distrust(trusted, now.Source) <= distrust(trusted, old.Source)) {
+		// An absence is a statement of all sources. It stays if one of them has no news.
+		stays := old.State == StateAbsent && now.State == StateMissing && now.Reason.noNews(failing)
+		if answered(old.ID, old.Source) && !stays || supersedes(manifest[i].Sources, *now, old) {
 			continue
 		}
 		*now = Observation{Signal: old.ID, State: old.State, Raw: old.Raw, Source: old.Source, At: old.ObservedAt}
 	}
+}
+
+// supersedes reports whether an observation counts although the sources of an old one have no news.
+// An absence does so only for an absence, or if it is a fact: the silent source could have a value.
+func supersedes(listed []string, now Observation, old SignalScore) bool {
+	switch now.State {
+	case StateOK:
+		return old.State == StateAbsent || distrust(listed, now.Source) <= distrust(listed, old.Source)
+	case StateAbsent:
+		return old.State == StateAbsent || now.Source == FactsSource
+	}
+	return false
 }
 
 // noNews reports whether a missing observation says nothing about the company. failing is true if a
@@ -82,13 +85,25 @@ func warnings(in Input, signals signalScores, now time.Time) []Warning {
 		if !s.Stale(now) {
 			continue
 		}
-		if j := slices.IndexFunc(all, func(w Warning) bool { return w.Source == s.Source && w.Code == WarningStale }); j < 0 {
-			all = append(all, Warning{Source: s.Source, Code: WarningStale, At: s.ObservedAt})
-		} else if s.ObservedAt.Before(all[j].At) {
-			all[j].At = s.ObservedAt
+		for _, source := range staleSources(s.Source, in.Answered) {
+			if j := slices.IndexFunc(all, func(w Warning) bool { return w.Source == source && w.Code == WarningStale }); j < 0 {
+				all = append(all, Warning{Source: source, Code: WarningStale, At: s.ObservedAt})
+			} else if s.ObservedAt.Before(all[j].At) {
+				all[j].At = s.ObservedAt
+			}
 		}
 	}
 	return all
+}
+
+// staleSources returns the sources of a value that did not answer, all of them if all did.
+func staleSources(sources string, answered []string) []string {
+	all := strings.Split(sources, "|")
+	silent := slices.DeleteFunc(slices.Clone(all), func(source string) bool { return slices.Contains(answered, source) })
+	if len(silent) == 0 {
+		return all
+	}
+	return silent
 }
 
 // noteDoubts sets the doubt of signals with a value that is a range, and of those for which two

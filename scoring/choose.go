@@ -20,11 +20,9 @@ func choose(observations []Observation) ([SignalCount]Observation, error) {
 		if !ok {
 			return chosen, fmt.Errorf("%s observed the unknown signal %q", o.Source, o.Signal)
 		}
+		o = checked(o)
 		switch o.State {
 		case StateOK:
-			if !finite(o.Raw) {
-				o.State, o.Raw, o.Reason = StateMissing, 0, ReasonSourceError
-			}
 		case StateAbsent, StateMissing:
 			o.Raw = 0
 		default:
@@ -35,6 +33,14 @@ func choose(observations []Observation) ([SignalCount]Observation, error) {
 		}
 	}
 	return chosen, nil
+}
+
+// checked returns the observation, or missing instead of a value that is not finite.
+func checked(o Observation) Observation {
+	if o.State == StateOK && !finite(o.Raw) {
+		o.State, o.Raw, o.Reason = StateMissing, 0, ReasonSourceError
+	}
+	return o
 }
 
 // compare sorts the observation that counts first. It is a total order, so the choice does not

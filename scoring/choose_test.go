@@ -4,6 +4,7 @@ import (
 	"math"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestChoose(t *testing.T) {
@@ -17,7 +18,7 @@ func TestChoose(t *testing.T) {
 	}
 	type said = []Observation
 
-	// public_listing is known to wikidata and sec; an absence scores as 0.
+	// public_listing is known to wikidata and sec; an absence has a score.
 	// employee_count is known to wikidata and web; an absence is missing.
 	tests := []struct {
 		name         string
@@ -122,15 +123,22 @@ func TestChoose(t *testing.T) {
 			want := test.want
 			want.ID = s.ID
 			want.Score = Neutral
-			if want.State != StateMissing {
-				want.Score = s.Normalizer.Score(want.Raw)
+			switch want.State {
+			case StateOK:
+				want.Score = s.Curve.Score(want.Raw)
+			case StateAbsent:
+				want.Score, _ = s.Curve.Absent()
 			}
-			in := Input{Domain: "example.com"}
+			in := Input{Domain: "example.com", Now: exampleNow}
+			if want.Known() {
+				want.ObservedAt = exampleNow.Truncate(time.Millisecond)
+			}
 			for _, o := range test.observations {
 				o.Signal = test.signal
 				in.Observations = append(in.Observations, o)
 			}
-			if got := mustScore(t, in).Signals[indexOf(test.signal)]; got != want {
+			got := mustScore(t, in).Signals[indexOf(test.signal)]
+			if got.doubt = 0; got != want {
 				t.Errorf("got  %+v\nwant %+v", got, want)
 			}
 		})

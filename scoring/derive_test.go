@@ -2,6 +2,7 @@ package scoring
 
 import (
 	"math"
+	"math/rand/v2"
 	"testing"
 	"time"
 )
@@ -42,40 +43,52 @@ func TestRatingOf(t *testing.T) {
 	f(0, Rating5)
 }
 
-func TestScalePremium(t *testing.T) {
+func TestScale(t *testing.T) {
 	t.Parallel()
-	f := func(name string, p Profile, raws map[int]float64, scale, coverage, want float64) {
+	f := func(name string, want float64, raws map[int]float64) {
 		t.Helper()
-		signals := known(raws)
-		if s, v := scaleOf(signals); !near(s, scale, 5e-7) || !near(v, coverage, 1e-9) {
-			t.Errorf("%s: scale %.6f at coverage %.2f, want %.6f at %.2f", name, s, v, scale, coverage)
-		}
-		if got := scalePremium(p, signals); got != want {
-			t.Errorf("%s: premium %v, want %v", name, got, want)
+		if got := scaleOf(known(raws)); !near(got, want, 5e-7) {
+			t.Errorf("%s: scale %.7f, want %.7f", name, got, want)
 		}
 	}
-	middling := map[int]float64{
-		employeeCount: 5200, revenue: 1.4e9, totalAssets: 2.1e9, trafficRank: 14_000, wikipediaEditions: 14, publicListing: 1,
+	// ln(20,000/250) / ln(2,000,000/250) is 0.4875854755 of the headcount's range.
+	f("nothing known", 0, nil)
+	f("headcount", 2*0.4875854755/2.3, map[int]float64{employeeCount: 20_000})
+	f("headcount of a listed company", (2*0.4875854755+0.1*0.3)/2.4, map[int]float64{employeeCount: 20_000, publicListing: 1})
+	f("headcount of an unlisted company", 2*0.4875854755/2.3, map[int]float64{employeeCount: 20_000, publicListing: 0})
+	f("too small to count", 0, map[int]float64{employeeCount: 250, revenue: 2.5e7, trafficRank: 300_000})
+	f("middle of the traffic ranks", 0.75*0.5/1.05, map[int]float64{trafficRank: math.Sqrt(300_000 * 300)})
+	f("impossible values", 0.75/7.35, map[int]float64{
+		employeeCount: -1, revenue: -1e308, totalAssets: 0, marketValue: -1, fundingTotal: -1, trafficRank: -5, wikipediaEditions: -1,
+	})
+	f("everything at its best", 7.05/7.35, map[int]float64{
+		employeeCount: 3e6, revenue: 1e12, totalAssets: 1e13, marketValue: 1e13, fundingTotal: 1e10, trafficRank: 1, wikipediaEditions: 300,
+	})
+}
+
+// A small step of a raw value is a small step of the premium, and a better value never lowers it.
+func TestPremiumIsContinuous(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(3, 67))
+	for range rounds {
+		raws := make(map[int]float64)
+		for _, m := range measures {
+			if r.IntN(2) == 0 {
+				raws[m.signal] = m.from * math.Pow(m.to/m.from, 2*r.Float64()-0.5)
+			}
+		}
+		for _, m := range measures {
+			before := -1.0
+			for step := range 401 {
+				raws[m.signal] = m.from * math.Pow(m.to/m.from, float64(step-100)/200)
+				got := premium(scaleOf(known(raws)))
+				if before >= 0 && (got < before-1e-12 || got > before+0.06) || got > premiumMax {
+					t.Fatalf("%s of %v: premium %v after %v", manifest[m.signal].ID, raws[m.signal], got, before)
+				}
+				before = got
+			}
+		}
 	}
-	f("middling and listed", ProfileEstablished, middling, 0.527985, 1, 6.3)
-	f("the same, unclassified", ProfileUnclassified, middling, 0.527985, 1, 0)
-	f("growing", ProfileGrowth, map[int]float64{
-		employeeCount: 900, trafficRank: 9000, wikipediaEditions: 6, publicListing: 0,
-	}, 0.272366, 0.60, 1.6)
-	f("large and listed", ProfileEstablished, map[int]float64{
-		employeeCount: 48_000, revenue: 2.1e10, totalAssets: 5.4e10, trafficRank: 850, wikipediaEditions: 62, publicListing: 1,
-	}, 0.898288, 1, 10.8)
-	f("small and growing", ProfileGrowth, map[int]float64{
-		employeeCount: 180, trafficRank: 96_000, wikipediaEditions: 0, publicListing: 0,
-	}, 0.041238, 0.60, 0.2)
-	f("nothing known", ProfileEstablished, nil, 0, 0, 0)
-	f("one strong fact earns its part", ProfileEstablished, map[int]float64{trafficRank: 1}, 1, 0.15, 3)
-	f("impossible values", ProfileEstablished, map[int]float64{
-		employeeCount: -1, revenue: -1e308, totalAssets: 0, trafficRank: -5, wikipediaEditions: -1,
-	}, 0.15/0.95, 0.95, 1.9)
-	f("everything at its best", ProfileEstablished, map[int]float64{
-		employeeCount: 1e6, revenue: 1e12, totalAssets: 1e13, trafficRank: 1, wikipediaEditions: 300, publicListing: 1,
-	}, 1, 1, 12)
 }
 
 func TestProfile(t *testing.T) {
@@ -87,34 +100,24 @@ func TestProfile(t *testing.T) {
 		}
 	}
 	f("nothing known", ProfileUnclassified, nil)
-	f("four points and eight years", ProfileEstablished,
-		map[int]float64{publicListing: 1, employeeCount: 1000, organizationAge: 8})
-	f("four points, too young", ProfileUnclassified,
-		map[int]float64{publicListing: 1, employeeCount: 1000, organizationAge: 7.9})
-	f("four points, age unknown", ProfileUnclassified,
-		map[int]float64{publicListing: 1, employeeCount: 1000})
-	f("five points, age unknown", ProfileEstablished,
-		map[int]float64{publicListing: 1, employeeCount: 1000, wikipediaEditions: 10})
-	f("three points", ProfileUnclassified,
-		map[int]float64{employeeCount: 250, revenue: 2.5e7, organizationAge: 19.9})
-	f("age of twenty years makes the fourth point", ProfileEstablished,
-		map[int]float64{employeeCount: 250, revenue: 2.5e7, organizationAge: 20})
-	f("revenue of a hundred million makes the fourth point", ProfileEstablished,
-		map[int]float64{employeeCount: 250, revenue: 1e8, organizationAge: 10})
-	f("young, hiring, with a product", ProfileGrowth,
-		map[int]float64{organizationAge: 12, openRoles: 3, productSurface: 3})
-	f("young and hiring", ProfileUnclassified,
-		map[int]float64{organizationAge: 12, openRoles: 24})
-	f("young and hiring much", ProfileGrowth,
-		map[int]float64{organizationAge: 12, openRoles: 25})
-	f("a raise within three years and traffic", ProfileGrowth,
-		map[int]float64{capitalRaise: 1095, trafficRank: 300_000})
-	f("a raise too long ago", ProfileUnclassified,
-		map[int]float64{capitalRaise: 1096, trafficRank: 300_000, hnMentions: 5})
-	f("traffic too low", ProfileUnclassified,
-		map[int]float64{trafficRank: 300_001, hnMentions: 5, organizationAge: 3})
-	f("established comes before growth", ProfileEstablished,
-		map[int]float64{publicListing: 1, employeeCount: 1000, organizationAge: 9, openRoles: 25, capitalRaise: 1})
+	f("size alone", ProfileEstablished, map[int]float64{employeeCount: 1000})
+	f("size too small", ProfileUnclassified, map[int]float64{employeeCount: 500})
+	f("size of a young company", ProfileUnclassified, map[int]float64{employeeCount: 1000, organizationAge: 7.9, publicListing: 0})
+	f("size at eight years", ProfileEstablished, map[int]float64{employeeCount: 1000, organizationAge: 8})
+	f("large and young", ProfileEstablished, map[int]float64{employeeCount: 20_000, organizationAge: 2})
+	f("listed", ProfileEstablished, map[int]float64{publicListing: 1})
+	f("listed and young", ProfileUnclassified, map[int]float64{publicListing: 1, organizationAge: 3})
+	f("young and hiring", ProfileGrowth, map[int]float64{organizationAge: 12, openRoles: 3})
+	f("hiring much", ProfileGrowth, map[int]float64{openRoles: 25})
+	f("hiring little", ProfileUnclassified, map[int]float64{openRoles: 24})
+	f("a raise within three years", ProfileGrowth, map[int]float64{capitalRaise: 1095})
+	f("a raise too long ago", ProfileUnclassified, map[int]float64{capitalRaise: 1096, hnMentions: 5})
+	f("two rounds", ProfileGrowth, map[int]float64{fundingRounds: 2})
+	f("one round", ProfileUnclassified, map[int]float64{fundingRounds: 1})
+	f("five million", ProfileGrowth, map[int]float64{fundingTotal: 5e6})
+	f("traffic and a product", ProfileGrowth, map[int]float64{trafficRank: 300_000, productSurface: 3})
+	f("traffic too low", ProfileUnclassified, map[int]float64{trafficRank: 300_001, productSurface: 3})
+	f("established comes before growth", ProfileEstablished, map[int]float64{employeeCount: 1000, organizationAge: 9, openRoles: 25})
 }
 
 func TestConfidence(t *testing.T) {

@@ -28,17 +28,15 @@ func TestExplanationAddsUpToTheRecord(t *testing.T) {
 		near("sum of the signals", base, rec.Base)
 		near("sum of the buckets", fromBuckets, rec.Base)
 		near("base", x.Base, rec.Base)
-		var scale, known float64
+		scale, weights := 0.0, x.Premium.PriorWeight
 		for _, p := range x.Premium.Parts {
-			scale += p.Share * p.Weight
 			if p.Known {
-				known += p.Weight
+				scale += p.Share * p.Weight
+				weights += p.Weight
 			}
 		}
-		if known > 0 {
-			near("scale", x.Premium.Scale, scale/known)
-		}
-		near("premium", round1(x.Premium.Cap*x.Premium.Scale*x.Premium.Coverage), rec.ScalePremium)
+		near("scale", x.Premium.Scale, scale/weights)
+		near("premium", round1(12*x.Premium.Scale), rec.ScalePremium)
 		near("premium points", x.Premium.Points, rec.ScalePremium)
 		near("composite", x.Composite, rec.Composite)
 		if x.Rating != rec.Rating || x.RatingFrom > rec.Composite {

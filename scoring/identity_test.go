@@ -18,11 +18,12 @@ func TestSectorOf(t *testing.T) {
 	f("nothing known", Unknown, Identity{})
 	f("a label", "software", industries("Enterprise Software"))
 	f("labels in their order", "education", industries("widgets", "Education", "software"))
-	f("the upper row of two that match one label", "fintech", industries("payment software"))
+	f("the longest phrase of one label", "software", industries("payment software"))
+	f("the upper row of two equally long phrases", "ai_data", industries("analytics education"))
 	f("a label before the code", "education", Identity{Industries: []string{"Education"}, SIC: 7372})
 	f("the code when no label matches", "software", Identity{Industries: []string{"widgets"}, SIC: 7372})
 	f("the code before the site", "software", Identity{SIC: 7372, Site: SiteText{Title: "bank"}})
-	f("whole words only", Unknown, industries("banking", "chips", "apiary", "1api", "ärztehealthß"))
+	f("whole words only", Unknown, industries("bankers", "chips", "apiary", "1api", "ärztehealthß"))
 	f("words beside punctuation", "semiconductors_hardware", industries("Chip/wafer"))
 	f("a keyword after a longer word that contains it", "semiconductors_hardware", industries("chipset chip"))
 
@@ -85,6 +86,74 @@ func TestSectorTable(t *testing.T) {
 	}
 	if SectorArticles(Unknown) != nil {
 		t.Error("an unknown sector has articles")
+	}
+}
+
+// Labels of lists of companies, with the sectors that a reader expects.
+func TestSectorOfLabel(t *testing.T) {
+	t.Parallel()
+	for sector, labels := range map[string][]string{
+		"industrials": {
+			"Construction and Farm Machinery", "Motor Vehicles & Parts", "Automobiles", "Auto Components", "Aerospace & Defense", "Machinery",
+			"Industrial Machinery", "Electrical Equipment", "Industrial Conglomerates", "Electronics, Electrical Equip.",
+		},
+		"financial_services": {
+			"Insurance: Life, Health (Stock)", "Insurance: Life, Health (Mutual)", "Insurance: Property and Casualty (Stock)", "Commercial Banks",
+			"Thrifts & Mortgage Finance", "Capital Markets", "Consumer Finance", "Diversified Financials", "Securities",
+		},
+		"healthcare":         {"Health Care: Insurance and Managed Care", "Health Care: Medical Facilities", "Health Care Providers & Services", "Wholesalers: Health Care"},
+		"biotech_pharma":     {"Biotechnology", "Pharmaceuticals, Biotechnology & Life Sciences", "Life Sciences Tools & Services"},
+		"ecommerce_retail":   {"Food & Drug Stores", "General Merchandisers", "Specialty Retailers: Apparel", "Internet & Direct Marketing Retail", "Food & Staples Retailing", "Distributors"},
+		"travel_hospitality": {"Hotels, Restaurants & Leisure", "Hotels, Casinos, Resorts", "Food Services"},
+		"energy_utilities":   {"Oil, Gas & Consumable Fuels", "Mining, Crude-Oil Production", "Petroleum Refining", "Multi-Utilities", "Waste Management"},
+		"semiconductors_hardware": {
+			"Semiconductors & Semiconductor Equipment", "Technology Hardware, Storage & Peripherals", "Communications Equipment", "Computers, Office Equipment",
+		},
+		"real_estate_construction": {"Homebuilders", "Engineering & Construction", "Equity Real Estate Investment Trusts (REITs)", "Building Products"},
+		"software":                 {"IT Services", "Application Software", "Information Technology Services"},
+		"fintech":                  {"Financial Data Services"},
+		"consumer_goods":           {"Textiles, Apparel & Luxury Goods", "Household Durables", "Food Products"},
+	} {
+		for _, label := range labels {
+			if got := SectorOf(Identity{Industries: []string{label}}); got != sector {
+				t.Errorf("%s is %s, want %s", label, got, sector)
+			}
+		}
+	}
+}
+
+// gics are the sectors, groups and industries of the Global Industry Classification Standard, in the
+// versions since 2018.
+const gics = `
+Energy; Materials; Industrials; Consumer Discretionary; Consumer Staples; Health Care; Financials; Information Technology;
+Communication Services; Utilities; Real Estate; Capital Goods; Commercial & Professional Services; Transportation;
+Automobiles & Components; Consumer Durables & Apparel; Consumer Services; Retailing; Food & Staples Retailing;
+Consumer Discretionary Distribution & Retail; Consumer Staples Distribution & Retail; Food, Beverage & Tobacco;
+Household & Personal Products; Health Care Equipment & Services; Pharmaceuticals, Biotechnology & Life Sciences; Banks;
+Diversified Financials; Financial Services; Insurance; Software & Services; Technology Hardware & Equipment;
+Semiconductors & Semiconductor Equipment; Telecommunication Services; Media & Entertainment; Equity Real Estate Investment Trusts (REITs);
+Real Estate Management & Development; Energy Equipment & Services; Oil, Gas & Consumable Fuels; Chemicals; Construction Materials;
+Containers & Packaging; Metals & Mining; Paper & Forest Products; Aerospace & Defense; Building Products; Construction & Engineering;
+Electrical Equipment; Industrial Conglomerates; Machinery; Trading Companies & Distributors; Commercial Services & Supplies;
+Professional Services; Air Freight & Logistics; Airlines; Passenger Airlines; Marine; Marine Transportation; Road & Rail; Ground Transportation;
+Transportation Infrastructure; Auto Components; Automobile Components; Automobiles; Household Durables; Leisure Products;
+Textiles, Apparel & Luxury Goods; Hotels, Restaurants & Leisure; Diversified Consumer Services; Distributors;
+Internet & Direct Marketing Retail; Multiline Retail; Broadline Retail; Specialty Retail; Consumer Staples Distribution & Retail;
+Beverages; Food Products; Tobacco; Household Products; Personal Products; Personal Care Products; Health Care Equipment & Supplies;
+Health Care Providers & Services; Health Care Technology; Biotechnology; Pharmaceuticals; Life Sciences Tools & Services;
+Thrifts & Mortgage Finance; Diversified Financial Services; Consumer Finance; Capital Markets; Mortgage Real Estate Investment Trusts (REITs);
+IT Services; Software; Communications Equipment; Technology Hardware, Storage & Peripherals;
+Electronic Equipment, Instruments & Components; Diversified Telecommunication Services; Wireless Telecommunication Services; Media;
+Entertainment; Interactive Media & Services; Electric Utilities; Gas Utilities; Multi-Utilities; Water Utilities;
+Independent Power and Renewable Electricity Producers; Diversified REITs; Industrial REITs; Hotel & Resort REITs; Office REITs;
+Health Care REITs; Residential REITs; Retail REITs; Specialized REITs`
+
+func TestEveryGICSLabelHasASector(t *testing.T) {
+	t.Parallel()
+	for label := range strings.SplitSeq(strings.ReplaceAll(strings.TrimSpace(gics), "\n", " "), ";") {
+		if label = strings.TrimSpace(label); SectorOf(Identity{Industries: []string{label}}) == Unknown {
+			t.Errorf("%q has no sector", label)
+		}
 	}
 }
 

@@ -18,6 +18,9 @@ func TestImports(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
 		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ImportsOnly)
 		if err != nil {
 			t.Fatal(err)
@@ -31,7 +34,7 @@ func TestImports(t *testing.T) {
 			if root == "companyscore" || strings.Contains(root, ".") {
 				t.Errorf("%s imports %s, which is not in the standard library", file, path)
 			}
-			if !strings.HasSuffix(file, "_test.go") && (root == "net" || root == "os" || path == "database/sql") {
+			if root == "net" || root == "os" || path == "database/sql" {
 				t.Errorf("%s imports %s: this package reaches nothing outside itself", file, path)
 			}
 		}

@@ -34,11 +34,11 @@ func randomRaw(r *rand.Rand, s Signal) float64 {
 	case 1:
 		return pick(r, []float64{math.NaN(), math.Inf(1), math.Inf(-1), 0, -1, math.MaxFloat64, -math.MaxFloat64, 5e-324})
 	case 2:
-		return pick(r, []float64{s.Lo, s.Hi})
+		return s.Curve.Raw(pick(r, knotScores[:]))
 	case 3:
-		return s.Lo * math.Pow(max(s.Hi/s.Lo, 1), r.Float64())
+		return 10 * s.Curve.Raw(100*r.Float64())
 	}
-	return s.Lo + (s.Hi-s.Lo)*(1.4*r.Float64()-0.2)
+	return s.Curve.Raw(100 * r.Float64())
 }
 
 func randomObservation(r *rand.Rand, s Signal) Observation {
@@ -53,6 +53,9 @@ func randomObservation(r *rand.Rand, s Signal) Observation {
 		o.State, o.Reason = StateMissing, pick(r, allReasons)
 	default:
 		o.State, o.Raw = StateOK, randomRaw(r, s)
+		if r.IntN(5) == 0 {
+			o.Low, o.High = o.Raw-math.Abs(o.Raw)/2, o.Raw+math.Abs(o.Raw)/2
+		}
 	}
 	return o
 }
@@ -68,8 +71,12 @@ func randomInput(r *rand.Rand) Input {
 	for range r.IntN(6) {
 		in.Warnings = append(in.Warnings, Warning{Source: pick(r, allSources), Code: "timeout", At: exampleNow})
 	}
+	if r.IntN(10) == 0 {
+		in.Warnings = append(in.Warnings, Warning{Source: "facts", Code: WarningDefunct, At: exampleNow})
+	}
 	in.Identity.HiringRegions = r.IntN(5)
 	in.Identity.Country = pick(r, []string{"", "US", "DE", "??"})
+	in.Identity.Industries = []string{pick(r, []string{"", "software", "banks", "biotech", "grocery", "manufacturing"})}
 	if r.IntN(2) == 0 {
 		age := time.Duration(r.IntN(150)) * 24 * time.Hour
 		in.Reference = &Reference{ScoredAt: exampleNow.Add(-age), Base: pick(r, []float64{0, 40, 100, math.NaN(), math.Inf(1)})}
@@ -114,12 +121,22 @@ func checkBounds(t testing.TB, rec Record) {
 	within("base", rec.Base, 100)
 	tenths("momentum index", rec.MomentumIndex, 100)
 	tenths("completeness", rec.CompletenessPct, 100)
-	tenths("premium", rec.ScalePremium, map[Profile]float64{ProfileEstablished: 12, ProfileGrowth: 6}[rec.Profile])
+	tenths("premium", rec.ScalePremium, premiumMax)
+	tenths("expected composite", rec.ExpectedComposite, 100)
+	tenths("low end", rec.Interval.Low, rec.Composite)
+	tenths("high end", rec.Interval.High, 100)
+	if rec.Interval.High < rec.Composite {
+		t.Errorf("interval %+v does not contain %v", rec.Interval, rec.Composite)
+	}
 	for _, b := range Buckets() {
 		tenths(string(b), rec.Buckets.Get(b), 100)
 		tenths(string(b)+" completeness", rec.BucketCompleteness.Get(b), 100)
 	}
-	if !near(rec.Composite, min(rec.Base+rec.ScalePremium, 100), 0.051) {
+	if rec.Defunct() {
+		if rec.Composite > DefunctMax || rec.ScalePremium != 0 || rec.Buckets.MomentumTailwinds != 0 || rec.Rating != Rating5 {
+			t.Errorf("defunct with composite %v, premium %v, momentum %v, rating %s", rec.Composite, rec.ScalePremium, rec.Buckets.MomentumTailwinds, rec.Rating)
+		}
+	} else if !near(rec.Composite, min(rec.Base+rec.ScalePremium, 100), 0.051) {
 		t.Errorf("composite %v is not base %v plus premium %v", rec.Composite, rec.Base, rec.ScalePremium)
 	}
 	if rec.Rating != RatingOf(rec.Composite) {
@@ -136,10 +153,18 @@ func checkBounds(t testing.TB, rec Record) {
 		if !finite(s.Raw) {
 			t.Errorf("%s has the raw value %v", s.ID, s.Raw)
 		}
-		if missing := s.State == StateMissing; missing != (s.Reason != "") || missing && (s.Score != Neutral || s.Raw != 0) {
+		if missing := s.State == StateMissing; missing != (s.Reason != "") || !s.Known() && (s.Score != Neutral || s.Raw != 0) || s.Known() == s.ObservedAt.IsZero() {
 			t.Errorf("%+v contradicts itself", s)
 		}
+		if slices.Contains(manifest[i].NotFor, rec.Sector) != (s.State == StateNotApplicable) && !listingMatters(manifest[i]) {
+			t.Errorf("%s is %s in %s", s.ID, s.State, rec.Sector)
+		}
 	}
+}
+
+// listingMatters reports whether the signal means nothing for listed or for unlisted companies.
+func listingMatters(s Signal) bool {
+	return slices.Contains(s.NotFor, Listed) || slices.Contains(s.NotFor, Unlisted)
 }
 
 func TestOrderOfObservationsDoesNotMatter(t *testing.T) {
@@ -165,29 +190,15 @@ func TestMissingDataMovesNoOtherSignal(t *testing.T) {
 		rest := mustScore(t, in)
 		for i, s := range rest.Signals {
 			switch {
-			case lost[s.ID] && (s.Score != 50 || s.State != StateMissing):
+			case listingMatters(manifest[i]): // depends on the listing
+			case lost[s.ID] && (s.Score != 50 || s.State != StateMissing && s.State != StateNotApplicable):
 				t.Errorf("%s was lost and became %+v", s.ID, s)
 			case !lost[s.ID] && s != full.Signals[i]:
 				t.Errorf("%s went from %+v to %+v", s.ID, full.Signals[i], s)
 			}
 		}
-		if rest.CompletenessPct > full.CompletenessPct {
+		if !lost["public_listing"] && rest.CompletenessPct > full.CompletenessPct {
 			t.Errorf("completeness rose from %v to %v", full.CompletenessPct, rest.CompletenessPct)
-		}
-	})
-}
-
-func TestPremiumNeverExceedsItsCap(t *testing.T) {
-	forRandomInputs(t, func(t *testing.T, _ *rand.Rand, in Input) {
-		signals := signalScores(mustScore(t, in).Signals)
-		scale, coverage := scaleOf(signals)
-		if !(scale >= 0 && scale <= 1 && coverage >= 0 && coverage <= 1+1e-12) {
-			t.Errorf("scale %v, coverage %v", scale, coverage)
-		}
-		for profile, most := range map[Profile]float64{ProfileEstablished: 12, ProfileGrowth: 6, ProfileUnclassified: 0} {
-			if got := scalePremium(profile, signals); !(got >= 0 && got <= most) {
-				t.Errorf("premium of %s is %v, want at most %v", profile, got, most)
-			}
 		}
 	})
 }
@@ -197,7 +208,7 @@ func TestScoresFollowTheDirection(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 67))
 	for _, s := range Manifest() {
 		for range rounds {
-			checkDirection(t, s.Normalizer, s.Direction, randomRaw(r, s), randomRaw(r, s))
+			checkDirection(t, s.Curve, s.Direction, randomRaw(r, s), randomRaw(r, s))
 		}
 		if t.Failed() {
 			t.Fatal(s.ID)

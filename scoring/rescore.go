@@ -2,6 +2,7 @@ package scoring
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
@@ -11,9 +12,11 @@ var errNoSignals = errors.New("rescore: the record has no signals")
 // that the manifest no longer has; new signals are missing. The identity claims are not stored,
 // so name, country, sector and geo scope do not change.
 //
-// The result has the time, the run and the warnings of the old record. ref is the record of the
-// current version that the momentum index compares with, nil if there is none. Rescore fails on a
-// record without signals.
+// The result has the time, the run and the warnings of the old record. With the same formulas all
+// else is equal, too, but the interval and the expected composite: they are made again from the spreads
+// of the reference population, and without ranges and disagreeing sources, which are not stored. ref is
+// the record of the current version that the momentum index compares with, nil if there is none.
+// Rescore fails on a record without signals.
 func Rescore(old Record, ref *Reference) (Record, error) {
 	in := Input{
 		Domain: old.Domain, RunID: old.RunID, Now: old.ScoredAt, Warnings: old.Warnings, Reference: ref,
@@ -36,6 +39,8 @@ func Rescore(old Record, ref *Reference) (Record, error) {
 		return Record{}, err
 	}
 	rec.CompanyName, rec.Country, rec.Sector, rec.GeoScope = old.CompanyName, old.Country, old.Sector, old.GeoScope
+	rec.Warnings = slices.Clone(old.Warnings)
+	signalScores(rec.Signals).exclude(rec.Sector)
 	rec.fill(ref)
 	rec.Interval, rec.ExpectedComposite = Likely(rec, nil, nil)
 	return rec, nil

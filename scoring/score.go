@@ -35,18 +35,17 @@ func Score(in Input) (Record, error) {
 	}
 	signals := signalScores(rec.Signals)
 	noteDoubts(signals, in.Observations)
-	rec.Warnings = warnings(in, signals, rec.ScoredAt)
 	rec.identify(in)
+	signals.exclude(rec.Sector)
+	rec.Warnings = warnings(in, signals, rec.ScoredAt)
 	rec.fill(in.Reference)
 	rec.Interval, rec.ExpectedComposite = Likely(rec, in.Spreads, nil)
 	return rec, nil
 }
 
-// fill computes all numbers and labels of the record but the interval from its signals, identity
-// and warnings.
+// fill computes all numbers and labels of the record but the interval from its signals and warnings.
 func (rec *Record) fill(ref *Reference) {
 	signals := signalScores(rec.Signals)
-	signals.exclude(rec.Sector)
 	buckets, known := signals.buckets()
 	if rec.Defunct() {
 		buckets.MomentumTailwinds = 0

@@ -1,18 +1,15 @@
 package scoring
 
 import (
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"companyscore/internal/test/golden"
+)
 
 func TestNothingKnown(t *testing.T) {
 	t.Parallel()
@@ -31,13 +28,19 @@ func TestNothingKnown(t *testing.T) {
 		ScoredAt:        exampleNow.Truncate(time.Millisecond),
 		Composite:       50,
 		Base:            50,
-		Rating:          Rating3,
-		Buckets:         BucketScores{50, 50, 50, 50},
-		Profile:         ProfileUnclassified,
-		Sector:          Unknown,
-		GeoScope:        Unknown,
-		MomentumIndex:   50,
-		Confidence:      BandDirectional,
+		// Any company of the reference population: the deviations of Interval over all signals.
+		Interval:          rec.Interval,
+		ExpectedComposite: 50,
+		Rating:            Rating3,
+		Buckets:           BucketScores{50, 50, 50, 50},
+		Profile:           ProfileUnclassified,
+		Sector:            Unknown,
+		GeoScope:          Unknown,
+		MomentumIndex:     50,
+		Confidence:        BandDirectional,
+	}
+	if width := rec.Interval.High - rec.Interval.Low; width < 20 || width > 40 || rec.Interval.Level != 90 {
+		t.Errorf("interval %+v", rec.Interval)
 	}
 	if !reflect.DeepEqual(rec, want) {
 		t.Errorf("got  %+v\nwant %+v", rec, want)
@@ -76,19 +79,7 @@ func TestGoldenRecords(t *testing.T) {
 		t.Run(e.name, func(t *testing.T) {
 			t.Parallel()
 			got := describe(mustScore(t, exampleInput(t, e)))
-			file := filepath.Join("testdata", strings.ReplaceAll(e.name, " ", "_")+".golden")
-			if *update {
-				if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-					t.Fatal(err)
-				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got != string(want) {
-				t.Errorf("%s differs; run with -update if that is meant\ngot:\n%s", file, got)
-			}
+			golden.Compare(t, "testdata/"+strings.ReplaceAll(e.name, " ", "_")+".golden", got)
 		})
 	}
 }
@@ -107,6 +98,8 @@ func describe(r Record) string {
 	f("composite", r.Composite)
 	f("base", fmt.Sprintf("%.6f", r.Base))
 	f("scale premium", r.ScalePremium)
+	f("interval", r.Interval)
+	f("expected composite", r.ExpectedComposite)
 	f("rating", r.Rating)
 	f("buckets", r.Buckets)
 	f("profile", r.Profile)
@@ -122,7 +115,7 @@ func describe(r Record) string {
 	}
 	line("")
 	for _, s := range r.Signals {
-		line(fmt.Sprintf("%-28s %-7s %12.6g %11.6f  %-9s %s", s.ID, s.State, s.Raw, s.Score, s.Source, s.Reason))
+		line(fmt.Sprintf("%-28s %-14s %12.6g %11.6f  %-9s %s", s.ID, s.State, s.Raw, s.Score, s.Source, s.Reason))
 	}
 	return b.String()
 }

@@ -204,7 +204,7 @@ var sectors = []sector{
 		name: "consumer_goods",
 		sic:  [][2]int{{2000, 2399}, {2840, 2844}, {3900, 3999}},
 		labels: phrases("consumer staples; consumer discretionary; household products; household durables; " +
-			"household and personal products; household & personal products; personal products; " +
+			"household and personal products; household & personal products; personal products; personal care; " +
 			"home equipment, furnishings; furniture; food production; food products; food consumer products; " +
 			"food, beverage & tobacco; beverages; tobacco; textiles, apparel & luxury goods; textiles; " +
 			"luxury goods; leisure products; toys; jewelry; sporting goods; cosmetics; beauty; " +
@@ -228,7 +228,7 @@ var sectors = []sector{
 	{
 		name: "industrials",
 		sic:  [][2]int{{3400, 3569}, {3580, 3659}, {3680, 3839}, {3852, 3899}},
-		labels: phrases("capital goods; machinery; industrial machinery; construction and farm machinery; farm machinery; " +
+		labels: phrases("industrials; capital goods; machinery; industrial machinery; construction and farm machinery; farm machinery; " +
 			"electrical equipment; electronics, electrical equip; aerospace & defense; aerospace and defense; " +
 			"defense; industrial conglomerates; conglomerates; automobiles; automobiles & components; " +
 			"auto components; automobile components; auto parts; motor vehicles & parts; " +

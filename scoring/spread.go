@@ -41,30 +41,44 @@ type Moments struct{ Count, Sum, Squares float64 }
 func NewSpreads(records []Record) *Spreads {
 	s := &Spreads{Cohorts: make(map[CohortKey]*Spread)}
 	for _, rec := range records {
-		cohort := s.Cohorts[KeyOf(rec)]
-		if cohort == nil {
-			cohort = new(Spread)
-			s.Cohorts[KeyOf(rec)] = cohort
+		key := KeyOf(rec)
+		for _, signal := range rec.Signals {
+			if signal.Known() {
+				s.Add(key, signal.ID, momentsOf(signal.Score))
+			}
 		}
-		s.All.add(rec)
-		cohort.add(rec)
+		s.AddPremium(key, momentsOf(rec.ScalePremium))
 	}
 	return s
 }
 
-func (s *Spread) add(rec Record) {
-	for i := range rec.Signals {
-		if rec.Signals[i].Known() {
-			s.Signals[i].add(rec.Signals[i].Score)
-		}
+// Add adds scores of a signal in a cohort. It ignores a signal that the manifest does not have.
+func (s *Spreads) Add(key CohortKey, signal string, m Moments) {
+	if i, found := signalIndex[signal]; found {
+		s.All.Signals[i].add(m)
+		s.cohort(key).Signals[i].add(m)
 	}
-	s.Premium.add(rec.ScalePremium)
 }
 
-func (m *Moments) add(x float64) {
-	m.Count++
-	m.Sum += x
-	m.Squares += x * x
+// AddPremium adds premiums of a cohort.
+func (s *Spreads) AddPremium(key CohortKey, m Moments) {
+	s.All.Premium.add(m)
+	s.cohort(key).Premium.add(m)
+}
+
+func (s *Spreads) cohort(key CohortKey) *Spread {
+	if s.Cohorts[key] == nil {
+		s.Cohorts[key] = new(Spread)
+	}
+	return s.Cohorts[key]
+}
+
+func momentsOf(x float64) Moments { return Moments{Count: 1, Sum: x, Squares: x * x} }
+
+func (m *Moments) add(other Moments) {
+	m.Count += other.Count
+	m.Sum += other.Sum
+	m.Squares += other.Squares
 }
 
 func (m Moments) mean() float64 { return m.Sum / m.Count }

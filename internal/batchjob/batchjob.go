@@ -20,10 +20,11 @@ const (
 	Movers       = "movers"
 	Refresh      = "refresh"
 	Housekeeping = "housekeeping"
+	Spreads      = "spreads"
 )
 
 // Names returns the names of all jobs.
-func Names() []string { return []string{Count, Movers, Refresh, Housekeeping} }
+func Names() []string { return []string{Count, Movers, Refresh, Housekeeping, Spreads} }
 
 // Outcome is how a run ended.
 type Outcome string

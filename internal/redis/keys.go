@@ -78,6 +78,9 @@ func BatchStatus() string { return prefix + "batch:status" }
 func RefreshPaced() string { return prefix + "batch:refresh:paced" }
 
 // Universe holds the published snapshot of the statistics of all companies: HASH of
+// Spreads holds how the signals of the universe spread: STRING, a gob of scoring.Spreads.
+func Spreads() string { return prefix + "{universe}:spreads" }
+
 // counts and movers, the fence of each, and the epoch.
 func Universe() string { return prefix + "universe" }
 

@@ -82,6 +82,9 @@ func mustScore(in scoring.Input) scoring.Record {
 		panic(fmt.Sprintf("seed: %v", err)) // the manifest and this package do not fit
 	}
 	rec.Domain, rec.CompanyName, rec.ScoredAt = "", "", time.Time{}
+	for i := range rec.Signals {
+		rec.Signals[i].ObservedAt = time.Time{}
+	}
 	for i := range rec.Warnings {
 		rec.Warnings[i].At = time.Time{}
 	}

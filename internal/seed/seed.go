@@ -201,7 +201,7 @@ func NewCast(seed uint64) *Cast {
 	return &Cast{seed: seed, names: NewNames(seed)}
 }
 
-// Phase is a scored phase of a family. Its record has no domain, name, run and time.
+// Phase is a scored phase of a family. Its record has no domain, name, run and times.
 type Phase struct {
 	// ID is its number in the cast.
 	ID     uint32

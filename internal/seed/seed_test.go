@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -285,6 +286,56 @@ func TestHistoriesAreThoseOfCompanies(t *testing.T) {
 	}
 	if share := moved / steps; share < 0.005 || share > 0.06 {
 		t.Errorf("%.1f %% of the steps are large, want a few", 100*share)
+	}
+}
+
+// TestUniverseLooksLikeRealCompanies checks the shape of a generated universe, so that load tests have
+// realistic cohorts, grades and intervals.
+func TestUniverseLooksLikeRealCompanies(t *testing.T) {
+	t.Parallel()
+	u := plan(1, 1, seed.SignalsNone).Universe
+	cast := seed.NewCast(u.Seed)
+	const n = 1500
+	var sum, squares, premiums, width float64
+	ratings, bands, cohorts := make(map[scoring.Rating]int), make(map[scoring.Band]int), make(map[scoring.CohortKey]int)
+	composites := make(map[float64]int)
+	for i := range uint64(n) {
+		rec := cast.Record(u, i, 0)
+		if rec.Interval.Low > rec.Composite || rec.Interval.High < rec.Composite || rec.Interval.Level != scoring.IntervalLevel {
+			t.Errorf("%s: composite %v, interval %+v", rec.Domain, rec.Composite, rec.Interval)
+		}
+		for _, s := range rec.Signals {
+			if s.Stale(rec.ScoredAt) || s.Known() != s.ObservedAt.Equal(rec.ScoredAt) {
+				t.Fatalf("%s: signal %+v of a record scored at %v", rec.Domain, s, rec.ScoredAt)
+			}
+		}
+		sum, squares = sum+rec.Composite, squares+rec.Composite*rec.Composite
+		if rec.ScalePremium >= 1 {
+			premiums++
+		}
+		width += rec.Interval.High - rec.Interval.Low
+		ratings[rec.Rating]++
+		bands[rec.Confidence]++
+		cohorts[scoring.KeyOf(rec)]++
+		composites[rec.Composite]++
+	}
+	mean := sum / n
+	if deviation := math.Sqrt(squares/n - mean*mean); mean < 40 || mean > 60 || deviation < 7 || deviation > 15 {
+		t.Errorf("composites have mean %.1f and deviation %.1f", mean, deviation)
+	}
+	if share := premiums / n; share < 0.08 || share > 0.4 {
+		t.Errorf("%.0f %% of the companies have a premium of a point or more", 100*share)
+	}
+	if width /= n; width < 5 || width > 25 {
+		t.Errorf("intervals are %.1f points wide", width)
+	}
+	if len(ratings) != len(scoring.Ratings()) || len(bands) != 4 || len(cohorts) < 100 {
+		t.Errorf("ratings %v, bands %v, %d cohorts", ratings, bands, len(cohorts))
+	}
+	for composite, count := range composites {
+		if count > n/50 {
+			t.Errorf("%d of %d companies have %v", count, n, composite)
+		}
 	}
 }
 

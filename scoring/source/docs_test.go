@@ -8,9 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"companyscore/internal/test/fakenet"
+	"companyscore/internal/test/golden"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
 	"companyscore/scoring/source/fetch"
@@ -39,13 +38,7 @@ func TestSourcesPageIsUpToDate(t *testing.T) {
 		}
 		page = before + begin + "\n" + table + "\n" + end + after
 	}
-	if *update {
-		if err := os.WriteFile(sourcesPage, []byte(page), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	} else if diff := cmp.Diff(string(text), page); diff != "" {
-		t.Errorf("docs/sources.md is not up to date (-page +program), -update writes it:\n%s", diff)
-	}
+	golden.Compare(t, sourcesPage, page)
 }
 
 func table(head ...string) *strings.Builder {
@@ -131,7 +124,7 @@ func signalTable() string {
 			cells = append(cells, cell)
 		}
 		absent := "no"
-		if _, counts := s.Normalizer.Absent(); counts {
+		if _, counts := s.Curve.Absent(); counts {
 			absent = "yes"
 		}
 		row(b, append(cells, absent)...)

@@ -1,81 +1,50 @@
 package source_test
 
 import (
-	"encoding/csv"
-	"flag"
+	"errors"
 	"fmt"
-	"os"
-	"strconv"
+	"io"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
-
+	"companyscore/facts"
+	"companyscore/internal/test/golden"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
 )
 
-var update = flag.Bool("update", false, "write golden files instead of comparing with them")
-
-// countries are the codes of the country names in the sample.
-var countries = map[string]string{"Canada": "CA", "Germany": "DE", "Hong Kong": "HK", "United Kingdom": "GB"}
-
 // examples reads the real companies that ship with the project.
-func examples(t *testing.T) []scoring.CompanyFacts {
+func examples(t *testing.T) (all []scoring.CompanyFacts) {
 	t.Helper()
-	f, err := os.Open("../../examples/companies.csv")
+	file, err := facts.Open("../../examples/companies.csv")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var all []scoring.CompanyFacts
-	for _, row := range rows[1:] {
-		cell := make(map[string]string, len(row))
-		for i, name := range rows[0] {
-			cell[name] = row[i]
+	defer file.Close()
+	for {
+		company, err := file.Next()
+		if errors.Is(err, io.EOF) {
+			return all
 		}
-		number := func(name string) *float64 {
-			if cell[name] == "" {
-				return nil
-			}
-			v, err := strconv.ParseFloat(cell[name], 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return &v
-		}
-		facts := scoring.CompanyFacts{
-			Domain: cell["domain"], CompanyName: cell["company_name"], Industry: cell["industry"],
-			Employees: number("employees"), RevenueUSD: number("revenue_usd"), MarketCapUSD: number("market_cap_usd"),
-			PERatio: number("pe_ratio"), PriceSales: number("price_sales"), PriceBook: number("price_book"),
-		}
-		facts.Country = cell["country"]
-		if code, ok := countries[facts.Country]; ok {
-			facts.Country = code
-		}
-		if cell["categories"] != "" {
-			facts.Categories = strings.Split(cell["categories"], "|")
-		}
-		if year := number("founded_year"); year != nil {
-			facts.FoundedYear = int(*year)
-		}
-		if facts.AsOf, err = time.Parse(time.DateOnly, cell["as_of"]); err != nil {
+		if err != nil {
 			t.Fatal(err)
 		}
-		all = append(all, facts)
+		all = append(all, company)
 	}
-	return all
 }
 
+// score returns the record of facts alone.
 func score(t *testing.T, facts scoring.CompanyFacts) scoring.Record {
 	t.Helper()
 	result := source.FromFacts(facts, now)
-	rec, err := scoring.Score(scoring.Input{Domain: facts.Domain, Now: now, Observations: result.Observations, Identity: source.NewCompany(result.Claims...).Identity(result.Site, int(result.Values[source.ValueHiringRegions]))})
+	in := scoring.Input{
+		Domain: facts.Domain, Now: now, Observations: result.Observations, Answered: []string{scoring.FactsSource},
+		Identity: source.NewCompany(result.Claims...).Identity(result.Site, int(result.Values[source.ValueHiringRegions])),
+	}
+	if result.Defunct {
+		in.Warnings = []scoring.Warning{{Source: scoring.FactsSource, Code: scoring.WarningDefunct, At: now}}
+	}
+	rec, err := scoring.Score(in)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,24 +71,42 @@ func TestScoresOfRealCompanies(t *testing.T) {
 		}
 		found++
 		r := score(t, facts)
-		fmt.Fprintf(&b, "%-18s %5.1f %-6s base %7.4f premium %4.1f %-12s %-24s %-13s complete %4.1f %s\n", r.Domain, r.Composite, r.Rating,
-			r.Base, r.ScalePremium, r.Profile, r.Sector, r.GeoScope, r.CompletenessPct, r.Confidence)
+		fmt.Fprintf(&b, "%-18s %5.1f of %4.1f to %4.1f %-6s base %7.4f premium %4.1f %-12s %-24s %-13s complete %4.1f %s\n", r.Domain, r.Composite,
+			r.Interval.Low, r.Interval.High, r.Rating, r.Base, r.ScalePremium, r.Profile, r.Sector, r.GeoScope, r.CompletenessPct, r.Confidence)
 	}
 	if found != len(sample) {
 		t.Errorf("%d of the %d companies of the sample are in the file", found, len(sample))
 	}
-	path := "testdata/companies.golden"
-	if *update {
-		if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-			t.Fatal(err)
+	golden.Compare(t, "testdata/companies.golden", b.String())
+}
+
+func TestSectorsOfRealCompanies(t *testing.T) {
+	t.Parallel()
+	want := map[string]string{
+		"caterpillar.com": "industrials", "gm.com": "industrials", "ford.com": "industrials", "tesla.com": "industrials",
+		"thekrogerco.com": "ecommerce_retail", "statefarm.com": "financial_services", "jpmorganchase.com": "financial_services",
+	}
+	all := examples(t)
+	unknown := 0
+	for _, facts := range all {
+		got := score(t, facts).Sector
+		if got == scoring.Unknown {
+			unknown++
+		}
+		if strings.HasPrefix(facts.Industry, "Insurance: Life") && got != "financial_services" {
+			t.Errorf("the life insurer %s is in %s", facts.Domain, got)
+		}
+		if sector, listed := want[facts.Domain]; listed {
+			if delete(want, facts.Domain); got != sector {
+				t.Errorf("%s is in %s, want %s", facts.Domain, got, sector)
+			}
 		}
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
+	for domain := range want {
+		t.Errorf("%s is not in the file", domain)
 	}
-	if diff := cmp.Diff(string(want), b.String()); diff != "" {
-		t.Errorf("scores changed (-golden +now):\n%s", diff)
+	if 20*unknown > len(all) {
+		t.Errorf("%d of %d companies have no sector", unknown, len(all))
 	}
 }
 
@@ -138,14 +125,17 @@ func TestLargeProfitableCompaniesOutscoreStartups(t *testing.T) {
 				lowestLarge = r
 			}
 		}
-		if r.CompletenessPct > 15 || r.Confidence != scoring.BandDirectional {
-			t.Errorf("%s claims %v %% completeness and %s confidence from so few facts", r.Domain, r.CompletenessPct, r.Confidence)
+		if r.CompletenessPct > 20 || r.Confidence != scoring.BandDirectional {
+			t.Errorf("%s has %v %% completeness and %s confidence from so few facts", r.Domain, r.CompletenessPct, r.Confidence)
 		}
-		if facts.RevenueUSD == nil && r.ScalePremium != 0 {
-			t.Errorf("%s earns a premium of %v without any sign of scale", r.Domain, r.ScalePremium)
+		if facts.RevenueUSD == nil && facts.FundingTotalUSD == nil && r.ScalePremium != 0 {
+			t.Errorf("%s has a premium of %v without any measure of scale", r.Domain, r.ScalePremium)
+		}
+		if dead := facts.Status == "dead"; dead != (r.Rating == scoring.Rating5 && r.Composite <= scoring.DefunctMax) {
+			t.Errorf("%s is %s and scores %v", r.Domain, facts.Status, r.Composite)
 		}
 	}
 	if lowestLarge.Composite <= highestSmall.Composite {
-		t.Errorf("%s (%v) stands above %s (%v)", highestSmall.Domain, highestSmall.Composite, lowestLarge.Domain, lowestLarge.Composite)
+		t.Errorf("%s (%v) is above %s (%v)", highestSmall.Domain, highestSmall.Composite, lowestLarge.Domain, lowestLarge.Composite)
 	}
 }

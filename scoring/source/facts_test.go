@@ -48,16 +48,72 @@ func TestFromFacts(t *testing.T) {
 	f("amounts too old", scoring.CompanyFacts{Employees: ptr(120.0), AsOf: now.AddDate(-7, 0, 0)}, nil)
 	f("margin from price ratios", scoring.CompanyFacts{PriceSales: ptr(3.0), PERatio: ptr(20.0)},
 		map[string]float64{"net_margin": 0.15, "public_listing": 1})
-	f("no margin from a loss", scoring.CompanyFacts{PriceSales: ptr(3.0), PERatio: ptr(-20.0)},
-		map[string]float64{"public_listing": 1})
-	f("a market capitalisation means listed", scoring.CompanyFacts{MarketCapUSD: ptr(1e9)}, map[string]float64{"public_listing": 1})
-	f("said to be unlisted", scoring.CompanyFacts{MarketCapUSD: ptr(1e9), Listed: ptr(false)}, map[string]float64{"public_listing": 0})
+	f("margin of a loss", scoring.CompanyFacts{PriceSales: ptr(3.0), PERatio: ptr(-20.0)},
+		map[string]float64{"net_margin": -0.15, "public_listing": 1})
+	f("no margin without sales", scoring.CompanyFacts{PriceSales: ptr(0.0), PERatio: ptr(20.0)}, map[string]float64{"public_listing": 1})
+	f("a market capitalisation means listed", scoring.CompanyFacts{MarketCapUSD: ptr(1e9)},
+		map[string]float64{"market_value_usd": 1e9, "public_listing": 1})
+	f("said to be unlisted", scoring.CompanyFacts{MarketCapUSD: ptr(1e9), Listed: ptr(false)},
+		map[string]float64{"market_value_usd": 1e9, "public_listing": 0})
+	f("revenue from price over sales", scoring.CompanyFacts{MarketCapUSD: ptr(1e9), PriceSales: ptr(4.0)},
+		map[string]float64{"market_value_usd": 1e9, "revenue_latest_usd": 2.5e8, "public_listing": 1})
+	f("a revenue wins over price over sales", scoring.CompanyFacts{MarketCapUSD: ptr(1e9), PriceSales: ptr(4.0), RevenueUSD: ptr(2e8)},
+		map[string]float64{"market_value_usd": 1e9, "revenue_latest_usd": 2e8, "public_listing": 1})
+	f("assets from price over book", scoring.CompanyFacts{MarketCapUSD: ptr(1e9), PriceBook: ptr(2.0)},
+		map[string]float64{"market_value_usd": 1e9, "total_assets_usd": 5e8, "public_listing": 1})
+	f("no assets from a negative book value", scoring.CompanyFacts{MarketCapUSD: ptr(1e9), PriceBook: ptr(-2.0)},
+		map[string]float64{"market_value_usd": 1e9, "public_listing": 1})
+	f("class of market value", scoring.CompanyFacts{MarketCapClass: "small"},
+		map[string]float64{"market_value_usd": math.Sqrt(3e8 * 2e9), "public_listing": 1})
+	f("a market value wins over its class", scoring.CompanyFacts{MarketCapClass: "small", MarketCapUSD: ptr(1e9)},
+		map[string]float64{"market_value_usd": 1e9, "public_listing": 1})
+	f("EBITDA without a revenue", scoring.CompanyFacts{EBITDAUSD: ptr(1e6)}, nil)
+	f("margin below that of EBITDA", scoring.CompanyFacts{EBITDAUSD: ptr(3e7), RevenueUSD: ptr(1e8)},
+		map[string]float64{"operating_margin": 0.25, "revenue_latest_usd": 1e8})
+	f("a loss before depreciation", scoring.CompanyFacts{EBITDAUSD: ptr(-1e8), RevenueUSD: ptr(1e8)},
+		map[string]float64{"operating_margin": -1.05, "revenue_latest_usd": 1e8})
 	f("age from the middle of the year", scoring.CompanyFacts{FoundedYear: 2015, AsOf: now.AddDate(-11, 0, 0)},
 		map[string]float64{"organization_age_years": now.Sub(time.Date(2015, 7, 1, 0, 0, 0, 0, time.UTC)).Hours() / (24 * 365.25)})
 	f("founded in the future", scoring.CompanyFacts{FoundedYear: 2030}, map[string]float64{"organization_age_years": 0})
 	f("a raw value wins", scoring.CompanyFacts{Employees: ptr(120.0), Signals: map[string]float64{"employee_count": 7, "open_roles": 3}},
 		map[string]float64{"employee_count": 7, "open_roles": 3})
-	f("funding is no signal", scoring.CompanyFacts{FundingTotalUSD: ptr(1e6), FundingRounds: ptr(2.0), Founders: ptr(3.0), EBITDAUSD: ptr(1e6)}, nil)
+	f("funding and founders", scoring.CompanyFacts{FundingTotalUSD: ptr(1e6), FundingRounds: ptr(2.0), Founders: ptr(3.0), LastFundingDate: now.AddDate(0, 0, -90)},
+		map[string]float64{"funding_total_usd": 1e6, "funding_rounds": 2, "leadership_disclosure": 3, "capital_raise_recency_days": 90})
+	f("many founders", scoring.CompanyFacts{Founders: ptr(9.0)}, map[string]float64{"leadership_disclosure": 6})
+}
+
+// A class of market value and a margin bound by EBITDA are ranges.
+func TestFactsAreRanges(t *testing.T) {
+	t.Parallel()
+	f := func(facts scoring.CompanyFacts, signal string, low, high float64) {
+		t.Helper()
+		for _, o := range source.FromFacts(facts, now).Observations {
+			if o.Signal == signal && math.Abs(o.Low-low) < 1e-9 && math.Abs(o.High-high) < 1e-9 && o.Low < o.Raw && o.Raw < o.High {
+				return
+			}
+		}
+		t.Errorf("%s is not from %v to %v: %+v", signal, low, high, source.FromFacts(facts, now).Observations)
+	}
+	f(scoring.CompanyFacts{MarketCapClass: "small"}, "market_value_usd", 3e8, 2e9)
+	f(scoring.CompanyFacts{EBITDAUSD: ptr(3e7), RevenueUSD: ptr(1e8)}, "operating_margin", 0.2, 0.3)
+	width := func(facts scoring.CompanyFacts) float64 {
+		rec := score(t, facts)
+		return rec.Interval.High - rec.Interval.Low
+	}
+	if class, exact := width(scoring.CompanyFacts{Domain: "a.com", MarketCapClass: "mega"}), width(scoring.CompanyFacts{Domain: "a.com", MarketCapUSD: ptr(scoring.MarketCapClasses["mega"].Middle())}); class < exact {
+		t.Errorf("interval of a class is %v wide, that of the amount %v", class, exact)
+	}
+}
+
+func TestStatusMakesDefunct(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[string]bool{
+		"": false, "operating": false, "exited": false, "delisted": false, "dead": true, " Dead ": true, "dissolved": true, "Shut down": true, "parked": true,
+	} {
+		if got := source.FromFacts(scoring.CompanyFacts{Status: status}, now).Defunct; got != want {
+			t.Errorf("status %q: defunct %v", status, got)
+		}
+	}
 }
 
 type store struct {

@@ -40,9 +40,9 @@ func TestGLEIFNames(t *testing.T) {
 		}
 		wantSpoken(t, got, want)
 	}
-	const nobody = "legal_entity_registered absent, lei_registration_standing absent, corporate_group_size +0"
-	const unsure = "legal_entity_registered unresolved_identity, lei_registration_standing unresolved_identity, corporate_group_size +0unresolved_identity"
-	const matched = "legal_entity_registered 0, lei_registration_standing 0, corporate_group_size +0" // nobody knows of children
+	const nobody = "legal_entity_registered absent, corporate_group_size +0"
+	const unsure = "legal_entity_registered unresolved_identity, corporate_group_size +0unresolved_identity"
+	const matched = "legal_entity_registered 0, corporate_group_size +0" // nobody knows of children
 	f("no name", Company{}, nil, unsure)
 	f("an identifier that nobody has", wikidataSays("lei", "5299000BRINDLEWORKS1"), nil, nobody)
 	f("no such entity", wikidataSays("name", "Brindle Works"), nil, nobody)
@@ -177,7 +177,12 @@ func TestPageviewsTitles(t *testing.T) {
 	if len(*asked) != 1 || (*asked)[0] != want {
 		t.Errorf("asked %q, want %q", *asked, want)
 	}
-	wantSpoken(t, got, "wikipedia_pageviews_30d not_found, pageviews_trend_30d not_found, pageviews_trend_365d not_found, sector_attention_trend_365d not_applicable")
+	wantSpoken(t, got, "wikipedia_pageviews_30d not_found, pageviews_trend_30d not_found, pageviews_trend_365d not_found, sector_attention_trend_365d unresolved_identity")
+	req.Answered = []string{"wikidata", "web"}
+	got, err = NewPageviews(network.Client()).Fetch(t.Context(), req)
+	if said := spoken(got)["sector_attention_trend_365d"]; err != nil || said != string(scoring.ReasonNotApplicable) {
+		t.Errorf("sector attention without a sector: %q, %v", said, err)
+	}
 	req.Company, req.Answered = Company{}, nil
 	got, err = NewPageviews(network.Client()).Fetch(t.Context(), req)
 	if said := spoken(got)["wikipedia_pageviews_30d"]; err != nil || said != string(scoring.ReasonUnresolvedIdentity) {

@@ -72,12 +72,12 @@ func TestSECFilings(t *testing.T) {
 		filer.observe(&s, instant)
 		wantSpoken(t, s.result, want)
 	}
-	f("a filer of yearly reports", "10-K|4", "2026-02-20|2026-01-01", "|", "public_listing absent, filing_timeliness 0, distress_events_24m 0, capital_raise_recency_days absent")
-	f("late twice, long ago once more", "NT 10-Q|NT 10-K|NT 10-K|10-K", "2025-11-11|2024-04-01|2024-01-01|2025-03-20", "|||", "public_listing absent, filing_timeliness 2, distress_events_24m 0, capital_raise_recency_days absent")
-	f("trouble", "8-K|8-K|8-K|8-K/A|10-K", "2025-11-11|2025-04-01|2023-04-01|2025-05-01|2025-06-20", "1.03,9.01|5.02|4.02|4.02|", "public_listing absent, filing_timeliness 0, distress_events_24m 1, capital_raise_recency_days absent")
-	f("a foreign filer", "20-F|6-K", "2025-06-20|2026-01-01", "|", "public_listing absent, filing_timeliness 0, distress_events_24m not_applicable, capital_raise_recency_days absent")
-	f("one that reports no more", "10-K", "2023-06-20", "", "public_listing absent, filing_timeliness not_applicable, distress_events_24m not_applicable, capital_raise_recency_days absent")
-	f("raised", "D/A|424B3|S-8|S-3ASR", "2025-03-10|2026-03-08|2026-03-09|2026-03-09", "|||", "public_listing absent, filing_timeliness not_applicable, distress_events_24m not_applicable, capital_raise_recency_days 2.5")
+	f("a filer of yearly reports", "10-K|4", "2026-02-20|2026-01-01", "|", "public_listing absent, distress_events_24m 0, capital_raise_recency_days absent")
+	f("late twice, long ago once more", "NT 10-Q|NT 10-K|NT 10-K|10-K", "2025-11-11|2024-04-01|2024-01-01|2025-03-20", "|||", "public_listing absent, distress_events_24m 2, capital_raise_recency_days absent")
+	f("trouble", "8-K|8-K|8-K|8-K/A|10-K", "2025-11-11|2025-04-01|2023-04-01|2025-05-01|2025-06-20", "1.03,9.01|5.02|4.02|4.02|", "public_listing absent, distress_events_24m 1, capital_raise_recency_days absent")
+	f("a foreign filer", "20-F|6-K", "2025-06-20|2026-01-01", "|", "public_listing absent, distress_events_24m not_applicable, capital_raise_recency_days absent")
+	f("one that reports no more", "10-K", "2023-06-20", "", "public_listing absent, distress_events_24m not_applicable, capital_raise_recency_days absent")
+	f("raised", "D/A|424B3|S-8|S-3ASR", "2025-03-10|2026-03-08|2026-03-09|2026-03-09", "|||", "public_listing absent, distress_events_24m not_applicable, capital_raise_recency_days 2.5")
 }
 
 func TestSECRejectsBadAnswers(t *testing.T) {

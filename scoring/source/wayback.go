@@ -171,14 +171,3 @@ func (a archive) changeRate(now time.Time) (rate float64, months int) {
 	}
 	return float64(n) / float64(len(changed)), len(changed)
 }
-
-// captureDays counts the days with a capture that lie at least from and less than to before now.
-func (a archive) captureDays(now time.Time, from, to time.Duration) int {
-	seen := make(map[string]bool)
-	for _, c := range a.recent {
-		if age := now.Sub(c.At); age >= from && age < to {
-			seen[c.At.Format(time.DateOnly)] = true
-		}
-	}
-	return len(seen)
-}

@@ -29,31 +29,31 @@ func monthly(n int, digests ...string) []string {
 func TestArchive(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, first, recent, want string }{
-		{"never archived", `[]`, `[]`, "web_presence_years absent, homepage_change_rate_365d absent, archive_capture_trend_365d absent"},
+		{"never archived", `[]`, `[]`, "web_presence_years absent, homepage_change_rate_365d absent"},
 		{
 			"an old copy only", `[["timestamp"],["20060310120000"]]`, `[]`,
-			"web_presence_years 20, homepage_change_rate_365d absent, archive_capture_trend_365d absent",
+			"web_presence_years 20, homepage_change_rate_365d absent",
 		},
 		{
 			"a site that never changes", `[["timestamp"],["20160310000000"]]`, cdx(monthly(24, "AAA")...),
-			"web_presence_years 10, homepage_change_rate_365d 0, archive_capture_trend_365d -0.1178",
+			"web_presence_years 10, homepage_change_rate_365d 0",
 		},
 		{
 			"a site that changes each second month", `[["timestamp"],["20160310000000"]]`,
 			cdx(monthly(8, "A", "A", "B", "B", "C", "C", "D", "D")...),
-			"web_presence_years 10, homepage_change_rate_365d 0.5, archive_capture_trend_365d 0.2877",
+			"web_presence_years 10, homepage_change_rate_365d 0.5",
 		},
 		{
 			"content that was there before is not new", `[["timestamp"],["20160310000000"]]`, cdx(monthly(16, "A", "B", "C", "D")...),
-			"web_presence_years 10, homepage_change_rate_365d 0, archive_capture_trend_365d -0.1178",
+			"web_presence_years 10, homepage_change_rate_365d 0",
 		},
 		{
 			"three months are too few", `[["timestamp"],["20251210000000"]]`, cdx(monthly(3, "A", "B")...),
-			"web_presence_years 0.2478, homepage_change_rate_365d absent, archive_capture_trend_365d 0.6931",
+			"web_presence_years 0.2478, homepage_change_rate_365d absent",
 		},
 		{
 			"odd rows are left out", `[["timestamp"],["20160310000000"],["never"],[]]`, cdx("now A", "20260101000000 B"),
-			"web_presence_years 10, homepage_change_rate_365d absent, archive_capture_trend_365d 0.2877",
+			"web_presence_years 10, homepage_change_rate_365d absent",
 		},
 	}
 	for _, test := range tests {

@@ -187,7 +187,7 @@ type wikidataItem struct {
 	Editions int
 	Article  string
 
-	Employees, Revenue, NetProfit, OperatingIncome, Assets []wikidataAmount
+	Employees, Revenue, NetProfit, OperatingIncome, Assets, MarketValue []wikidataAmount
 
 	Founded time.Time
 	// Dissolved is true if the item has a dissolution date. DissolvedOn is zero if the date is unknown or
@@ -249,7 +249,7 @@ type wikidataEntity struct {
 type wikidataClaims map[string][]statement
 
 var claimsRead = map[string]bool{
-	"P1128": true, "P2139": true, "P2295": true, "P3362": true, "P2403": true, "P571": true, "P576": true, "P452": true, "P159": true, "P17": true,
+	"P1128": true, "P2139": true, "P2295": true, "P3362": true, "P2403": true, "P2226": true, "P571": true, "P576": true, "P452": true, "P159": true, "P17": true,
 	"P414": true, "P249": true, "P169": true, "P112": true, "P488": true, "P3320": true, "P1037": true, "P355": true, "P5531": true, "P1278": true,
 	"P2037": true, "P297": true, "P856": true,
 }
@@ -455,7 +455,7 @@ func parseItems(body io.Reader) ([]wikidataItem, error) {
 		c := e.Claims
 		item := wikidataItem{
 			QID: id, Label: e.label(),
-			Employees: amounts(c["P1128"]), Revenue: amounts(c["P2139"]), NetProfit: amounts(c["P2295"]), OperatingIncome: amounts(c["P3362"]), Assets: amounts(c["P2403"]),
+			Employees: amounts(c["P1128"]), Revenue: amounts(c["P2139"]), NetProfit: amounts(c["P2295"]), OperatingIncome: amounts(c["P3362"]), Assets: amounts(c["P2403"]), MarketValue: amounts(c["P2226"]),
 			Industries: itemsOf(c["P452"]), Subsidiaries: len(itemsOf(c["P355"])),
 			CIK: strings.TrimLeft(firstText(c["P5531"], cikText), "0"), LEI: firstText(c["P1278"], leiText), GitHub: firstText(c["P2037"], loginText), Ticker: firstText(c["P249"], tickerText),
 			Web: firstText(c["P856"], regexp.MustCompile(`^https?://\S{1,200}$`)),
@@ -662,6 +662,8 @@ func (i wikidataItem) observeMoney(s *builder, now time.Time) {
 	s.money("revenue_latest_usd", revenue, sold, now)
 	assets, owned := newest(i.Assets, now)
 	s.money("total_assets_usd", assets, owned, now)
+	value, traded := newest(i.MarketValue, now)
+	s.money("market_value_usd", value, traded && now.Sub(value.At) <= marketValueAgeMax, now)
 	ratio := func(signal string, over wikidataAmount, ok bool, value func(float64) float64) {
 		if !sold || !ok || revenue.Amount <= 0 || over.Amount == 0 {
 			s.absent(signal)
@@ -676,6 +678,9 @@ func (i wikidataItem) observeMoney(s *builder, now time.Time) {
 	before, ok := yearBefore(i.Revenue, revenue)
 	ratio("revenue_growth_yoy", before, ok && before.Amount > 0, func(before float64) float64 { return revenue.Amount/before - 1 })
 }
+
+// marketValueAgeMax is the age beyond which a market value is not used.
+const marketValueAgeMax = 400 * day
 
 // money adds an amount in dollars, or missing for a currency that cannot be converted.
 func (s *builder) money(signal string, a wikidataAmount, found bool, now time.Time) {

@@ -72,6 +72,10 @@ func TestWikidataValues(t *testing.T) {
 	f("no growth over two years", money(amount("normal", "+110", "Q4916", "2024-12-31"), amount("normal", "+100", "Q4916", "2022-12-31")), "revenue_growth_yoy", "absent")
 	margin := obj{"P2139": []obj{amount("normal", "+200", "Q4916", "2024-12-31")}, "P2295": []obj{amount("normal", "-50", "Q4916", "2024-12-31"), amount("normal", "+9", "Q4916", "2023-12-31")}}
 	f("a loss in the same period", margin, "net_margin", "-0.25")
+	worth := func(day string) obj { return obj{"P2226": []obj{amount("normal", "+3000000000", "Q4917", day)}} }
+	f("market value", worth("2025-12-31"), "market_value_usd", "3e+09")
+	f("market value of long ago", worth("2024-12-31"), "market_value_usd", "absent")
+	f("market value of an unknown day", worth(""), "market_value_usd", "absent")
 	f("founded in a year", obj{"P571": []obj{claimOf("normal", wdDate("1998-00-00", 9))}}, "organization_age_years", "27.692")
 	f("founded in a century", obj{"P571": []obj{claimOf("normal", wdDate("1800-00-00", 7))}}, "organization_age_years", "absent")
 	f("founded in the future", obj{"P571": []obj{claimOf("normal", on("2030-01-01"))}}, "organization_age_years", "absent")

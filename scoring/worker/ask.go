@@ -23,6 +23,7 @@ const lingerMax = 500 * time.Millisecond
 type findings struct {
 	plan    *plan
 	answers []answer // parallel to plan.steps
+	spreads *scoring.Spreads
 }
 
 // answer is the result of one source, its failure, or both.
@@ -45,7 +46,7 @@ func (w *Worker) ask(ctx context.Context, req source.Request) (*findings, error)
 	began := time.Now()
 	asking, stop := context.WithTimeout(ctx, timeForSources(ctx))
 	defer stop()
-	found := &findings{plan: w.plan, answers: make([]answer, len(w.plan.steps))}
+	found := &findings{plan: w.plan, spreads: w.spreads.Load(), answers: make([]answer, len(w.plan.steps))}
 	ended := make([]chan struct{}, len(w.plan.steps))
 	for i := range ended {
 		ended[i] = make(chan struct{})
@@ -180,7 +181,7 @@ func (w *Worker) fetch(ctx context.Context, st step, req source.Request) (source
 
 // score makes the record of a run and returns it with its input.
 func (f *findings) score(run scoring.Run, earlier scoring.Earlier) (scoring.Record, scoring.Input, error) {
-	in := scoring.Input{Domain: run.Domain, RunID: run.ID, Now: run.StartedAt, Reference: earlier.Reference, Previous: earlier.Previous}
+	in := scoring.Input{Domain: run.Domain, RunID: run.ID, Now: run.StartedAt, Reference: earlier.Reference, Previous: earlier.Previous, Spreads: f.spreads}
 	f.fill(&in)
 	rec, err := scoring.Score(in)
 	if err != nil {

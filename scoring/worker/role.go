@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -17,6 +18,7 @@ import (
 	"companyscore/internal/scorecache"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
+	"companyscore/universe/snapshot"
 )
 
 // Config is what Run needs. All fields but Concurrency, AdminListen and Ready are required.
@@ -118,6 +120,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		case <-working.Done():
 		}
 	}()
+	var following sync.WaitGroup
+	following.Go(func() { snapshot.FollowSpreads(working, cfg.Stores.Redis, cfg.Logger, w.SetSpreads) })
 	wait := source.RunBackground(working, sources)
 	cfg.Logger.Info("worker ready", "concurrency", concurrency, "sources", strings.Join(source.Names(sources), ","))
 	if cfg.Ready != nil {
@@ -129,6 +133,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	stop(nil)
 	wait()
+	following.Wait()
 	closing, cancel := process.ShutdownContext(ctx)
 	defer cancel()
 	if err := errors.Join(err, operators.Close(closing)); err != nil {

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"runtime/debug"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -57,6 +58,7 @@ type Worker struct {
 	traces  TraceStore
 	metrics *metrics
 	logger  *slog.Logger
+	spreads atomic.Pointer[scoring.Spreads]
 }
 
 // New returns a worker for the given sources. traces may be nil if there is no live source: a
@@ -90,6 +92,10 @@ func (w *Worker) Run(ctx context.Context, runs []scoring.Run, lost func(i int) b
 	group.Wait()
 	return outcomes
 }
+
+// SetSpreads sets the spreads for the intervals of later runs. Before the first call they are those
+// of the reference population. The caller must not change them afterwards.
+func (w *Worker) SetSpreads(spreads *scoring.Spreads) { w.spreads.Store(spreads) }
 
 // Grouped reports whether Run handles all runs of a group with one query, so that large groups
 // cost less per run.

@@ -42,27 +42,33 @@ func (fakes *Fakes) Check(c *Company, got Outcome) (faults []string) {
 		injected[f.Source] = f.Kind
 		warnings[f.Source] = f.Kind.code(f.Source)
 	}
+	e := expectation{company: c, fakes: fakes, at: got.ScoredAt, injected: injected, wants: make(map[string]want)}
+	e.all()
+	if registered := e.wants["legal_entity_registered"]; registered.state == scoring.StateOK && registered.raw == 0 {
+		warnings["gleif"] = scoring.WarningDefunct
+	}
 	for source, code := range warnings {
 		if got.Warnings[source] != code {
-			faults = append(faults, fmt.Sprintf("%s: %s failed (%s): warning %q, want %q", c.Domain, source, injected[source], got.Warnings[source], code))
+			faults = append(faults, fmt.Sprintf("%s: warning of %s %q, want %q", c.Domain, source, got.Warnings[source], code))
 		}
 	}
 	for source, code := range got.Warnings {
 		if warnings[source] == "" {
-			faults = append(faults, fmt.Sprintf("%s: %s did not fail: warning %q", c.Domain, source, code))
+			faults = append(faults, fmt.Sprintf("%s: warning of %s %q, want none", c.Domain, source, code))
 		}
 	}
-	e := expectation{company: c, fakes: fakes, at: got.ScoredAt, injected: injected, wants: make(map[string]want)}
-	e.all()
-	var known float64
+	known, applicable := make(map[scoring.Bucket]float64), make(map[scoring.Bucket]float64) // weights
 	for _, signal := range scoring.Manifest() {
 		wanted, ok := e.wants[signal.ID]
 		if !ok {
 			faults = append(faults, fmt.Sprintf("%s: nothing is expected of %s", c.Domain, signal.ID))
 			continue
 		}
-		if wanted.state != scoring.StateMissing {
-			known += signal.Weight * signal.Bucket.Weight()
+		if wanted.state != scoring.StateNotApplicable {
+			applicable[signal.Bucket] += signal.Weight
+		}
+		if wanted.state == scoring.StateOK || wanted.state == scoring.StateAbsent {
+			known[signal.Bucket] += signal.Weight
 		}
 		seen := got.Signals[signal.ID]
 		switch {
@@ -75,7 +81,11 @@ func (fakes *Fakes) Check(c *Company, got Outcome) (faults []string) {
 		faults = append(faults, fmt.Sprintf("%s: %s: %s %g %s, want %s %g %v", c.Domain, signal.ID, seen.State, seen.Raw, seen.Reason, wanted.state, wanted.raw, wanted.reasons))
 	}
 	// Rounded to one decimal, either way at a half.
-	if pct := 100 * known; math.Abs(pct-got.CompletenessPct) > 0.05+1e-9 {
+	var pct float64
+	for bucket, weight := range known {
+		pct += 100 * bucket.Weight() * weight / applicable[bucket]
+	}
+	if math.Abs(pct-got.CompletenessPct) > 0.05+1e-9 {
 		faults = append(faults, fmt.Sprintf("%s: completeness %.1f, want %.3f", c.Domain, got.CompletenessPct, pct))
 	}
 	return faults
@@ -201,6 +211,26 @@ func (e *expectation) all() {
 	e.attention()
 	e.ranks()
 	e.together()
+	e.exclude()
+}
+
+// exclude expects that signals which mean nothing for the company are not applicable.
+func (e *expectation) exclude() {
+	sector := scoring.Unknown
+	if e.named() {
+		sector = e.company.Sector.key
+	}
+	listing := e.wants["public_listing"].state
+	for _, signal := range scoring.Manifest() {
+		excluded := slices.Contains(signal.NotFor, sector)
+		if e.wants[signal.ID].state != scoring.StateOK {
+			excluded = excluded || listing == scoring.StateOK && slices.Contains(signal.NotFor, scoring.Listed) ||
+				listing == scoring.StateAbsent && slices.Contains(signal.NotFor, scoring.Unlisted)
+		}
+		if excluded {
+			e.wants[signal.ID] = want{state: scoring.StateNotApplicable}
+		}
+	}
 }
 
 // names are the signals of the registry, name servers and certificate logs.
@@ -344,7 +374,7 @@ func (e *expectation) wikimedia() {
 	}
 	const sector = "sector_attention_trend_365d"
 	if !e.named() {
-		e.missing(scoring.ReasonNotApplicable, sector)
+		e.missing(scoring.ReasonUnresolvedIdentity, sector)
 		return
 	}
 	s := c.Sector
@@ -381,6 +411,10 @@ func (e *expectation) money() {
 			e.wants[s.signal] = want{state: scoring.StateMissing, reasons: []scoring.Reason{scoring.ReasonNotFound, scoring.ReasonUnresolvedIdentity}}
 		}
 	}
+	for _, signal := range []string{"funding_total_usd", "funding_rounds"} { // only facts have them
+		e.wants[signal] = want{state: scoring.StateMissing, reasons: []scoring.Reason{scoring.ReasonNotFound, scoring.ReasonSourceDisabled}}
+	}
+	e.first("market_value_usd", offer{source: "wikidata"})
 	e.first("public_listing", offer{"sec", filer && c.Ticker, 1}, offer{"wikidata", c.QID != "" && c.Listed, 1})
 
 	ratios := []string{"free_cash_flow_margin", "current_ratio", "liabilities_to_assets", "cash_runway_months", "profitable_years_5"}
