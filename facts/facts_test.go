@@ -267,6 +267,22 @@ func TestOpenKeepsColumns(t *testing.T) {
 	f("a.jsonl", "\n"+`{"domain":"a.com","grew":1.5,"status":"dead"}`+"\n"+`{"domain":"bad","grew":2}`+"\n"+`{"domain":"b.com"}`+"\n")
 }
 
+func TestOpenKeepsColumnsOfParquet(t *testing.T) {
+	t.Parallel()
+	type row struct {
+		Domain string  `parquet:"domain"`
+		Grew   float64 `parquet:"grew"`
+	}
+	path := filepath.Join(t.TempDir(), "a.parquet")
+	if err := parquet.WriteFile(path, []row{{"a.com", 1.5}, {"b.com", -2}}); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := readAll(path, "grew")
+	if got := strings.Join(rows, ", "); err != nil || got != "a.com 1.5 1, b.com -2 2" {
+		t.Errorf("rows = %q, %v", got, err)
+	}
+}
+
 // readAll returns a text per row: the domain, the values of the columns to keep and the line.
 func readAll(path string, keep ...string) ([]string, error) {
 	open := facts.Open
