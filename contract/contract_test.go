@@ -444,6 +444,23 @@ func (s suite) history(starter customer) {
 		}
 		s.get(t, "/v1/score/"+first+"/history?cursor="+own, starter.live).wants(t, 400, "invalid_cursor")
 	})
+	s.rule("decided: changes", "the parts of a change sum to the delta exactly", func(t *testing.T) {
+		r := s.get(t, "/v1/score/"+domain+"/changes", starter.live).wants(t, 200, "")
+		sum := 0.0
+		for _, part := range []string{"observation", "coverage", "premium", "formula", "defunct"} {
+			sum += r.number(part)
+		}
+		if math.Abs(sum-r.number("delta")) > 1e-9 {
+			t.Errorf("the parts sum to %v: %s", sum, r.raw)
+		}
+		for _, bad := range []string{"from=x", "from=2026-02-30"} {
+			s.get(t, "/v1/score/"+domain+"/changes?"+bad, starter.live).wants(t, 400, "from invalid")
+		}
+		s.get(t, "/v1/score/"+domain+"/changes?to=x", starter.live).wants(t, 400, "to invalid")
+		s.get(t, "/v1/score/"+domain+"/changes?from=2026-05-02&to=2026-05-01", starter.live).wants(t, 400, "from invalid")
+		s.get(t, "/v1/score/"+domain+"/changes?from=1999-01-01", starter.live).wants(t, 404, "no_history")
+		s.get(t, "/v1/score/never-scored.com/changes", starter.live).wants(t, 404, "no_history")
+	})
 	s.rule("4.4", "a company never scored has no_history", func(t *testing.T) {
 		s.get(t, "/v1/score/never-scored.com/history", starter.live).wants(t, 404, "no_history")
 	})
@@ -719,7 +736,7 @@ func (s suite) explanations(starter customer) {
 
 // routes are all addresses that need a key.
 var routes = []struct{ method, path string }{
-	{"POST", "/v1/score"}, {"POST", "/v1/scores/batch"}, {"GET", "/v1/score/acme.test"}, {"GET", "/v1/score/acme.test/history"}, {"GET", "/v1/jobs/x"},
+	{"POST", "/v1/score"}, {"POST", "/v1/scores/batch"}, {"GET", "/v1/score/acme.test"}, {"GET", "/v1/score/acme.test/history"}, {"GET", "/v1/score/acme.test/changes"}, {"GET", "/v1/jobs/x"},
 	{"GET", "/v1/company/acme.test/cohort"}, {"GET", "/v1/company/acme.test/confidence"}, {"GET", "/v1/movers?window=7d"},
 	{"GET", "/v1/usage"}, {"GET", "/v1/distribution"}, {"GET", "/v1/signals"},
 }
@@ -792,7 +809,7 @@ func (s suite) sandbox(starter, free customer) {
 		}
 	})
 	s.rule("5 sandbox", "test keys reach canned domains only, live keys no test domain", func(t *testing.T) {
-		for _, path := range []string{"/v1/score/%s", "/v1/score/%s/history", "/v1/company/%s/cohort", "/v1/company/%s/confidence"} {
+		for _, path := range []string{"/v1/score/%s", "/v1/score/%s/history", "/v1/score/%s/changes", "/v1/company/%s/cohort", "/v1/company/%s/confidence"} {
 			s.get(t, fmt.Sprintf(path, "example.com"), starter.test).wants(t, 400, onlyCanned)
 			s.get(t, fmt.Sprintf(path, "other.test"), starter.test).wants(t, 400, onlyCanned)
 			for _, domain := range []string{"acme.test", "other.test", "a.b.test"} {
@@ -901,7 +918,7 @@ func (s suite) errors(starter customer) {
 	})
 	s.rule("7", "a bad domain in a path is domain invalid", func(t *testing.T) {
 		for _, domain := range []string{"localhost", "127.0.0.1", "a%20b.com", "%ff.com", "exa_mple.com"} {
-			for _, path := range []string{"/v1/score/%s", "/v1/score/%s/history", "/v1/company/%s/cohort", "/v1/company/%s/confidence"} {
+			for _, path := range []string{"/v1/score/%s", "/v1/score/%s/history", "/v1/score/%s/changes", "/v1/company/%s/cohort", "/v1/company/%s/confidence"} {
 				s.get(t, fmt.Sprintf(path, domain), starter.live).wants(t, 400, "domain invalid")
 			}
 		}
@@ -926,7 +943,7 @@ func (s suite) errors(starter customer) {
 }
 
 func (s suite) headers(starter customer) {
-	cacheable := []string{"/v1/score/" + first, "/v1/score/" + first + "/history", "/v1/company/apple.com/cohort", "/v1/company/apple.com/confidence", "/v1/movers?window=7d", "/v1/distribution", "/v1/signals"}
+	cacheable := []string{"/v1/score/" + first, "/v1/score/" + first + "/history", "/v1/score/" + first + "/changes?to=2100-01-01", "/v1/company/apple.com/cohort", "/v1/company/apple.com/confidence", "/v1/movers?window=7d", "/v1/distribution", "/v1/signals"}
 	s.rule("decided: ETag", "an unchanged answer is 304, and free", func(t *testing.T) {
 		for _, path := range cacheable {
 			r := s.get(t, path, starter.live).wants(t, 200, "")

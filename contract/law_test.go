@@ -29,7 +29,7 @@ var law = []string{
 	"9 rule 1", "9 rule 2", "9 rule 3", "9 rule 4", "9 rule 5", "9 rule 6",
 	"decided: coalescing", "decided: Idempotency-Key", "decided: storm", "decided: servers", "decided: tiers file",
 	"decided: ETag", "decided: compression", "decided: X-Request-Id", "decided: RateLimit", "decided: Server-Timing", "decided: CORS",
-	"decided: description", "decided: docs", "decided: health", "decided: metrics", "decided: elsewhere", "decided: batch", "decided: evidence",
+	"decided: description", "decided: docs", "decided: health", "decided: metrics", "decided: elsewhere", "decided: batch", "decided: evidence", "decided: changes",
 	"decided: HTTP", "decided: connections", "decided: answer bytes", "decided: stop",
 }
 

@@ -21,8 +21,6 @@ const (
 	// changesAge is the max-age of an answer. Instants that follow from the clock are rounded to it, so
 	// that equal requests have equal answers.
 	changesAge = 30 * time.Second
-	// changesMax bounds the size of an answer: 67 signals in two records.
-	changesMax = 32 << 10
 )
 
 // getChanges returns the difference between the records of a company at two instants, split by cause.
@@ -43,9 +41,6 @@ func (s *Server) getChanges(c *fiber.Ctx) error {
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
-	if err := s.reserveAnswer(c, ctx, changesMax); err != nil {
-		return err
-	}
 	key := fmt.Sprintf("changes %d %d", from.UnixMilli(), to.UnixMilli())
 	return s.sendPage(c, ctx, domain, key, changesAge, func(ctx context.Context) ([]byte, error) {
 		return s.changesBody(ctx, domain, from, to, given)

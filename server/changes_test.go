@@ -2,7 +2,7 @@ package server
 
 import "testing"
 
-var changesStatuses = withDomain("GET /v1/score/%s/changes", withBytes("GET /v1/score/stored.com/changes?from=2026-04-25", "", []attempt{
+var changesStatuses = withDomain("GET /v1/score/%s/changes", []attempt{
 	{name: "two records", key: "growth", request: "GET /v1/score/stored.com/changes?from=2026-04-25&to=2026-05-01T12:00:00Z", want: 200, has: []string{`"composite_score":58.2`, `"composite_score":61.4`, `"delta":3.2`}, sends: []string{"Cache-Control", "private, max-age=30"}},
 	{name: "one record twice", key: "free", request: "GET /v1/score/stored.com/changes?from=2026-05-01T12:00:00Z", want: 200, has: []string{`"delta":0`, `"signals":[]`}},
 	{name: "canned company", key: "sandbox", request: "GET /v1/score/acme.test/changes", want: 200, has: []string{`"mode":"sandbox"`, `"delta":`}},
@@ -11,7 +11,7 @@ var changesStatuses = withDomain("GET /v1/score/%s/changes", withBytes("GET /v1/
 	{name: "from after to", key: "sandbox", request: "GET /v1/score/acme.test/changes?from=2026-05-02&to=2026-05-01", want: 400, code: "from invalid"},
 	{name: "before the first record", key: "growth", request: "GET /v1/score/stored.com/changes?from=1999-01-01", want: 404, code: "no_history"},
 	{name: "company without a score", key: "growth", request: "GET /v1/score/never.com/changes", want: 404, code: "no_history", sends: []string{"Cache-Control", "no-store"}},
-}))
+})
 
 func TestChangesStatuses(t *testing.T) {
 	tryStatuses(t, "GET /v1/score/{domain}/changes", changesStatuses)
