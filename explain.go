@@ -1,10 +1,8 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -25,14 +23,9 @@ func (c *program) explain() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain DOMAIN",
 		Short: "Explain the newest score of a company, signal by signal",
-		Long: `Explain the newest score of a company: each of the 67 signals with its raw value,
-normalised score, weight, contribution to the base and source; the steps from the base
-to the grade; the identity of the company with its evidence; the outcome of each source.
-
-With --since, split the change of the score since a day by cause instead: observation,
-coverage, premium, formula and the signals whose contribution changed.`,
-		Example: `  companyscore explain apple.com
-  companyscore explain apple.com --since 2026-05-01 --json`,
+		Long: `Explain the newest score of a company: each of the 67 signals with value, score, weight,
+contribution and source, the steps to the grade, the identity with its evidence, and the
+sources. With --since 2026-05-01, split the change of the score since that day by cause.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			domain, err := domainname.Parse(args[0])
@@ -67,27 +60,17 @@ coverage, premium, formula and the signals whose contribution changed.`,
 				if err != nil {
 					return err
 				}
-				return printed(cmd, asJSON, explain.NewChange(before, rec))
+				return explain.Print(cmd.OutOrStdout(), explain.NewChange(before, rec), asJSON)
 			}
 			trace, err := traces.Trace(cmd.Context(), domain, rec.ScoredAt)
 			if err != nil && !errors.Is(err, scoring.ErrNotFound) {
 				return err
 			}
-			return printed(cmd, asJSON, explain.New(rec, trace, time.Now()))
+			return explain.Print(cmd.OutOrStdout(), explain.New(rec, trace, time.Now()), asJSON)
 		},
 	}
 	where.Flags(cmd.Flags())
 	cmd.Flags().StringVar(&since, "since", "", "explain the change since the newest score of this day or before it, YYYY-MM-DD")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, with all observations of all sources")
 	return cmd
-}
-
-// printed prints an explanation as text or as JSON.
-func printed(cmd *cobra.Command, asJSON bool, x interface{ Text(io.Writer) error }) error {
-	if !asJSON {
-		return x.Text(cmd.OutOrStdout())
-	}
-	encoder := json.NewEncoder(cmd.OutOrStdout())
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(x)
 }

@@ -17,6 +17,7 @@ import (
 	bench "companyscore/bench/command"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
+	"companyscore/internal/release"
 	"companyscore/internal/stores"
 	backtest "companyscore/scoring/backtest/command"
 )
@@ -67,6 +68,7 @@ func (c *program) root() *cobra.Command {
 		Use:           "companyscore",
 		Short:         "Score companies by their domain names",
 		Long:          "companyscore scores companies by their domain names. `companyscore up` starts everything\non this machine. The other commands are single roles and tools.",
+		Version:       release.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -81,6 +83,7 @@ func (c *program) root() *cobra.Command {
 			return nil
 		},
 	}
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	c.log.Flags(root.PersistentFlags())
 	root.AddGroup(&cobra.Group{ID: "roles", Title: "Roles:"}, &cobra.Group{ID: "operator", Title: "Operator commands:"}, &cobra.Group{ID: "customer", Title: "Customer, SQL and benchmark commands:"})
 	add := func(group string, cmds ...*cobra.Command) {

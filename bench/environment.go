@@ -2,23 +2,22 @@ package bench
 
 import (
 	"bytes"
-	"debug/buildinfo"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
 	"companyscore/bench/report"
+	"companyscore/internal/release"
 )
 
 // Environment returns the machine and the software of a bench run, as far as known. It takes a
 // second to measure interruptions of the processors.
 func Environment(command string, versions map[string]string) report.Environment {
 	e := report.Environment{
-		Command: command, Cores: runtime.NumCPU(), Go: runtime.Version(), CPU: runtime.GOARCH, Versions: make(map[string]string), LoadBefore: LoadAverage(), Stops: watchStops(stopsFor),
+		Command: command, Cores: runtime.NumCPU(), Go: runtime.Version(), Commit: release.Commit(), CPU: runtime.GOARCH, Versions: make(map[string]string), LoadBefore: LoadAverage(), Stops: watchStops(stopsFor),
 	}
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		e.Virtual = bytes.Contains(text, []byte(" hypervisor"))
@@ -37,36 +36,15 @@ func Environment(command string, versions map[string]string) report.Environment 
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		e.Kernel = strings.TrimSpace(string(text))
 	}
-	if info, ok := debug.ReadBuildInfo(); ok {
-		e.Commit = commitOf(info)
-	}
 	for name, version := range versions {
 		e.Versions[name] = version
 	}
 	return e
 }
 
-// commitOf returns the commit from which a program was built.
-func commitOf(info *debug.BuildInfo) string {
-	commit, changed := "unknown", ""
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = s.Value[:min(12, len(s.Value))]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			changed = " and changes"
-		}
-	}
-	return commit + changed
-}
-
-// ProcessVersion returns the version of a running process, "" if it is not readable.
+// ProcessVersion returns what a running companyscore prints as its version, "" if it cannot be run.
 func ProcessVersion(pid int) string {
-	info, err := buildinfo.ReadFile(fmt.Sprintf("/proc/%d/exe", pid))
-	if err != nil {
-		return ""
-	}
-	return info.GoVersion + ", commit " + commitOf(info)
+	return strings.TrimPrefix(ToolVersion(fmt.Sprintf("/proc/%d/exe", pid), "--version"), "companyscore ")
 }
 
 // ToolVersion returns the first line of the output of a program, "" if it is not installed.

@@ -3,6 +3,7 @@ package clickhouse
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
@@ -88,11 +89,16 @@ func (db *DB) PutPhases(ctx context.Context, phases []seed.Phase) error {
 	for i, p := range phases {
 		rows[i] = &phaseRow{*newRecordRow(p.Record), p.ID, p.MomentumBefore, p.MomentumAfter}
 	}
-	if err := insert(ctx, db, seedPhaseInsert, rows); err != nil {
-		return fmt.Errorf("store phases: %w", err)
+	for part := range slices.Chunk(rows, phasesPerInsert) {
+		if err := insert(ctx, db, seedPhaseInsert, part); err != nil {
+			return fmt.Errorf("store phases: %w", err)
+		}
 	}
 	return nil
 }
+
+// phasesPerInsert bounds the memory and the time of an insert of phases.
+const phasesPerInsert = 4096
 
 // DropPhases drops the table that PutPhases filled.
 func (db *DB) DropPhases(ctx context.Context) error {

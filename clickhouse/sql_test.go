@@ -18,7 +18,7 @@ var parameters = map[string]any{
 	"domain": "example.com", "domains": []string{"example.com"}, "version": "v1", "limit": uint32(5),
 	"id": "1", "account_id": "1", "hash": "00", "period": "2026-05-01", "number": uint32(1), "name": "n", "checksum": "c",
 	"now_ms": int64(1), "nows_ms": []int64{1}, "since_ms": int64(1), "before_ms": int64(1), "start_ms": int64(1), "end_ms": int64(2), "cut_ms": int64(1), "at_ms": int64(1),
-	"start_7d_ms": int64(1), "start_30d_ms": int64(1), "start_90d_ms": int64(1), "leaders": uint16(201), "recent_max": uint32(10),
+	"start_7d_ms": int64(1), "start_30d_ms": int64(1), "start_90d_ms": int64(1), "leaders": uint16(201), "recent_max": uint32(10), "blocks": uint32(1),
 	"scored_ms": []int64{1}, "previous_days": uint16(400), "min_days": uint16(20), "best_days": uint16(30), "max_days": uint16(120), "database": "default",
 	"after": "", "until": "b", "from": "", "to": "v1",
 	"first": uint64(0), "last": uint64(9), "x_from": uint32(0), "x_last": uint32(9), "records": uint32(2), "detailed": uint32(1), "mix": uint64(1),

@@ -74,6 +74,9 @@ func (s suite) messages(c customer) {
 			"bare LF":              "GET /v1/signals HTTP/1.1\nHost: x\n\n",
 			"a bad chunk":          post + "X-API-Key: " + c.live + "\r\nTransfer-Encoding: chunked\r\n\r\n1;a\nb\r\nx\r\n" + chunk,
 		} {
+			if *composed && rewritten[name] {
+				continue
+			}
 			before := s.get(t, "/v1/usage", c.live).number("cached_calls")
 			replies := s.exchange(t, get+request+get)
 			if len(replies) != 2 || replies[0].status != 200 || replies[1].status != 400 || replies[1].text("error") != "request invalid" {

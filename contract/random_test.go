@@ -169,6 +169,9 @@ func TestRandomRequests(t *testing.T) {
 		for end := time.Now().Add(*randomFor); time.Now().Before(end); requests++ {
 			o := all[c.IntN(len(all))]
 			target, body, headers := c.request(o.path, o.op)
+			if *composed && strings.Contains(target, "%00") {
+				continue // nginx refuses it with an error that the description does not have
+			}
 			method := o.method
 			if c.IntN(20) == 0 {
 				method = c.of("PUT", "DELETE", "PATCH", "GET", "POST", "OPTIONS", "HEAD")

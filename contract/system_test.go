@@ -3,6 +3,7 @@ package contract
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"encoding/json"
 	"io"
 	"net"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	"companyscore/internal/config"
+	"companyscore/internal/test/compose"
 	"companyscore/internal/test/program"
 )
 
@@ -40,19 +42,20 @@ func TestMain(m *testing.M) {
 	if built != "" {
 		os.RemoveAll(built)
 	}
-	if code == 0 && wholeSuite() && !complete(os.Stdout) {
+	if code == 0 && wholeSuite() && (!complete(os.Stdout) || *composed && !allSeen(os.Stdout)) {
 		code = 1
 	}
 	os.Exit(code)
 }
 
-// system is a running `up`.
+// system is a running `up` of its own, or docker-compose.yml behind its proxy.
 type system struct {
 	issued                    *issued // API keys, which must not be in a log
 	binary, data, base, admin string
 	runtime                   *config.Runtime
-	live                      *program.System
-	stop                      func() error // stops a server started by another, and returns its exit error
+	live                      *program.System     // the `up`, nil if the system is a deployment
+	deployment                *compose.Deployment // nil if the system is an `up`
+	stop                      func() error        // of a server made by another: ends it, and returns how it ended
 }
 
 // startLimit bounds the start of a process and a command.
@@ -70,6 +73,9 @@ func start(t testing.TB, tiers string) *system {
 	path, err := binary()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if *composed {
+		return startComposed(t, path, tiers)
 	}
 	// Paths of unix sockets must be short, so t.TempDir does not suit.
 	dir, err := os.MkdirTemp("", "cs-contract-")
@@ -95,25 +101,37 @@ func start(t testing.TB, tiers string) *system {
 			t.Errorf("up ended with %v", err)
 		}
 		text, _ := os.ReadFile(up.Log)
-		if bytes.Contains(text, []byte("panic")) {
-			t.Errorf("something panicked")
-		}
-		if key := s.issued.in(text); key != "" {
-			t.Errorf("the log holds the key %s", key)
-		}
-		if t.Failed() {
-			t.Logf("log of up:\n%s", program.Tail(text, 4000))
-		}
+		s.readLog(t, text)
 		os.RemoveAll(dir)
 	})
 	s.base, s.admin, s.runtime = up.Runtime.BaseURL, up.Runtime.AdminURL, up.Runtime
 	return s
 }
 
-// cli runs a command of the program and returns its output.
+// readLog fails the test if the log holds a panic or an API key.
+func (s *system) readLog(t testing.TB, text []byte) {
+	t.Helper()
+	if bytes.Contains(text, []byte("panic")) {
+		t.Errorf("something panicked")
+	}
+	if key := s.issued.in(text); key != "" {
+		t.Errorf("the log holds the key %s", key)
+	}
+	if t.Failed() {
+		t.Logf("log:\n%s", program.Tail(text, 4000))
+	}
+}
+
+// cli runs a command of the program and returns what it printed.
 func (s *system) cli(t testing.TB, args ...string) string {
 	t.Helper()
-	out, err := s.live.Command(t.Context(), args...)
+	var out string
+	var err error
+	if s.deployment != nil {
+		out, err = s.deployment.Command(t.Context(), s.binary, args...)
+	} else {
+		out, err = s.live.Command(t.Context(), args...)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +141,13 @@ func (s *system) cli(t testing.TB, args ...string) string {
 // signal sends a signal to a child of the `up`.
 func (s *system) signal(t *testing.T, child string, sig syscall.Signal) {
 	t.Helper()
-	if err := syscall.Kill(s.runtime.Processes[child], sig); err != nil {
+	var err error
+	if s.deployment != nil {
+		err = s.deployment.Signal(context.WithoutCancel(t.Context()), containers[child], sig) // also of a test that ends
+	} else {
+		err = syscall.Kill(s.runtime.Processes[child], sig)
+	}
+	if err != nil {
 		t.Fatalf("signal %s: %v", child, err)
 	}
 }

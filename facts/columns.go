@@ -175,13 +175,13 @@ func setCountry(r *scoring.CompanyFacts, s string) error {
 
 // Known reports whether a column of import files has the name.
 func Known(name string) bool {
-	_, err := columnOf(name, nil)
+	_, err := columnOf(name, false)
 	return err == nil
 }
 
-// columnOf returns the column with a name. The column of a name in keep that is no fact sets nothing.
-// The error for any other unknown name suggests the nearest one.
-func columnOf(name string, keep []string) (Column, error) {
+// columnOf returns the column with a name. An unknown column sets nothing if others is set. Else
+// the error suggests the nearest name.
+func columnOf(name string, others bool) (Column, error) {
 	i := slices.IndexFunc(Columns, func(c Column) bool { return c.Name == name })
 	if i >= 0 {
 		return Columns[i], nil
@@ -198,7 +198,7 @@ func columnOf(name string, keep []string) (Column, error) {
 			}}, nil
 		}
 	}
-	if slices.Contains(keep, name) {
+	if others {
 		return Column{Name: name, set: func(*scoring.CompanyFacts, string) error { return nil }}, nil
 	}
 	return Column{}, fmt.Errorf("unknown column %q, maybe %q; docs/facts.md lists all columns", name, nearest(name))

@@ -28,7 +28,7 @@ type csvTable struct {
 	cells []cell
 }
 
-func newCSVTable(f io.ReadCloser, size int64, keep []string) (*csvTable, error) {
+func newCSVTable(f io.ReadCloser, size int64, others bool) (*csvTable, error) {
 	t := &csvTable{file: f, lines: newLineReader(f), size: size}
 	t.in = bufio.NewReader(&t.text)
 	_, head, err := t.next()
@@ -42,7 +42,7 @@ func newCSVTable(f io.ReadCloser, size int64, keep []string) (*csvTable, error) 
 	for i, c := range head {
 		names[i] = strings.TrimSpace(c.text)
 	}
-	if err := checkColumns(names, keep); err != nil {
+	if err := checkColumns(names, others); err != nil {
 		return nil, err
 	}
 	t.head = names

@@ -12,7 +12,7 @@ func TestCSVSkipsOnlyInvalidRows(t *testing.T) {
 	t.Parallel()
 	f := func(text string, want ...string) {
 		t.Helper()
-		table, err := newCSVTable(io.NopCloser(strings.NewReader(text)), int64(len(text)), nil)
+		table, err := newCSVTable(io.NopCloser(strings.NewReader(text)), int64(len(text)), false)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -146,6 +146,7 @@ type Reader struct {
 	table   table
 	columns map[string]Column
 	seen    map[string]int // line per domain
+	others  bool           // whether columns that are no facts are allowed
 	keep    []string
 	kept    map[string]string // values of keep in the last row
 	line    int
@@ -153,10 +154,13 @@ type Reader struct {
 
 // Open opens a file. The extension of its name determines the type. Open returns an error
 // for an unknown type, and for unknown columns of a CSV or Parquet file.
-//
-// Text returns the values of the columns keep. Those of them that are no facts are allowed in the
-// file; Next checks their length and encoding only.
-func Open(path string, keep ...string) (*Reader, error) {
+func Open(path string) (*Reader, error) { return open(path, false, nil) }
+
+// OpenWith is Open for a file that may have columns that are no facts. Next checks their length and
+// encoding only. Text returns the values of the columns keep.
+func OpenWith(path string, keep ...string) (*Reader, error) { return open(path, true, keep) }
+
+func open(path string, others bool, keep []string) (*Reader, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -168,18 +172,18 @@ func Open(path string, keep ...string) (*Reader, error) {
 	var t table
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".csv":
-		t, err = newCSVTable(f, info.Size(), keep)
+		t, err = newCSVTable(f, info.Size(), others)
 	case ".jsonl", ".ndjson":
-		t = newJSONTable(f, info.Size(), keep)
+		t = newJSONTable(f, info.Size(), others)
 	case ".parquet":
-		t, err = newParquetTable(f, info.Size(), keep)
+		t, err = newParquetTable(f, info.Size(), others)
 	default:
 		err = fmt.Errorf("file type %q: use .csv, .jsonl or .parquet", ext)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &Reader{table: t, columns: make(map[string]Column), seen: make(map[string]int), keep: keep, kept: make(map[string]string)}, nil
+	return &Reader{table: t, columns: make(map[string]Column), seen: make(map[string]int), others: others, keep: keep, kept: make(map[string]string)}, nil
 }
 
 // Close closes the file.
@@ -212,7 +216,7 @@ func (r *Reader) Next() (scoring.CompanyFacts, error) {
 		}
 		column, ok := r.columns[c.name]
 		if !ok {
-			if column, err = columnOf(c.name, r.keep); err != nil {
+			if column, err = columnOf(c.name, r.others); err != nil {
 				return scoring.CompanyFacts{}, err
 			}
 			r.columns[c.name] = column
@@ -255,11 +259,11 @@ func shorten(s string) string {
 	return s
 }
 
-// checkColumns returns an error for repeated columns, for columns that are neither facts nor in
-// keep, and if column domain is missing.
-func checkColumns(names, keep []string) error {
+// checkColumns returns an error for repeated columns, for columns that are no facts unless others is set,
+// and if column domain is missing.
+func checkColumns(names []string, others bool) error {
 	for i, name := range names {
-		if _, err := columnOf(name, keep); err != nil {
+		if _, err := columnOf(name, others); err != nil {
 			return err
 		}
 		if slices.Contains(names[:i], name) {

@@ -14,19 +14,22 @@ import (
 
 // jsonTable reads one JSON object per line.
 type jsonTable struct {
-	file  io.Closer
-	lines *lineReader
-	size  int64
-	buf   []byte
-	line  int
-	keep  []string
-	row   map[string]bool // names in the current row
-	all   map[string]bool // names in the rows so far
-	cells []cell
+	file   io.Closer
+	lines  *lineReader
+	size   int64
+	buf    []byte
+	line   int
+	others bool            // whether names that are no facts are allowed
+	row    map[string]bool // names in the current row
+	all    map[string]bool // names in the rows so far
+	cells  []cell
 }
 
-func newJSONTable(f io.ReadCloser, size int64, keep []string) *jsonTable {
-	return &jsonTable{file: f, lines: newLineReader(f), size: size, keep: keep, row: make(map[string]bool), all: make(map[string]bool)}
+// namesMax is the maximum number of different names in a file.
+const namesMax = 1000
+
+func newJSONTable(f io.ReadCloser, size int64, others bool) *jsonTable {
+	return &jsonTable{file: f, lines: newLineReader(f), size: size, others: others, row: make(map[string]bool), all: make(map[string]bool)}
 }
 
 func (t *jsonTable) next() (int, []cell, error) {
@@ -78,8 +81,11 @@ func (t *jsonTable) parse(text []byte) error {
 		if !ok {
 			return fault("", "not JSON: a name is missing")
 		}
-		if _, err := columnOf(name, t.keep); err != nil {
+		if _, err := columnOf(name, t.others); err != nil {
 			return fault("", err.Error())
+		}
+		if !t.all[name] && len(t.all) >= namesMax {
+			return fault("", fmt.Sprintf("more than %d names in the file", namesMax))
 		}
 		if t.row[name] {
 			return fault(name, "duplicate name")

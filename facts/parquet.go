@@ -33,7 +33,7 @@ type parquetColumn struct {
 func newParquetTable(f interface {
 	io.ReaderAt
 	io.Closer
-}, size int64, keep []string) (t *parquetTable, err error) {
+}, size int64, others bool) (t *parquetTable, err error) {
 	defer damaged(&err)
 	file, err := parquet.OpenFile(f, size)
 	if err != nil {
@@ -49,7 +49,7 @@ func newParquetTable(f interface {
 		leaf, _ := file.Schema().Lookup(path...)
 		t.columns = append(t.columns, parquetColumn{path[0], leaf.Node.Type()})
 	}
-	if err := checkColumns(names, keep); err != nil {
+	if err := checkColumns(names, others); err != nil {
 		return nil, err
 	}
 	return t, nil

@@ -23,6 +23,7 @@ var batchStatuses = withCommon("POST /v1/scores/batch", withBytes("POST /v1/scor
 	{name: "empty list", key: "growth", request: "POST /v1/scores/batch", body: `{"domains":[]}`, want: 400, code: "body.domains invalid"},
 	{name: "list of 1,001", key: "growth", request: "POST /v1/scores/batch", body: `{"domains":["a"` + strings.Repeat(`,"a"`, batchMax) + `]}`, want: 400, code: "body.domains invalid"},
 	{name: "wrong type", key: "growth", request: "POST /v1/scores/batch", body: `{"domains":[1]}`, want: 400, code: "body.domains invalid"},
+	{name: "unknown include", key: "growth", request: "POST /v1/scores/batch", body: `{"domains":["stored.com"],"include":["signals"]}`, want: 400, code: "body.include invalid"},
 	{name: "large body", key: "growth", request: "POST /v1/scores/batch", body: strings.Repeat(" ", batchBodyMax+1), want: 413, code: "request too large"},
 	{name: "compressed body", key: "growth", request: "POST /v1/scores/batch", body: `{"domains":["stored.com"]}`, headers: []string{"Content-Encoding", "gzip"}, want: 415, code: "content encoding not supported"},
 	{name: "stores are closed", on: storesClosed, key: "growth", request: "POST /v1/scores/batch", body: `{"domains":["stored.com"]}`, want: 500, code: "internal error"},

@@ -32,6 +32,8 @@ var postScoreStatuses = withCommon("POST /v1/score", []attempt{
 	{name: "no domain", key: "growth", request: "POST /v1/score", body: `{"domain":" "}`, want: 400, code: "body.domain required"},
 	{name: "not a domain", key: "growth", request: "POST /v1/score", body: `{"domain":"127.0.0.1"}`, want: 400, code: "body.domain invalid"},
 	{name: "wrong type of domain", key: "growth", request: "POST /v1/score", body: `{"domain":["stored.com"]}`, want: 400, code: "body.domain invalid"},
+	{name: "fresh score with evidence", key: "growth", request: "POST /v1/score", body: `{"domain":"stored.com","include":["evidence"]}`, want: 200, has: []string{`"evidence":{"pipeline_version":`}},
+	{name: "unknown include", key: "growth", request: "POST /v1/score", body: `{"domain":"stored.com","include":["signals"]}`, want: 400, code: "body.include invalid"},
 	{name: "real domain with a test key", key: "sandbox", request: "POST /v1/score", body: `{"domain":"stored.com"}`, want: 400, code: sandboxOnly},
 	{name: "test domain with a live key", key: "growth", request: "POST /v1/score", body: `{"domain":"acme.test"}`, want: 400, code: liveOnly},
 	{name: "long Idempotency-Key", key: "growth", request: "POST /v1/score", body: `{"domain":"never.com"}`, headers: []string{"Idempotency-Key", strings.Repeat("k", 256)}, want: 400, code: "idempotency_key invalid"},
@@ -55,6 +57,8 @@ func TestPostScoreStatuses(t *testing.T) { tryStatuses(t, "POST /v1/score", post
 var getScoreStatuses = withDomain("GET /v1/score/%s", []attempt{
 	{name: "stored score", key: "growth", request: "GET /v1/score/stored.com", want: 200, has: []string{`"composite_score":61.4`, `"tier":"growth"`}, sends: []string{"Cache-Control", "private, max-age=30"}},
 	{name: "old score", key: "free", request: "GET /v1/score/https%3A%2F%2Fwww.aged.com", want: 200, has: []string{`"domain":"aged.com"`}},
+	{name: "score with evidence", key: "growth", request: "GET /v1/score/stored.com?include=evidence", want: 200, has: []string{`"evidence":{"pipeline_version":`}},
+	{name: "unknown include", key: "growth", request: "GET /v1/score/stored.com?include=signals", want: 400, code: "include must be one of ['evidence']"},
 	{name: "company without a score", key: "growth", request: "GET /v1/score/never.com", want: 404, code: "no score available for this domain", sends: []string{"Cache-Control", "no-store"}},
 	{name: "no domain", key: "growth", request: "GET /v1/score", want: 405, code: "method not allowed", sends: []string{"Allow", "POST"}},
 })

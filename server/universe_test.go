@@ -225,9 +225,9 @@ func TestCohortLeavesOutWhatWasCounted(t *testing.T) {
 		c := got.Cohort
 		if float64(c.Count) != n || float64(len(got.Members)) != n {
 			t.Errorf("%s has %d peers and %d members, want %v", domain, c.Count, len(got.Members), n)
-		} else if n > 0 && (math.Abs(c.Mean-sum/n) > 1e-9 || float64(c.Rank) != above+1 || math.Abs(c.Percentile-100*below/n) > 1e-9 ||
+		} else if n > 0 && (math.Abs(c.Mean-sum/n) > 1e-9 || float64(c.Rank) != above+1 || math.Abs(c.Percentile-50*(n+below-above)/n) > 1e-9 ||
 			math.Abs(got.BucketMeans[scoring.TeamStructure].Cohort-team/n) > 1e-9) {
-			t.Errorf("%s among %v peers: %+v, want mean %v, rank %v, %v below", domain, n, c, sum/n, above+1, below)
+			t.Errorf("%s among %v peers: %+v, want mean %v, rank %v, percentile %v", domain, n, c, sum/n, above+1, 50*(n+below-above)/n)
 		}
 		for _, m := range got.Members {
 			if m.Domain == domain || m.Composite != counted[m.Domain].Composite {

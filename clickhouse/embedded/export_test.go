@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"errors"
+	"fmt"
 	"maps"
 	"slices"
 )
@@ -15,4 +17,31 @@ func AnalystSettings() (limits, others []string) {
 		}
 	}
 	return limits, others
+}
+
+// WithConfiguration opens an engine with a configuration file of a ClickHouse server and returns the output of each statement, or
+// "exception" and the code of its error.
+func WithConfiguration(data, file string, statements []string) (answers []string, err error) {
+	path, err := Find()
+	if err != nil {
+		return nil, err
+	}
+	lib, err := loadLibrary(path)
+	if err != nil {
+		return nil, err
+	}
+	handle := lib.open("clickhouse", "--path="+data, "--config-file="+file)
+	if handle == nil {
+		return nil, errors.New("the engine does not open")
+	}
+	c := &conn{engine: &engine{lib: lib}, handle: handle}
+	defer c.close()
+	for _, statement := range statements {
+		out, _, err := c.query(statement, "TSV", nil)
+		if e, ok := errors.AsType[*exception](err); ok {
+			out = fmt.Appendf(nil, "exception %d", e.code)
+		}
+		answers = append(answers, string(out))
+	}
+	return answers, nil
 }

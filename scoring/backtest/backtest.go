@@ -70,7 +70,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 	report := &Report{
 		File: cfg.Path, PipelineVersion: scoring.PipelineVersion, At: cfg.Now.Format(time.DateOnly),
 		Rows: r.rows, Companies: len(r.composites), Invalid: r.rows - len(r.composites), Faults: r.faults,
-		Sample: len(r.sample), MonotoneSample: min(len(r.sample), monotoneMax), Draws: []Coverage{},
+		Ignored: r.ignored(), Sample: len(r.sample), MonotoneSample: min(len(r.sample), monotoneMax), Draws: []Coverage{},
 	}
 	for _, o := range r.outcomes {
 		measured, err := o.measure()
@@ -136,7 +136,7 @@ func newReader(cfg Config) (*reader, error) {
 		r.outcomes = append(r.outcomes, o)
 	}
 	var err error
-	if r.file, err = facts.Open(cfg.Path, cfg.Outcomes...); err != nil {
+	if r.file, err = facts.OpenWith(cfg.Path, cfg.Outcomes...); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInput, err)
 	}
 	return r, nil
@@ -211,6 +211,13 @@ func (r *reader) check() error {
 		return inputError("no usable rows: %s has %d rows, all of them invalid", r.cfg.Path, r.rows)
 	}
 	return nil
+}
+
+// ignored returns the columns that are neither facts nor outcomes.
+func (r *reader) ignored() []string {
+	return slices.DeleteFunc(slices.Clone(r.file.Columns()), func(column string) bool {
+		return facts.Known(column) || slices.Contains(r.cfg.Outcomes, column)
+	})
 }
 
 // Kind is the kind of an outcome.

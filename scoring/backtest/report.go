@@ -17,6 +17,8 @@ type Report struct {
 	Rows      int `json:"rows"`
 	Companies int `json:"companies"`
 	Invalid   int `json:"invalid"`
+	// Ignored are the columns that are neither facts nor outcomes.
+	Ignored []string `json:"ignored_columns"`
 	// Faults are the first 1000 invalid rows.
 	Faults   []facts.Fault `json:"-"`
 	Outcomes []Outcome     `json:"outcomes"`

@@ -26,6 +26,9 @@ func (r *Report) summary() string {
 	if r.Invalid > 0 {
 		text += fmt.Sprintf("; %d of %d rows are invalid", r.Invalid, r.Rows)
 	}
+	if len(r.Ignored) > 0 {
+		text += "; ignored columns: " + strings.Join(r.Ignored, ", ")
+	}
 	return text
 }
 

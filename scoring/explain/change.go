@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -57,6 +58,16 @@ func (c Change) Text(out io.Writer) error {
 		fmt.Fprintf(w, "  %s\t%s\t%s\t%+.4f\n", s.ID, state(s.Before), state(s.After), s.Contribution)
 	}
 	return w.Flush()
+}
+
+// Print writes an explanation or a change as text, or as indented JSON.
+func Print(out io.Writer, x interface{ Text(io.Writer) error }, asJSON bool) error {
+	if !asJSON {
+		return x.Text(out)
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(x)
 }
 
 // state returns the raw value of a signal, or its state.

@@ -81,7 +81,7 @@ func TestCommandFailsOnMissedLimit(t *testing.T) {
 func TestCommandReportsInvalidRows(t *testing.T) {
 	t.Parallel()
 	stdout, stderr, err := execute(writeFile(t, "a.csv", rows()+"bad.com,many,ipo\n"), "--outcome", "employees")
-	if !errors.Is(err, cli.ErrReported) || !strings.Contains(stderr, "line 12, column 9 (employees)") || !strings.Contains(stdout, "1 of 11 rows are invalid") {
+	if !errors.Is(err, cli.ErrReported) || !strings.Contains(stderr, "line 12, column 9 (employees)") || !strings.Contains(stdout, "1 of 11 rows are invalid; ignored columns: exit") {
 		t.Errorf("%v:\n%s%s", err, stdout, stderr)
 	}
 }
