@@ -81,7 +81,7 @@ func TestRecordComesBackAsItWas(t *testing.T) {
 			{Signal: "careers_page_present", State: scoring.StateAbsent, Source: "web"},
 		},
 		Identity: scoring.Identity{Name: "Example \"É\" Inc", Country: "US", Industries: []string{"software"}},
-		Warnings: []scoring.Warning{{Source: "jobs", Code: "timeout", At: noon}},
+		Warnings: []scoring.Warning{{Source: "jobs", Code: "timeout", At: noon}, {Source: "sec", Code: scoring.WarningStale, At: noon.AddDate(0, -2, 0)}},
 	})
 	if err != nil {
 		t.Fatal(err)
