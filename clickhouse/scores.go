@@ -18,7 +18,6 @@ var (
 	scoreHeads   = sql.Query("score_heads")
 	scoreAt      = sql.Query("score_at")
 	scoreFirst   = sql.Query("score_first")
-	scoreRecord  = sql.Query("score_record")
 	scoreFresh   = sql.Query("score_fresh")
 	scoreNewest  = sql.Query("score_newest")
 	scoreLast    = sql.Query("score_last")
@@ -226,15 +225,7 @@ func (s *Scores) Newest(ctx context.Context, domain string) (universe.Stored, er
 
 // Latest returns the newest record of a company with its signals, or scoring.ErrNotFound.
 func (s *Scores) Latest(ctx context.Context, domain string) (scoring.Record, error) {
-	var row recordRow
-	found, err := s.db.first(ctx, &row, scoreRecord, ch.Named("domain", domain))
-	if err == nil && !found {
-		err = scoring.ErrNotFound
-	}
-	if err != nil {
-		return scoring.Record{}, fmt.Errorf("latest record of %s: %w", domain, err)
-	}
-	return row.record(), nil
+	return s.At(ctx, domain, lastInstant)
 }
 
 // At returns the newest record of a company at or before an instant with its signals, or

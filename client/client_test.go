@@ -82,7 +82,7 @@ func TestEvidenceIsAskedForAndRead(t *testing.T) {
 	}
 	score, err := serve(t, 200, nil, scoreBody, "").Score(t.Context(), "example.com", true)
 	if err != nil || score.Evidence != nil {
-		t.Errorf("evidence that nobody asked for: %+v, %v", score.Evidence, err)
+		t.Errorf("evidence without include: %+v, %v", score.Evidence, err)
 	}
 }
 

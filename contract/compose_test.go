@@ -50,7 +50,7 @@ func startComposed(t testing.TB, path, tiers string) *system {
 
 // behindProxy has the rules that do not hold behind the proxy, with the reason.
 var behindProxy = map[string]string{
-	"decided: answer bytes: clients that do not read are answered 429, and nobody else is": "nginx sends the server one request of a connection at a time, so 80 connections have 80 answers in flight and not thousands",
+	"decided: answer bytes: only clients that do not read get 429": "nginx sends the server one request of a connection at a time, so 80 connections have 80 answers in flight and not thousands",
 }
 
 // leftOut are the answers that only rules of behindProxy would bring.

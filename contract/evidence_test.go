@@ -59,7 +59,7 @@ func (s suite) evidence(starter customer) {
 			return r.number("interval.high") - r.number("interval.low")
 		}
 		if known, unknown := width(domain, starter.live), width(first, starter.live); known >= unknown {
-			t.Errorf("%s is within %v points, %s, of which nothing is known, within %v", domain, known, first, unknown)
+			t.Errorf("the interval of %s is %v points wide, that of %s without data %v", domain, known, first, unknown)
 		}
 		widest := width("struggling.test", starter.test)
 		for _, other := range []string{"acme.test", "cohort.test", "unicorn.test"} {

@@ -155,7 +155,7 @@ func (s suite) connections(c customer) {
 }
 
 func (s suite) answerBytes(c customer) {
-	s.rule("decided: answer bytes", "clients that do not read are answered 429, and nobody else is", func(t *testing.T) {
+	s.rule("decided: answer bytes", "only clients that do not read get 429", func(t *testing.T) {
 		greedy, _ := s.key(t, c.account, "live")
 		domains := strings.Repeat(`"stored-company.com",`, 999) + `"stored-company.com"`
 		request := fmt.Sprintf("POST /v1/scores/batch HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n{\"domains\":[%s]}", greedy, len(domains)+len(`{"domains":[]}`), domains)

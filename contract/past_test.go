@@ -180,7 +180,7 @@ func newPast() *past {
 	} {
 		add(in(record(fmt.Sprintf("stranger-%d.com", i), day, 95), other.sector, other.scope, other.profile))
 	}
-	add(in(record("nobody-like-it.com", day, 60), "shipping", "africa", scoring.ProfileEstablished))
+	add(in(record("alone.com", day, 60), "shipping", "africa", scoring.ProfileEstablished))
 	for i := range historyLen {
 		rec := record("long-history.com", time.Duration(i)*day+time.Minute, float64(i%1000)/10)
 		rec.ScalePremium, rec.MomentumIndex, rec.CompletenessPct = float64(i%13), float64(i%101), float64(i%97)
@@ -312,7 +312,7 @@ func (s suite) countedPast(p *past, who customer) {
 		}
 	})
 	s.rule("2.3", "rank is the place in the whole universe, not in the cohort", func(t *testing.T) {
-		for _, domain := range []string{"target.com", "stranger-0.com", "starter-old.com", "ancient.com", "nobody-like-it.com"} {
+		for _, domain := range []string{"target.com", "stranger-0.com", "starter-old.com", "ancient.com", "alone.com"} {
 			var below, equal int
 			for _, rec := range p.latest {
 				switch {
@@ -404,7 +404,7 @@ func (s suite) cohorts(p *past, who customer) {
 		}
 	})
 	s.rule("4.5", "a classified target without peers has count 0", func(t *testing.T) {
-		alone := s.get(t, "/v1/company/nobody-like-it.com/cohort", who.live).wants(t, 200, "")
+		alone := s.get(t, "/v1/company/alone.com/cohort", who.live).wants(t, 200, "")
 		if alone.number("cohort.count") != 0 || len(alone.list("members")) != 0 || alone.text("target.business_profile") != "established" {
 			t.Errorf("got %s", alone.raw)
 		}

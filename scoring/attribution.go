@@ -16,7 +16,7 @@ type Attribution struct {
 	// Coverage is due to signals that one record lacks, or to which another weight applies: what is known
 	// about the company changed.
 	Coverage float64 `json:"coverage"`
-	// Premium is the difference of the scale premiums.
+	// Premium is the difference of the scale premiums, and the whole delta if nothing else changed.
 	Premium float64 `json:"premium"`
 	// Formula is the whole delta if the records have different pipeline versions.
 	Formula float64 `json:"formula"`
@@ -59,10 +59,13 @@ func Attribute(before, after Record) Attribution {
 	a.Premium = round1(after.ScalePremium - before.ScalePremium)
 	rest := a.Delta - a.Premium
 	// The larger part takes what rounding and the bounds of the composite leave over.
-	if math.Abs(observation) >= math.Abs(coverage) {
+	switch {
+	case observation == 0 && coverage == 0:
+		a.Premium = a.Delta
+	case math.Abs(observation) >= math.Abs(coverage):
 		a.Coverage = round1(coverage)
 		a.Observation = round1(rest - a.Coverage)
-	} else {
+	default:
 		a.Observation = round1(observation)
 		a.Coverage = round1(rest - a.Observation)
 	}
@@ -76,6 +79,9 @@ func (a *Attribution) compare(before, after Record) (observation, coverage float
 	}
 	sharesBefore, sharesAfter := Shares(before), Shares(after)
 	for i := range manifest {
+		if manifest[i].Bucket == MomentumTailwinds && before.Defunct() && after.Defunct() {
+			continue // the bucket is 0 in both
+		}
 		old, now := before.Signals[i], after.Signals[i]
 		value := (sharesBefore[i] + sharesAfter[i]) / 2 * (now.Score - old.Score)
 		weight := (sharesAfter[i] - sharesBefore[i]) * (old.Score + now.Score) / 2

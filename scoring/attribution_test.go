@@ -78,6 +78,19 @@ func TestAttributionNamesWhatChanged(t *testing.T) {
 	if a := Attribute(record(), record(roles(400))); a.Coverage != a.Delta || a.Delta <= 0 {
 		t.Errorf("roles became known: %+v", a)
 	}
+	moved := record(revenue)
+	moved.ScalePremium, moved.Composite = moved.ScalePremium+1, moved.Composite+0.9 // rounded otherwise
+	if a := Attribute(record(revenue), moved); a.Premium != a.Delta || a.Observation != 0 || a.Coverage != 0 {
+		t.Errorf("only the premium moved: %+v", a)
+	}
+	gone, stillGone := record(roles(1)), record(roles(1), Observation{Signal: "revenue_growth_yoy", State: StateOK, Raw: 1, Source: "sec"})
+	for _, rec := range []*Record{&gone, &stillGone} {
+		rec.Warnings = []Warning{{Source: FactsSource, Code: WarningDefunct}}
+		rec.fill(nil)
+	}
+	if a := Attribute(gone, stillGone); a.Delta != 0 || len(a.Signals) != 0 {
+		t.Errorf("momentum of a defunct company: %+v", a)
+	}
 	if a := Attribute(record(), record(revenue)); a.Premium <= 0 || a.Coverage <= 0 || math.Abs(a.Premium+a.Coverage-a.Delta) > 1e-9 {
 		t.Errorf("revenue became known: %+v", a)
 	}

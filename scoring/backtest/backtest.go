@@ -36,7 +36,7 @@ type Config struct {
 const (
 	// companiesMax is the largest number of companies in a file.
 	companiesMax = 1_000_000
-	// sampleMax is the number of companies of which all facts are kept for cliffs and coverage.
+	// sampleMax is the number of companies that cliffs and coverage are measured on.
 	sampleMax = 2000
 	// monotoneMax is the number of companies whose facts are raised.
 	monotoneMax = 1000

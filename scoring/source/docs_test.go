@@ -3,7 +3,6 @@ package source_test
 import (
 	"fmt"
 	"log/slog"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -21,53 +20,28 @@ const sourcesPage = "../../docs/sources.md"
 // writes them.
 func TestSourcesPageIsUpToDate(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(sourcesPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	page := string(text)
 	live := source.Live(fakenet.New(t).Client(), "", slog.New(slog.DiscardHandler))
-	for name, table := range map[string]string{
+	golden.CompareTables(t, sourcesPage, map[string]string{
 		"order": orderTable(live), "policies": policyTable(), "limits": limitTable(), "signals": signalTable(), "coverage": coverageTable(), "trust": trustTable(),
-	} {
-		begin, end := fmt.Sprintf("<!-- table %s -->\n", name), "<!-- end of table -->"
-		before, rest, found := strings.Cut(page, begin)
-		_, after, closed := strings.Cut(rest, end)
-		if !found || !closed {
-			t.Fatalf("the page has no place for the table %s", name)
-		}
-		page = before + begin + "\n" + table + "\n" + end + after
-	}
-	golden.Compare(t, sourcesPage, page)
-}
-
-func table(head ...string) *strings.Builder {
-	b := new(strings.Builder)
-	row(b, head...)
-	row(b, slices.Repeat([]string{"---"}, len(head))...)
-	return b
-}
-
-func row(b *strings.Builder, cells ...string) {
-	fmt.Fprintf(b, "| %s |\n", strings.Join(cells, " | "))
+	})
 }
 
 // orderTable has the sources that each source waits for.
 func orderTable(live []source.Source) string {
-	b := table("source", "waits for")
+	b := golden.NewTable("source", "waits for")
 	for _, p := range fetch.Policies {
 		i := slices.IndexFunc(live, func(s source.Source) bool { return s.Name() == p.Source })
 		waits := "nobody"
 		if after := live[i].Plan().After; len(after) > 0 {
 			waits = strings.Join(after, ", ")
 		}
-		row(b, "`"+p.Source+"`", waits)
+		b.Row("`"+p.Source+"`", waits)
 	}
 	return b.String()
 }
 
 func policyTable() string {
-	b := table("source", "in a run", "connect", "request", "retries", "kept", "answer at most", "left alone after failures")
+	b := golden.NewTable("source", "in a run", "connect", "request", "retries", "kept", "answer at most", "left alone after failures")
 	for _, p := range fetch.Policies {
 		kept := "no"
 		if p.TTL > 0 {
@@ -77,13 +51,13 @@ func policyTable() string {
 		if p.BreakOnRefusal {
 			alone += ", also after one refusal"
 		}
-		row(b, "`"+p.Source+"`", fetch.Short(p.Deadline), fetch.Short(p.Connect), fetch.Short(p.Total), fmt.Sprint(p.Retries), kept, fetch.Size(p.BodyMax), alone)
+		b.Row("`"+p.Source+"`", fetch.Short(p.Deadline), fetch.Short(p.Connect), fetch.Short(p.Total), fmt.Sprint(p.Retries), kept, fetch.Size(p.BodyMax), alone)
 	}
 	return b.String()
 }
 
 func limitTable() string {
-	b := table("servers", "limit")
+	b := golden.NewTable("servers", "limit")
 	for _, q := range fetch.Quotas {
 		var servers []string
 		for _, e := range fetch.Endpoints {
@@ -97,7 +71,7 @@ func limitTable() string {
 		if len(servers) == 0 {
 			servers = []string{"whatever hosts `" + q.Name + "` asks"}
 		}
-		row(b, strings.Join(servers, ", "), strings.TrimPrefix(q.String(), q.Name+": "))
+		b.Row(strings.Join(servers, ", "), strings.TrimPrefix(q.String(), q.Name+": "))
 	}
 	return b.String()
 }
@@ -109,7 +83,7 @@ func signalTable() string {
 	for _, p := range fetch.Policies {
 		head = append(head, p.Source)
 	}
-	b := table(append(head, "none counts as data")...)
+	b := golden.NewTable(append(head, "none counts as data")...)
 	needs := source.NeededTogether()
 	for _, s := range scoring.Manifest() {
 		cells := []string{"`" + s.ID + "`", fmt.Sprintf("%.2f %%", 100*s.Weight*s.Bucket.Weight())}
@@ -127,14 +101,14 @@ func signalTable() string {
 		if _, counts := s.Curve.Absent(); counts {
 			absent = "yes"
 		}
-		row(b, append(cells, absent)...)
+		b.Row(append(cells, absent)...)
 	}
 	return b.String()
 }
 
 // coverageTable has the share of the base that each source can give, and the loss without it.
 func coverageTable() string {
-	b := table("source", "signals it speaks about", "share of the base it can tell alone", "share of the base lost without it")
+	b := golden.NewTable("source", "signals it speaks about", "share of the base it can tell alone", "share of the base lost without it")
 	needs := source.NeededTogether()
 	for _, p := range fetch.Policies {
 		var count int
@@ -154,15 +128,15 @@ func coverageTable() string {
 				lost += share
 			}
 		}
-		row(b, "`"+p.Source+"`", fmt.Sprint(count), fmt.Sprintf("%.1f %%", alone), fmt.Sprintf("%.1f %%", lost))
+		b.Row("`"+p.Source+"`", fmt.Sprint(count), fmt.Sprintf("%.1f %%", alone), fmt.Sprintf("%.1f %%", lost))
 	}
 	return b.String()
 }
 
 func trustTable() string {
-	b := table("what", "most trusted first")
+	b := golden.NewTable("what", "most trusted first")
 	for _, kind := range []source.Kind{source.Name, source.Country, source.Industry, source.SIC, source.CIK, source.LEI, source.GitHub} {
-		row(b, string(kind), strings.Join(source.TrustOf(kind), ", "))
+		b.Row(string(kind), strings.Join(source.TrustOf(kind), ", "))
 	}
 	return b.String()
 }

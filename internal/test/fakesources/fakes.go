@@ -95,8 +95,8 @@ func Start(cfg Config) (*Fakes, error) {
 	return fakes, nil
 }
 
-// Fail plans the faults anew and forgets those injected: a share of the pairs of company and source,
-// 0 to 1, selected by the seed. No request may be in flight.
+// Fail replaces the planned faults and clears the record of injected ones. The seed selects which pairs
+// of company and source fail; share is their share, 0 to 1. No request may be in flight.
 func (fakes *Fakes) Fail(seed uint64, share float64) {
 	fakes.mu.Lock()
 	defer fakes.mu.Unlock()

@@ -5,6 +5,8 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,3 +35,38 @@ func Compare(t testing.TB, path, got string) {
 		t.Errorf("%s is not up to date (-file +now), -update writes it:\n%s", path, diff)
 	}
 }
+
+// CompareTables compares tables of a Markdown page with the given ones, by name. A table stands
+// between the lines "<!-- table NAME -->" and "<!-- end of table -->". With -update it writes them.
+func CompareTables(t testing.TB, path string, tables map[string]string) {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(text)
+	for name, table := range tables {
+		begin, end := "<!-- table "+name+" -->\n", "<!-- end of table -->"
+		before, rest, found := strings.Cut(page, begin)
+		_, after, closed := strings.Cut(rest, end)
+		if !found || !closed {
+			t.Fatalf("%s has no place for the table %s", path, name)
+		}
+		page = before + begin + "\n" + table + "\n" + end + after
+	}
+	Compare(t, path, page)
+}
+
+// Table is a Markdown table. Add its rows with Row.
+type Table struct{ strings.Builder }
+
+// NewTable returns a table with a head.
+func NewTable(head ...string) *Table {
+	t := new(Table)
+	t.Row(head...)
+	t.Row(slices.Repeat([]string{"---"}, len(head))...)
+	return t
+}
+
+// Row adds a row.
+func (t *Table) Row(cells ...string) { t.WriteString("| " + strings.Join(cells, " | ") + " |\n") }
