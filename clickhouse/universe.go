@@ -20,6 +20,7 @@ import (
 var (
 	universeCount     = sql.Query("universe_count")
 	universeMovers    = sql.Query("universe_movers")
+	moverRecords      = sql.Query("mover_records")
 	universeSpreads   = sql.Query("universe_spreads")
 	scoreWrittenSince = sql.Query("score_written_since")
 )
@@ -159,9 +160,47 @@ func (u *Universe) Movers(ctx context.Context, at time.Time) (universe.Movers, e
 			}
 		}
 		list.Gainers, list.Decliners = largest(list.Gainers), largest(list.Decliners)
+		if err := u.splitDeltas(ctx, list, movers.PipelineVersion); err != nil {
+			return universe.Movers{}, fmt.Errorf("split deltas of movers: %w", err)
+		}
 		movers.Lists[w] = list
 	}
 	return movers, nil
+}
+
+// splitDeltas sets the attribution of all movers of a list. It uses one query, for at most two
+// records of each.
+func (u *Universe) splitDeltas(ctx context.Context, list universe.MoverList, version string) error {
+	var domains []string
+	for _, m := range slices.Concat(list.Gainers, list.Decliners) {
+		domains = append(domains, m.Domain)
+	}
+	if len(domains) == 0 {
+		return nil
+	}
+	var rows []recordRow
+	err := u.db.few(ctx, &rows, moverRecords,
+		ch.Named("domains", domains), ch.Named("version", version), ch.Named("start_ms", millis(list.Start)), ch.Named("end_ms", millis(list.End)))
+	if err != nil {
+		return err
+	}
+	records := make(map[string][]scoring.Record)
+	for i := range rows {
+		records[rows[i].Domain] = append(records[rows[i].Domain], rows[i].record())
+	}
+	for _, side := range [][]universe.Mover{list.Gainers, list.Decliners} {
+		for i := range side {
+			m := &side[i]
+			ends := records[m.Domain]
+			if len(ends) != 2 || ends[0].Composite != m.Then || ends[1].Composite != m.Composite {
+				continue // a record was written since the movers were found
+			}
+			split := scoring.Attribute(ends[0], ends[1])
+			split.Signals = nil
+			m.Attribution = &split
+		}
+	}
+	return nil
 }
 
 // spreadSample is the number of companies from which Spreads reads about as many.

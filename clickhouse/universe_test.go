@@ -116,7 +116,8 @@ func slowMovers(records []scoring.Record, at time.Time) universe.Movers {
 		var all []universe.Mover
 		for domain, now := range last {
 			if then, ok := before[domain]; ok {
-				all = append(all, universe.Mover{Company: universe.Company{Domain: domain, Name: now.CompanyName, Composite: now.Composite}, Then: then.Composite})
+				split := scoring.Attribute(then, now)
+				all = append(all, universe.Mover{Company: universe.Company{Domain: domain, Name: now.CompanyName, Composite: now.Composite}, Then: then.Composite, Attribution: &split})
 			}
 		}
 		pick := func(sign float64) (side []universe.Mover) {

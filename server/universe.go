@@ -163,14 +163,18 @@ func (s *Server) getMovers(c *fiber.Ctx) error {
 	if window.Length() == 0 {
 		return &errWindow
 	}
+	evidence, err := queryIncludes(c)
+	if err != nil {
+		return err
+	}
 	if who.Mode == account.Test {
-		return s.send(c, sandbox.Movers(window, s.now()), answer{tier: tierSandbox, maxAge: moversAge})
+		return s.send(c, sandbox.Movers(window, s.now(), evidence), answer{tier: tierSandbox, maxAge: moversAge})
 	}
 	tables, err := s.live(who)
 	if err != nil {
 		return err
 	}
-	r, left, err := s.movers.of(tables.Movers(), window, s.now())
+	r, left, err := s.movers.of(tables.Movers(), window, evidence, s.now())
 	if err != nil {
 		return err
 	}
@@ -188,14 +192,15 @@ type moversKey struct {
 	window  universe.Window
 }
 
+// moversBody has the bodies made from one list, without and with evidence.
 type moversBody struct {
-	rendered
-	until time.Time
+	plain, evidence rendered
+	until           time.Time
 }
 
-// of returns the body for a window and the rest of its lifetime. The error is errNotCounted
+// of returns the body for a window, with or without evidence, and the rest of its lifetime. The error is errNotCounted
 // before the first movers job.
-func (m *moversCache) of(movers universe.Movers, window universe.Window, now time.Time) (rendered, time.Duration, error) {
+func (m *moversCache) of(movers universe.Movers, window universe.Window, evidence bool, now time.Time) (rendered, time.Duration, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	key := moversKey{movers.PipelineVersion, window}
@@ -205,17 +210,24 @@ func (m *moversCache) of(movers universe.Movers, window universe.Window, now tim
 		if !ok {
 			return rendered{}, 0, &errNotCounted
 		}
-		body, err := render(api.NewMovers(window, list))
+		plain, err := render(api.NewMovers(window, list, false))
 		if err != nil {
 			return rendered{}, 0, err
 		}
-		kept = moversBody{body, now.Add(moversAge)}
+		withEvidence, err := render(api.NewMovers(window, list, true))
+		if err != nil {
+			return rendered{}, 0, err
+		}
+		kept = moversBody{plain, withEvidence, now.Add(moversAge)}
 		if m.bodies == nil || key.version != m.version() {
 			m.bodies = make(map[moversKey]moversBody, len(universe.Windows))
 		}
 		m.bodies[key] = kept
 	}
-	return kept.rendered, kept.until.Sub(now), nil
+	if evidence {
+		return kept.evidence, kept.until.Sub(now), nil
+	}
+	return kept.plain, kept.until.Sub(now), nil
 }
 
 // version returns the pipeline version of the bodies, empty if there are none.

@@ -46,6 +46,8 @@ var moversStatuses = withCommon("GET /v1/movers?window=7d", []attempt{
 	{name: "gainer", key: "growth", request: "GET /v1/movers?window=7d", want: 200, has: []string{`"gainers":[{"domain":"stored.com"`, `"delta":3.2`, `"decliners":[]`}, sends: []string{"Cache-Control", "private, max-age=300"}},
 	{name: "nobody moved", key: "free", request: "GET /v1/movers?window=90d", want: 200, has: []string{`"gainers":[]`, `"window_start":"2026-01-31T12:00:00.000Z"`}},
 	{name: "known tag", key: "growth", request: "GET /v1/movers?window=7d", headers: []string{"If-None-Match", "*"}, want: 304, sends: []string{"Vary", "Accept-Encoding"}},
+	{name: "gainer with evidence", key: "growth", request: "GET /v1/movers?window=7d&include=evidence", want: 200, has: []string{`"svc_rating_then":"SVC-2+","evidence":{"observation":3.2,"coverage":0,"premium":0,"formula":0,"defunct":0}}`}},
+	{name: "unknown include", key: "growth", request: "GET /v1/movers?window=7d&include=signals", want: 400, code: "include must be one of ['evidence']"},
 	{name: "no window", key: "growth", request: "GET /v1/movers", want: 400, code: "window must be one of ['7d','30d','90d']"},
 	{name: "unknown window", key: "sandbox", request: "GET /v1/movers?window=8d", want: 400, code: "window must be one of ['7d','30d','90d']"},
 	{name: "nothing counted yet", on: uncounted, key: "growth", request: "GET /v1/movers?window=7d", want: 503, code: "universe not counted yet", sends: []string{"Retry-After", "5"}},

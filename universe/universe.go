@@ -136,6 +136,9 @@ type MoverList struct {
 type Mover struct {
 	Company
 	Then float64
+	// Attribution splits the delta, without signals. It is nil if the company was scored while the
+	// movers job ran.
+	Attribution *scoring.Attribution
 }
 
 // Delta returns Composite minus Then, rounded to a tenth.

@@ -183,6 +183,16 @@ type Mover struct {
 	Delta         float64        `json:"delta"` // now minus then
 	RatingNow     scoring.Rating `json:"svc_rating_now"`
 	RatingThen    scoring.Rating `json:"svc_rating_then"`
+	Evidence      *MoverEvidence `json:"evidence,omitempty"`
+}
+
+// MoverEvidence is what the delta of a mover is made of. The parts sum to it.
+type MoverEvidence struct {
+	Observation float64 `json:"observation"`
+	Coverage    float64 `json:"coverage"`
+	Premium     float64 `json:"premium"`
+	Formula     float64 `json:"formula"`
+	Defunct     float64 `json:"defunct"`
 }
 
 // Usage is the usage of an account in the current month, with its limits.

@@ -60,20 +60,23 @@ func bins(counts []int64, width int) []Bin {
 	return list
 }
 
-// NewMovers returns the movers of a window.
-func NewMovers(window universe.Window, m universe.MoverList) Movers {
+// NewMovers returns the movers of a window, with or without the evidence of those that have it.
+func NewMovers(window universe.Window, m universe.MoverList, evidence bool) Movers {
 	return Movers{
 		Window: string(window), WindowStart: Time(m.Start), WindowEnd: Time(m.End),
-		Gainers: movers(m.Gainers), Decliners: movers(m.Decliners),
+		Gainers: movers(m.Gainers, evidence), Decliners: movers(m.Decliners, evidence),
 	}
 }
 
-func movers(list []universe.Mover) []Mover {
+func movers(list []universe.Mover, evidence bool) []Mover {
 	body := make([]Mover, len(list))
 	for i, m := range list {
 		body[i] = Mover{
 			Domain: m.Domain, CompanyName: m.Name, CompositeNow: m.Composite, CompositeThen: m.Then, Delta: m.Delta(),
 			RatingNow: scoring.RatingOf(m.Composite), RatingThen: scoring.RatingOf(m.Then),
+		}
+		if a := m.Attribution; evidence && a != nil {
+			body[i].Evidence = &MoverEvidence{a.Observation, a.Coverage, a.Premium, a.Formula, a.Defunct}
 		}
 	}
 	return body

@@ -160,7 +160,7 @@ func TestUniverseHasTwelveListedCompanies(t *testing.T) {
 		known[rec.Domain] = rec.Composite
 	}
 	for _, window := range universe.Windows {
-		m := Movers(window, now)
+		m := Movers(window, now, false)
 		if len(m.Gainers) != 5 || len(m.Decliners) != 5 || time.Time(m.WindowEnd).Sub(time.Time(m.WindowStart)) != window.Length() {
 			t.Errorf("%s: %d gainers, %d decliners", window, len(m.Gainers), len(m.Decliners))
 		}
@@ -200,7 +200,7 @@ func TestBodies(t *testing.T) {
 	included := func(n int64) *int64 { return &n }
 	bodies := func(at time.Time) map[string]any {
 		all := map[string]any{
-			"distribution": Distribution(), "movers": Movers(universe.Month, at),
+			"distribution": Distribution(), "movers": Movers(universe.Month, at, false), "movers with evidence": Movers(universe.Month, at, true),
 			"usage starter":    Usage("account", "starter", api.TierLimits{CachedCallsIncluded: included(10_000), ColdCallsIncluded: included(100), FreshnessWindowHours: 24}, at),
 			"usage enterprise": Usage("account", "enterprise", api.TierLimits{FreshnessWindowHours: 0.25}, at),
 			"usage free":       Usage("account", "free", api.TierLimits{CachedCallsIncluded: included(1_000), ColdCallsIncluded: included(0), FreshnessWindowHours: 168}, at),

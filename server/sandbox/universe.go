@@ -108,13 +108,20 @@ func Cohort(domain string, now time.Time) (api.Cohort, bool) {
 	return body, true
 }
 
-// Movers returns five gainers and five decliners, the same in every window.
-func Movers(window universe.Window, now time.Time) api.Movers {
+// split returns a made-up split of a delta: a quarter of it is coverage.
+func split(delta float64) *scoring.Attribution {
+	coverage := tenths(delta / 4)
+	return &scoring.Attribution{Delta: delta, Observation: tenths(delta - coverage), Coverage: coverage}
+}
+
+// Movers returns five gainers and five decliners, the same in every window, with or without
+// evidence.
+func Movers(window universe.Window, now time.Time, evidence bool) api.Movers {
 	m := universe.MoverList{Start: midnight(now).Add(-window.Length()), End: midnight(now)}
 	for _, rec := range everyone(now) {
 		if change := changes[rec.Domain]; change != 0 {
 			then := tenths(rec.Composite - change)
-			mover := universe.Mover{Company: universe.Company{Domain: rec.Domain, Name: rec.CompanyName, Composite: rec.Composite}, Then: then}
+			mover := universe.Mover{Company: universe.Company{Domain: rec.Domain, Name: rec.CompanyName, Composite: rec.Composite}, Then: then, Attribution: split(change)}
 			if change > 0 {
 				m.Gainers = append(m.Gainers, mover)
 			} else {
@@ -124,7 +131,7 @@ func Movers(window universe.Window, now time.Time) api.Movers {
 	}
 	slices.SortFunc(m.Gainers, func(a, b universe.Mover) int { return cmp.Compare(b.Delta(), a.Delta()) })
 	slices.SortFunc(m.Decliners, func(a, b universe.Mover) int { return cmp.Compare(a.Delta(), b.Delta()) })
-	body := api.NewMovers(window, m)
+	body := api.NewMovers(window, m, evidence)
 	body.Mode = api.Sandbox
 	return body
 }
