@@ -484,6 +484,29 @@ func (s suite) movers(p *past, who customer) {
 			}
 		}
 	})
+	s.rule("decided: evidence", "the evidence of a mover sums to its delta, and plain movers have none", func(t *testing.T) {
+		for window := range bodies {
+			plain := s.get(t, "/v1/movers?window="+window, who.live).wants(t, 200, "")
+			r := s.get(t, "/v1/movers?window="+window+"&include=evidence", who.live).wants(t, 200, "")
+			for _, side := range []string{"gainers", "decliners"} {
+				for i, item := range r.list(side) {
+					m := item.(map[string]any)
+					sum := 0.0
+					for _, part := range m["evidence"].(map[string]any) {
+						sum += part.(float64)
+					}
+					if !near(sum, m["delta"].(float64)) {
+						t.Errorf("%s %s %d: parts sum to %v of %v", window, side, i, sum, m["delta"])
+					}
+					delete(m, "evidence")
+					if other := plain.list(side)[i].(map[string]any); !maps.Equal(m, other) {
+						t.Errorf("%s %s %d: %v, plain %v", window, side, i, m, other)
+					}
+				}
+			}
+		}
+		s.get(t, "/v1/movers?window=7d&include=signals", who.live).wants(t, 400, "include must be one of ['evidence']")
+	})
 	s.rule("4.6", "for 5 minutes equal requests get equal bodies, whatever is scored meanwhile", func(t *testing.T) {
 		s.remember(t, []scoring.Record{record("riser-00.com", 0, 99.9), record("late-riser.com", 100*day, 1), record("late-riser.com", 0, 99)})
 		count := s.get(t, "/v1/distribution", who.live).number("universe.count")
