@@ -121,7 +121,7 @@ func (c *program) batchShow() *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, open.Close()) }()
-			published, epoch, err := snapshot.Read(cmd.Context(), open.Redis)
+			published, revision, err := snapshot.Read(cmd.Context(), open.Redis)
 			if err != nil {
 				return err
 			}
@@ -144,8 +144,8 @@ func (c *program) batchShow() *cobra.Command {
 				}
 				return json.NewEncoder(out).Encode(shown)
 			}
-			fmt.Fprintf(out, "epoch %d: %d companies of pipeline version %s in %d cohorts, as of %s\n",
-				epoch, d.Count, tables.PipelineVersion(), len(tables.Cohorts()), tables.At().Format(time.RFC3339))
+			fmt.Fprintf(out, "revision %d: %d companies of pipeline version %s in %d cohorts, as of %s\n",
+				revision, d.Count, tables.PipelineVersion(), len(tables.Cohorts()), tables.At().Format(time.RFC3339))
 			fmt.Fprintf(out, "mean %.2f, median %v, 90th percentile %v, standard deviation %.2f, %v to %v\n", d.Mean, d.P50, d.P90, d.Stddev, d.Min, d.Max)
 			for _, job := range batchjob.Names() {
 				if s, ok := jobs[job]; ok {

@@ -12,6 +12,7 @@ import (
 	mathrand "math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -95,6 +96,8 @@ type job struct {
 	deadline time.Duration
 	// do runs the job. fence is larger than that of all earlier runs of the job.
 	do func(ctx context.Context, fence int64) (batchjob.Run, error)
+	// epoch is that of the part that the job publishes, 0 if it publishes none.
+	epoch time.Duration
 }
 
 // restFactor times the duration of the last run is the minimum pause of a job. It limits
@@ -113,6 +116,9 @@ type Runner struct {
 	restMu sync.Mutex           // guards rest
 	rest   map[string]time.Time // until when a job rests
 	lease  time.Duration
+
+	companies atomic.Uint64     // of the last count of this process
+	adoption  snapshot.Adoption // of what the jobs publish
 }
 
 // New returns a runner. Start or Once run the jobs.
@@ -124,8 +130,8 @@ func New(cfg Config) (*Runner, error) {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	s := cfg.Schedules
 	r.jobs = []job{
-		{name: batchjob.Count, schedule: parsed(s.Count), deadline: 30 * time.Minute, do: r.count},
-		{name: batchjob.Movers, schedule: parsed(s.Movers), deadline: 30 * time.Minute, do: r.movers},
+		{name: batchjob.Count, schedule: parsed(s.Count), deadline: 30 * time.Minute, do: r.count, epoch: s.CountEpoch},
+		{name: batchjob.Movers, schedule: parsed(s.Movers), deadline: 30 * time.Minute, do: r.movers, epoch: s.MoversEpoch},
 		{name: batchjob.Refresh, schedule: parsed(s.Refresh), deadline: 10 * time.Minute, do: r.refresh},
 		{name: batchjob.Spreads, schedule: parsed(s.Spreads), deadline: 30 * time.Minute, do: r.spreads},
 		{name: batchjob.Housekeeping, schedule: parsed(s.Housekeeping), deadline: time.Hour, do: r.keepHouse},
@@ -161,10 +167,11 @@ func (r *Runner) Stop() {
 	r.starts.Wait()
 }
 
-// Once runs the named jobs one after the other. It calls report with the figures of each
+// Once runs the named jobs one after the other. Servers adopt the results at once. Once calls report with the figures of each
 // successful job and returns the joined errors of the others.
 func (r *Runner) Once(ctx context.Context, names []string, report func(line string)) error {
 	var faults []error
+	r.adoption = snapshot.AtOnce
 	for _, j := range r.jobs {
 		if !slices.Contains(names, j.name) {
 			continue
@@ -183,15 +190,32 @@ func (r *Runner) Once(ctx context.Context, names []string, report func(line stri
 // start at the same instant.
 const jitterMax = 10 * time.Second
 
-// scheduled runs a job by its schedule. It skips the run while the job rests.
+// lead is the time before the end of an epoch in which a job runs. It leaves room for a second try.
+const lead = time.Minute
+
+// premature reports whether a later run of a job will replace the result of one now before servers
+// adopt it.
+func (r *Runner) premature(j job, now time.Time) bool {
+	return epochOf(j.epoch, r.companies.Load()) > 0 && j.schedule.Next(now).Before(universe.Adopted(j.epoch, now).Add(-lead))
+}
+
+// epochOf returns the epoch for a number of companies: length, or 0 for a small universe.
+func epochOf(length time.Duration, companies uint64) time.Duration {
+	if companies < smallUniverse {
+		return 0
+	}
+	return length
+}
+
+// scheduled runs a job by its schedule. It skips the run while the job rests or if it is premature.
 func (r *Runner) scheduled(j job) {
+	now := time.Now()
 	r.restMu.Lock()
-	resting := time.Now().Before(r.rest[j.name])
+	resting := now.Before(r.rest[j.name])
 	r.restMu.Unlock()
-	if resting {
+	if resting || r.premature(j, now) {
 		return
 	}
-	now := time.Now()
 	next := j.schedule.Next(now)
 	if most := min(j.schedule.Next(next).Sub(next)/20, jitterMax); most > 0 {
 		select {
@@ -315,11 +339,10 @@ func (r *Runner) count(ctx context.Context, fence int64) (batchjob.Run, error) {
 	if err != nil {
 		return batchjob.Run{}, err
 	}
-	var run batchjob.Run
-	for _, n := range counts.PremiumHist {
-		run.Companies += uint64(n)
-	}
-	return run, snapshot.PublishCounts(ctx, r.cfg.Redis, counts, fence)
+	run := batchjob.Run{Companies: counts.Companies()}
+	r.companies.Store(run.Companies)
+	counts.Epoch = epochOf(r.cfg.Schedules.CountEpoch, run.Companies)
+	return run, snapshot.PublishCounts(ctx, r.cfg.Redis, counts, fence, r.adoption)
 }
 
 // movers reads the movers of all windows and publishes them.
@@ -328,7 +351,12 @@ func (r *Runner) movers(ctx context.Context, fence int64) (batchjob.Run, error) 
 	if err != nil {
 		return batchjob.Run{}, err
 	}
-	return batchjob.Run{}, snapshot.PublishMovers(ctx, r.cfg.Redis, movers, fence)
+	published, _, err := snapshot.Read(ctx, r.cfg.Redis)
+	if err != nil {
+		return batchjob.Run{}, err
+	}
+	movers.Epoch = epochOf(r.cfg.Schedules.MoversEpoch, published.Counts.Companies())
+	return batchjob.Run{}, snapshot.PublishMovers(ctx, r.cfg.Redis, movers, fence, r.adoption)
 }
 
 // spreads reads how signals spread and publishes it. It follows the count job, which publishes the
@@ -338,10 +366,7 @@ func (r *Runner) spreads(ctx context.Context, _ int64) (batchjob.Run, error) {
 	if err != nil {
 		return batchjob.Run{}, err
 	}
-	var run batchjob.Run
-	for _, n := range published.Counts.PremiumHist {
-		run.Companies += uint64(n)
-	}
+	run := batchjob.Run{Companies: published.Counts.Companies()}
 	spreads, err := r.cfg.Store.Spreads(ctx, run.Companies)
 	if err != nil {
 		return batchjob.Run{}, err

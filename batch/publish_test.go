@@ -118,3 +118,69 @@ func TestNextCountRestoresLostMovers(t *testing.T) {
 		t.Errorf("movers are published: %v, %v", found, err)
 	}
 }
+
+// TestLargeUniversesAreAdoptedAtEpochs publishes counts of a small, a large and again a large universe.
+func TestLargeUniversesAreAdoptedAtEpochs(t *testing.T) {
+	t.Parallel()
+	s := &store{}
+	r := runnerOf(t, stores.Redis(t).URL, s)
+	for _, step := range []struct {
+		companies int64
+		once      bool
+		now, then uint64 // companies in use now and in the next epoch
+	}{{9_999, false, 9_999, 9_999}, {9_998, false, 9_998, 9_998}, {10_000, false, 9_998, 10_000}, {10_001, true, 10_001, 10_001}, {10_002, false, 10_001, 10_002}} {
+		s.companies = step.companies
+		if step.once {
+			if err := r.Once(t.Context(), []string{batchjob.Count, batchjob.Movers}, silent); err != nil {
+				t.Fatal(err)
+			}
+			r.adoption = snapshot.NextEpoch // as in the process of the schedules
+		} else if _, err := r.run(t.Context(), r.job(batchjob.Count)); err != nil {
+			t.Fatal(err)
+		}
+		fresh := snapshot.Follow(t.Context(), r.cfg.Redis, r.cfg.Logger)
+		now := time.Now()
+		for at, want := range map[time.Time]uint64{now: step.now, now.Add(2 * r.cfg.Schedules.CountEpoch): step.then} {
+			tables := fresh.Tables(at)
+			if got := uint64(tables.Distribution().Count); got != want {
+				t.Errorf("%+v: %d companies at %s", step, got, at)
+			}
+			if large := tables.Distribution().Count >= smallUniverse; large != (tables.Epoch() == r.cfg.Schedules.CountEpoch) {
+				t.Errorf("%+v: an epoch of %s", step, tables.Epoch())
+			}
+			if step.once && tables.Movers().Epoch != r.cfg.Schedules.MoversEpoch {
+				t.Errorf("%+v: an epoch of movers of %s", step, tables.Movers().Epoch)
+			}
+		}
+		fresh.Close()
+	}
+}
+
+func TestResultsThatNobodyUsesAreNotMade(t *testing.T) {
+	t.Parallel()
+	r := runnerOf(t, stores.Redis(t).URL, &store{})
+	count := r.job(batchjob.Count)
+	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		companies uint64
+		schedule  string
+		at        time.Duration // after noon, when an epoch begins
+		premature bool
+	}{
+		{10_000, "@every 10s", 0, true},
+		{10_000, "@every 10s", 8*time.Minute + 49*time.Second, true},
+		{10_000, "@every 10s", 8*time.Minute + 51*time.Second, false},
+		{10_000, "@every 10s", 10*time.Minute - time.Second, false},
+		{10_000, "@every 10s", 10 * time.Minute, true},
+		{10_000, "@every 5m", 3 * time.Minute, true},
+		{10_000, "@every 5m", 5 * time.Minute, false},
+		{10_000, "17 3 * * *", time.Minute, false},
+		{9_999, "@every 10s", 0, false},
+	} {
+		r.companies.Store(c.companies)
+		count.schedule = parsed(c.schedule)
+		if got := r.premature(count, noon.Add(c.at)); got != c.premature {
+			t.Errorf("%+v: premature is %v", c, got)
+		}
+	}
+}

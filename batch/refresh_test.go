@@ -78,7 +78,7 @@ func (s *site) record(age time.Duration, version string, domains ...string) {
 // refresh runs the job once and returns its result.
 func (s *site) refresh(live bool, pace float64) batchjob.Refreshed {
 	s.Helper()
-	off := batch.Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off", Spreads: "off"}
+	off := batch.Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off", Spreads: "off", CountEpoch: time.Minute, MoversEpoch: time.Minute}
 	r, err := batch.New(batch.Config{
 		Store: clickhouse.NewUniverse(s.db), Redis: s.client, Logger: slog.New(slog.DiscardHandler), Schedules: off,
 		Refresh: batch.Refresh{Targets: batchjob.Targets{Ages: batchjob.Ages{Asked: 24 * time.Hour, Others: 168 * time.Hour}, Live: live}, Pace: pace, Queue: s.queue},

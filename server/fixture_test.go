@@ -174,7 +174,8 @@ func (f *fixture) publish(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(snapshot.PublishMovers(ctx, f.rdb, movers, 1), snapshot.PublishCounts(ctx, f.rdb, counts, 1))
+	counts.Epoch, movers.Epoch = 10*time.Minute, 5*time.Minute
+	return errors.Join(snapshot.PublishMovers(ctx, f.rdb, movers, 1, snapshot.AtOnce), snapshot.PublishCounts(ctx, f.rdb, counts, 1, snapshot.AtOnce))
 }
 
 // start makes a server for each condition.

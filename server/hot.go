@@ -74,7 +74,7 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 	if caller == nil || caller.Mode != account.Live {
 		return false
 	}
-	tables := s.Universe.Tables()
+	tables := s.Universe.Tables(began)
 	if tables == nil {
 		return false
 	}

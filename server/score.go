@@ -35,7 +35,7 @@ func (s *Server) scoreBody(e cache.Entry, evidence bool, tier account.Tier) rend
 // appendScore appends the body of a live score, with its evidence if wanted.
 func (s *Server) appendScore(dst []byte, e cache.Entry, evidence bool, tier account.Tier) []byte {
 	var place *api.Rank
-	if t := s.Universe.Tables(); t != nil {
+	if t := s.Universe.Tables(s.now()); t != nil {
 		if rank, ok := rankOf(e, t); ok {
 			place = &rank
 		}

@@ -55,8 +55,9 @@ type Scores interface {
 
 // Universe returns the statistics of all companies.
 type Universe interface {
-	// Tables returns the tables of the newest snapshot, nil before the first one.
-	Tables() *universe.Tables
+	// Tables returns the tables that all servers use at an instant, which is about now. It
+	// returns nil before there are any.
+	Tables(now time.Time) *universe.Tables
 }
 
 // Meter admits and counts calls. See meter.Meter.
@@ -124,8 +125,7 @@ type Server struct {
 	hotMetrics   hotMetrics
 	tails        map[account.Tier][]byte // last part of score bodies, see api.ScoreTail
 	signals      rendered
-	movers       moversCache
-	distribution distributionCache
+	universe     universeBodies
 }
 
 // New returns a server. It does not listen before Serve.

@@ -44,7 +44,7 @@ func (a *as) Peek([]byte, time.Time) *directory.Caller { return (*directory.Call
 
 type noTables struct{}
 
-func (noTables) Tables() *universe.Tables { return nil }
+func (noTables) Tables(time.Time) *universe.Tables { return nil }
 
 // unlimited is a meter without limits.
 type unlimited struct{ Meter }

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
@@ -20,12 +20,22 @@ import (
 )
 
 const (
-	cohortAge       = time.Minute
-	cohortSizeMax   = 256 << 10 // bytes of a cohort: 200 members with their names
-	distributionAge = time.Minute
-	// moversAge is the lifetime of a cached list of movers.
-	moversAge = 5 * time.Minute
+	cohortAge     = time.Minute
+	cohortSizeMax = 256 << 10 // bytes of a cohort: 200 members with their names
+	// atOnceAge is the max-age of what servers adopt at once.
+	atOnceAge = 10 * time.Second
+	// sandboxAge is the max-age of movers and distribution of the sandbox.
+	sandboxAge = 5 * time.Minute
 )
+
+// epochLeft returns the time until servers adopt new statistics. It is atOnceAge for those that
+// they adopt at once.
+func epochLeft(epoch time.Duration, now time.Time) time.Duration {
+	if epoch == 0 {
+		return atOnceAge
+	}
+	return universe.Adopted(epoch, now).Sub(now)
+}
 
 var windows = func() []string {
 	names := make([]string, len(universe.Windows))
@@ -123,37 +133,17 @@ func (s *Server) counted(ctx context.Context, newest universe.Stored, tables *un
 func (s *Server) getDistribution(c *fiber.Ctx) error {
 	who := callerOf(c)
 	if who.Mode == account.Test {
-		return s.send(c, sandbox.Distribution(), answer{tier: tierSandbox, maxAge: distributionAge})
+		return s.send(c, sandbox.Distribution(), answer{tier: tierSandbox, maxAge: sandboxAge})
 	}
 	tables, err := s.live(who)
 	if err != nil {
 		return err
 	}
-	r, err := s.distribution.of(tables)
+	bodies, err := s.universe.of(tables)
 	if err != nil {
 		return err
 	}
-	return s.sendRendered(c, r, answer{tier: tierTable, maxAge: distributionAge})
-}
-
-// distributionCache caches the body made from the newest tables.
-type distributionCache struct {
-	mu     sync.Mutex
-	tables *universe.Tables
-	body   rendered
-}
-
-func (d *distributionCache) of(tables *universe.Tables) (rendered, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.tables != tables {
-		body, err := render(api.NewDistribution(tables))
-		if err != nil {
-			return rendered{}, err
-		}
-		d.tables, d.body = tables, body
-	}
-	return d.body, nil
+	return s.sendRendered(c, bodies.distribution, answer{tier: tierTable, maxAge: epochLeft(tables.Epoch(), s.now())})
 }
 
 // getMovers returns the movers of a window.
@@ -168,74 +158,56 @@ func (s *Server) getMovers(c *fiber.Ctx) error {
 		return err
 	}
 	if who.Mode == account.Test {
-		return s.send(c, sandbox.Movers(window, s.now(), evidence), answer{tier: tierSandbox, maxAge: moversAge})
+		return s.send(c, sandbox.Movers(window, s.now(), evidence), answer{tier: tierSandbox, maxAge: sandboxAge})
 	}
 	tables, err := s.live(who)
 	if err != nil {
 		return err
 	}
-	r, left, err := s.movers.of(tables.Movers(), window, evidence, s.now())
+	bodies, err := s.universe.of(tables)
 	if err != nil {
 		return err
 	}
-	return s.sendRendered(c, r, answer{tier: tierTable, maxAge: left})
+	r, ok := bodies.movers[moversKey{window, evidence}]
+	if !ok {
+		return &errNotCounted // before the first movers job
+	}
+	return s.sendRendered(c, r, answer{tier: tierTable, maxAge: epochLeft(tables.Movers().Epoch, s.now())})
 }
 
-// moversCache caches the bodies of movers for moversAge. It is safe for concurrent use.
-type moversCache struct {
-	mu     sync.Mutex
-	bodies map[moversKey]moversBody
+// universeBodies caches the bodies made from the newest tables. It is safe for concurrent use.
+type universeBodies struct{ newest atomic.Pointer[tablesBodies] }
+
+// tablesBodies are the bodies made from tables.
+type tablesBodies struct {
+	tables       *universe.Tables
+	distribution rendered
+	movers       map[moversKey]rendered // empty before the first movers job
 }
 
 type moversKey struct {
-	version string
-	window  universe.Window
+	window   universe.Window
+	evidence bool
 }
 
-// moversBody has the bodies made from one list, without and with evidence.
-type moversBody struct {
-	plain, evidence rendered
-	until           time.Time
-}
-
-// of returns the body for a window, with or without evidence, and the rest of its lifetime. The error is errNotCounted
-// before the first movers job.
-func (m *moversCache) of(movers universe.Movers, window universe.Window, evidence bool, now time.Time) (rendered, time.Duration, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	key := moversKey{movers.PipelineVersion, window}
-	kept, ok := m.bodies[key]
-	if !ok || !now.Before(kept.until) {
-		list, ok := movers.Lists[window]
-		if !ok {
-			return rendered{}, 0, &errNotCounted
-		}
-		plain, err := render(api.NewMovers(window, list, false))
-		if err != nil {
-			return rendered{}, 0, err
-		}
-		withEvidence, err := render(api.NewMovers(window, list, true))
-		if err != nil {
-			return rendered{}, 0, err
-		}
-		kept = moversBody{plain, withEvidence, now.Add(moversAge)}
-		if m.bodies == nil || key.version != m.version() {
-			m.bodies = make(map[moversKey]moversBody, len(universe.Windows))
-		}
-		m.bodies[key] = kept
+func (u *universeBodies) of(tables *universe.Tables) (*tablesBodies, error) {
+	if kept := u.newest.Load(); kept != nil && kept.tables == tables {
+		return kept, nil
 	}
-	if evidence {
-		return kept.evidence, kept.until.Sub(now), nil
+	made := &tablesBodies{tables: tables, movers: make(map[moversKey]rendered)}
+	var err error
+	if made.distribution, err = render(api.NewDistribution(tables)); err != nil {
+		return nil, err
 	}
-	return kept.plain, kept.until.Sub(now), nil
-}
-
-// version returns the pipeline version of the bodies, empty if there are none.
-func (m *moversCache) version() string {
-	for key := range m.bodies {
-		return key.version
+	for window, list := range tables.Movers().Lists {
+		for _, evidence := range []bool{false, true} {
+			if made.movers[moversKey{window, evidence}], err = render(api.NewMovers(window, list, evidence)); err != nil {
+				return nil, err
+			}
+		}
 	}
-	return ""
+	u.newest.Store(made)
+	return made, nil
 }
 
 // live returns the tables of live data. The error is errSandboxInvariant for a test key, and
@@ -244,7 +216,7 @@ func (s *Server) live(who directory.Caller) (*universe.Tables, error) {
 	if who.Mode != account.Live {
 		return nil, &errSandboxInvariant
 	}
-	tables := s.Universe.Tables()
+	tables := s.Universe.Tables(s.now())
 	if tables == nil {
 		return nil, &errNotCounted
 	}

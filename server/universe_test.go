@@ -57,7 +57,7 @@ var moversStatuses = withCommon("GET /v1/movers?window=7d", []attempt{
 func TestMoversStatuses(t *testing.T) { tryStatuses(t, "GET /v1/movers", moversStatuses) }
 
 var distributionStatuses = withCommon("GET /v1/distribution", []attempt{
-	{name: "all companies", key: "growth", request: "GET /v1/distribution", want: 200, has: []string{`"universe":{"count":4,`}, sends: []string{"Cache-Control", "private, max-age=60"}},
+	{name: "all companies", key: "growth", request: "GET /v1/distribution", want: 200, has: []string{`"universe":{"count":4,`}, sends: []string{"Cache-Control", "private, max-age=600"}},
 	{name: "known tag", key: "growth", request: "GET /v1/distribution", headers: []string{"If-None-Match", "*"}, want: 304, sends: []string{"Vary", "Accept-Encoding"}},
 	{name: "nothing counted yet", on: uncounted, key: "growth", request: "GET /v1/distribution", want: 503, code: "universe not counted yet", sends: []string{"Retry-After", "5"}},
 	{name: "test key before the first count", on: uncounted, key: "sandbox", request: "GET /v1/distribution", want: 200, has: []string{`"mode":"sandbox"`, `"count":12`}, sends: []string{"Server-Timing", "sandbox"}},

@@ -50,6 +50,9 @@ type Snapshot struct {
 // under one pipeline version.
 type Counts struct {
 	PipelineVersion string
+	// Epoch is the time between the instants at which servers adopt counts, see [Adopted]; 0 if they
+	// adopt counts at once.
+	Epoch time.Duration
 	// At is when the count began.
 	At time.Time
 	// Settled and Recent identify the records that the count read, see [Tables.Counted].
@@ -59,6 +62,15 @@ type Counts struct {
 	PremiumHist [PremiumBins]int64
 	// Cohorts has all companies, including those without peers.
 	Cohorts []Cohort
+}
+
+// Companies returns the number of companies.
+func (c *Counts) Companies() uint64 {
+	var n int64
+	for _, bin := range c.PremiumHist {
+		n += bin
+	}
+	return uint64(n)
 }
 
 // CohortKey identifies a cohort.
@@ -91,6 +103,13 @@ type Company struct {
 	Composite    float64
 }
 
+// Adopted returns the first instant after now at which servers adopt what was published before: the
+// multiples of epoch since 1970. They are the same on all servers. epoch must be at least 1 ms.
+func Adopted(epoch time.Duration, now time.Time) time.Time {
+	length := epoch.Milliseconds()
+	return time.UnixMilli((now.UnixMilli()/length + 1) * length).UTC()
+}
+
 // Stored is a record with its id and the time of its write.
 type Stored struct {
 	scoring.Record
@@ -121,6 +140,7 @@ func (w Window) Length() time.Duration {
 // Movers is the result of the movers job.
 type Movers struct {
 	PipelineVersion string
+	Epoch           time.Duration // as of [Counts]
 	Lists           map[Window]MoverList // has every window
 }
 
@@ -204,11 +224,7 @@ func New(s Snapshot) (*Tables, error) {
 		counts = append(counts, StepCount{step, all[step]})
 	}
 	d.Stats = stats(counts)
-	var premiums int64
-	for _, n := range s.Counts.PremiumHist {
-		premiums += n
-	}
-	if premiums != d.Count || len(d.Profiles) != 3 {
+	if int64(s.Counts.Companies()) != d.Count || len(d.Profiles) != 3 {
 		return nil, errors.New("tables of the universe: the counts are inconsistent")
 	}
 	t.distribution = d
@@ -224,6 +240,9 @@ func (t *Tables) PipelineVersion() string { return t.snapshot.Counts.PipelineVer
 
 // At returns the time when the count began.
 func (t *Tables) At() time.Time { return t.snapshot.Counts.At }
+
+// Epoch returns the epoch of the counts, see [Counts].
+func (t *Tables) Epoch() time.Duration { return t.snapshot.Counts.Epoch }
 
 // Settled returns an instant. The count read every record written before it.
 func (t *Tables) Settled() time.Time { return t.snapshot.Counts.Settled }

@@ -77,11 +77,11 @@ func BatchStatus() string { return prefix + "batch:status" }
 // RefreshPaced is until when the refresh job has used up its pace: STRING, unix ms.
 func RefreshPaced() string { return prefix + "batch:refresh:paced" }
 
-// Universe holds the published snapshot of the statistics of all companies: HASH of
 // Spreads holds how the signals of the universe spread: STRING, a gob of scoring.Spreads.
 func Spreads() string { return prefix + "{universe}:spreads" }
 
-// counts and movers, the fence of each, and the epoch.
+// Universe holds the published snapshot of the statistics of all companies: HASH of the fields
+// that publish.lua lists.
 func Universe() string { return prefix + "universe" }
 
 // SourceQuota limits the requests of all workers to one provider: STRING of two instants

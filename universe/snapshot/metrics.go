@@ -12,7 +12,7 @@ import (
 func (f *Follower) Register(registry prometheus.Registerer) {
 	gauge := func(name, help string, value func(*universe.Tables) float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, func() float64 {
-			tables := f.Tables()
+			tables := f.Tables(time.Now())
 			if tables == nil {
 				return -1
 			}

@@ -1,11 +1,24 @@
 -- publish replaces one part of the published snapshot, unless a larger fence has published it.
--- KEYS[1] the snapshot: HASH of counts, counts_fence, movers, movers_fence and epoch
+-- KEYS[1] the snapshot: HASH of revision and, for each part, PART, PART_fence, PART_from and PART_before
 -- ARGV[1] part, counts or movers   ARGV[2] blob   ARGV[3] fencing token of the leader
--- returns the epoch, or 0 if a larger fence has published
-local fence = ARGV[1] .. '_fence'
-if tonumber(ARGV[3]) < tonumber(redis.call('HGET', KEYS[1], fence) or '0') then return 0 end
--- Epochs are unix ms and only grow, so that no epoch repeats after Redis has lost its data.
-local now = redis.call('TIME')
-local epoch = math.max(now[1] * 1000 + math.floor(now[2] / 1000), tonumber(redis.call('HGET', KEYS[1], 'epoch') or '0') + 1)
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2], fence, ARGV[3], 'epoch', string.format('%d', epoch))
-return epoch
+-- ARGV[4] epoch in ms: servers adopt the part at a multiple of it; 0 for at once   ARGV[5] minimum time until then in ms
+-- returns the revision, or 0 if a larger fence has published
+local part = ARGV[1]
+if tonumber(ARGV[3]) < tonumber(redis.call('HGET', KEYS[1], part .. '_fence') or '0') then return 0 end
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local from, epoch = 0, tonumber(ARGV[4])
+local newest = redis.call('HGET', KEYS[1], part)
+if epoch > 0 and newest then
+	from = math.ceil((now + ARGV[5]) / epoch) * epoch
+	-- What servers use until then stays readable. What was not adopted yet is replaced.
+	if tonumber(redis.call('HGET', KEYS[1], part .. '_from')) <= now then
+		redis.call('HSET', KEYS[1], part .. '_before', newest)
+	end
+else
+	redis.call('HDEL', KEYS[1], part .. '_before')
+end
+-- Revisions are unix ms and only grow, so that no revision repeats after Redis has lost its data.
+local revision = math.max(now, tonumber(redis.call('HGET', KEYS[1], 'revision') or '0') + 1)
+redis.call('HSET', KEYS[1], part, ARGV[2], part .. '_fence', ARGV[3], part .. '_from', string.format('%d', from), 'revision', string.format('%d', revision))
+return revision

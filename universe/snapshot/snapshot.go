@@ -1,7 +1,11 @@
 // Package snapshot publishes the snapshot of the batch jobs in Redis and loads it in the
-// servers. The snapshot is a hash with one field per job and an epoch, a number that grows
-// with each publication. Followers read the epoch every second. During a Redis outage they
+// servers. The snapshot is a hash with one part per job and a revision, a number that grows
+// with each publication. Followers read the revision every second. During a Redis outage they
 // keep the tables in memory.
+//
+// Servers adopt a part of a large universe at the end of an epoch, an instant that is a multiple
+// of the part's Epoch, and a part with an Epoch of 0 at once. A part is published some seconds
+// before its instant, so all servers have it by then and change their answers at the same time.
 package snapshot
 
 import (
@@ -12,6 +16,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -25,6 +31,9 @@ const (
 	pollInterval = time.Second
 	firstPoll    = 50 * time.Millisecond // until there are tables
 	callTimeout  = 10 * time.Second
+	// notice is the minimum time between a publication and the instant at which servers adopt it.
+	// It is longer than a follower takes to load it.
+	notice = 5 * time.Second
 )
 
 // ErrOvertaken is returned if a holder of a larger fence has published.
@@ -35,39 +44,54 @@ var publishLua string
 
 var publishScript = goredis.NewScript(publishLua)
 
-// The parts of a snapshot, as fields of the hash.
+// The parts of a snapshot and the revision, as fields of the hash. Each part has the further fields
+// of publish.lua.
 const (
-	countsField = "counts"
-	moversField = "movers"
-	epochField  = "epoch"
+	countsField   = "counts"
+	moversField   = "movers"
+	revisionField = "revision"
+)
+
+// Adoption says when servers adopt what is published.
+type Adoption int
+
+const (
+	// NextEpoch is the end of the epoch. Servers adopt a part at once if its Epoch is 0 or if
+	// no such part is published.
+	NextEpoch Adoption = iota
+	// AtOnce is within about a second.
+	AtOnce
 )
 
 // PublishCounts publishes the result of the count job. fence grows with each run of the
 // job. PublishCounts returns [ErrOvertaken] if a run with a larger fence has published.
-func PublishCounts(ctx context.Context, rdb goredis.UniversalClient, c universe.Counts, fence int64) error {
+func PublishCounts(ctx context.Context, rdb goredis.UniversalClient, c universe.Counts, fence int64, when Adoption) error {
 	if _, err := universe.New(universe.Snapshot{Counts: c}); err != nil {
 		return fmt.Errorf("publish counts: %w", err)
 	}
-	return publish(ctx, rdb, countsField, c, fence)
+	return publish(ctx, rdb, countsField, c, c.Epoch, fence, when)
 }
 
 // PublishMovers publishes the result of the movers job, like PublishCounts.
-func PublishMovers(ctx context.Context, rdb goredis.UniversalClient, m universe.Movers, fence int64) error {
-	return publish(ctx, rdb, moversField, m, fence)
+func PublishMovers(ctx context.Context, rdb goredis.UniversalClient, m universe.Movers, fence int64, when Adoption) error {
+	return publish(ctx, rdb, moversField, m, m.Epoch, fence, when)
 }
 
-func publish(ctx context.Context, rdb goredis.UniversalClient, field string, part any, fence int64) error {
+func publish(ctx context.Context, rdb goredis.UniversalClient, field string, part any, epoch time.Duration, fence int64, when Adoption) error {
 	var blob bytes.Buffer
 	if err := gob.NewEncoder(&blob).Encode(part); err != nil {
 		return fmt.Errorf("publish %s: %w", field, err)
 	}
+	if when == AtOnce {
+		epoch = 0
+	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	epoch, err := publishScript.Run(ctx, rdb, []string{redis.Universe()}, field, blob.Bytes(), fence).Int64()
+	revision, err := publishScript.Run(ctx, rdb, []string{redis.Universe()}, field, blob.Bytes(), fence, epoch.Milliseconds(), notice.Milliseconds()).Int64()
 	if err != nil {
 		return fmt.Errorf("publish %s: %w", field, err)
 	}
-	if epoch == 0 {
+	if revision == 0 {
 		return ErrOvertaken
 	}
 	return nil
@@ -82,49 +106,104 @@ func HasMovers(ctx context.Context, rdb goredis.UniversalClient) (bool, error) {
 	return found, nil
 }
 
-// Read returns the published snapshot and its epoch, 0 if nothing is published. A part
-// that is not published is zero.
-func Read(ctx context.Context, rdb goredis.UniversalClient) (s universe.Snapshot, epoch int64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	var fields struct {
-		Counts []byte `redis:"counts"`
-		Movers []byte `redis:"movers"`
-		Epoch  int64  `redis:"epoch"`
-	}
-	if err := rdb.HMGet(ctx, redis.Universe(), countsField, moversField, epochField).Scan(&fields); err != nil {
-		return s, 0, fmt.Errorf("read the published snapshot: %w", err)
-	}
-	for field, part := range map[string]struct {
-		blob []byte
-		into any
-	}{countsField: {fields.Counts, &s.Counts}, moversField: {fields.Movers, &s.Movers}} {
-		if len(part.blob) == 0 {
-			continue
-		}
-		if err := gob.NewDecoder(bytes.NewReader(part.blob)).Decode(part.into); err != nil {
-			return universe.Snapshot{}, 0, fmt.Errorf("read the published %s: %w", field, err)
-		}
-	}
-	return s, fields.Epoch, nil
+// part is a part of the published snapshot.
+type part[T any] struct {
+	newest T
+	// from is when servers adopt newest, and before is what they use until then.
+	from   time.Time
+	before T
 }
 
-// Follower keeps the tables of the newest epoch in memory. It is safe for concurrent use.
+// at returns what servers use at an instant.
+func (p part[T]) at(now time.Time) T {
+	if now.Before(p.from) {
+		return p.before
+	}
+	return p.newest
+}
+
+// parts is the published snapshot. A part that is not published is zero.
+type parts struct {
+	counts   part[universe.Counts]
+	movers   part[universe.Movers]
+	revision int64 // 0 if nothing is published
+}
+
+func (p *parts) at(now time.Time) universe.Snapshot {
+	return universe.Snapshot{Counts: p.counts.at(now), Movers: p.movers.at(now)}
+}
+
+// readParts returns the published snapshot.
+func readParts(ctx context.Context, rdb goredis.UniversalClient) (p parts, err error) {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	fields, err := rdb.HGetAll(ctx, redis.Universe()).Result()
+	if err != nil {
+		return parts{}, fmt.Errorf("read the published snapshot: %w", err)
+	}
+	if len(fields) == 0 {
+		return parts{}, nil
+	}
+	p.revision, err = strconv.ParseInt(fields[revisionField], 10, 64)
+	if err := errors.Join(err, readPart(fields, countsField, &p.counts), readPart(fields, moversField, &p.movers)); err != nil {
+		return parts{}, fmt.Errorf("read the published snapshot: %w", err)
+	}
+	return p, nil
+}
+
+func readPart[T any](fields map[string]string, name string, into *part[T]) error {
+	if fields[name] == "" {
+		return nil
+	}
+	from, err := strconv.ParseInt(fields[name+"_from"], 10, 64)
+	if err != nil {
+		return err
+	}
+	into.from = time.UnixMilli(from)
+	if err := gob.NewDecoder(bytes.NewReader([]byte(fields[name]))).Decode(&into.newest); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	before := fields[name+"_before"]
+	if before == "" {
+		into.from = time.Time{}
+		return nil
+	}
+	if err := gob.NewDecoder(bytes.NewReader([]byte(before))).Decode(&into.before); err != nil {
+		return fmt.Errorf("%s before: %w", name, err)
+	}
+	return nil
+}
+
+// Read returns the newest published snapshot, which servers may not have adopted yet, and its
+// revision, 0 if nothing is published. A part that is not published is zero.
+func Read(ctx context.Context, rdb goredis.UniversalClient) (s universe.Snapshot, revision int64, err error) {
+	p, err := readParts(ctx, rdb)
+	return universe.Snapshot{Counts: p.counts.newest, Movers: p.movers.newest}, p.revision, err
+}
+
+// Follower keeps the tables of the newest revision in memory. It is safe for concurrent use.
 type Follower struct {
-	rdb    goredis.UniversalClient
-	logger *slog.Logger
-	tables atomic.Pointer[universe.Tables]
-	loaded chan struct{} // closed when there are tables
-	epoch  int64
-	stop   context.CancelFunc
-	done   chan struct{}
+	rdb      goredis.UniversalClient
+	logger   *slog.Logger
+	ahead    atomic.Pointer[[]adopted] // nil before the first tables are loaded
+	loaded   chan struct{}             // closed when there are tables
+	revision int64
+	stop     context.CancelFunc
+	done     chan struct{}
+}
+
+// adopted are tables with the instant from which they are used, in unix ms. Lists of them are in
+// the order of the instants and never empty.
+type adopted struct {
+	from   int64
+	tables *universe.Tables
 }
 
 // Follow reads the snapshot once and returns a follower. It logs an error of that read.
 // The caller closes the follower before the Redis client.
 func Follow(ctx context.Context, rdb goredis.UniversalClient, logger *slog.Logger) *Follower {
 	f := &Follower{rdb: rdb, logger: logger, loaded: make(chan struct{}), done: make(chan struct{})}
-	if err := f.look(ctx); err != nil {
+	if err := f.look(ctx, time.Now()); err != nil {
 		logger.Warn("universe not loaded yet", "err", err)
 	}
 	ctx, f.stop = context.WithCancel(context.Background())
@@ -132,8 +211,19 @@ func Follow(ctx context.Context, rdb goredis.UniversalClient, logger *slog.Logge
 	return f
 }
 
-// Tables returns the newest tables, nil before the first are loaded.
-func (f *Follower) Tables() *universe.Tables { return f.tables.Load() }
+// Tables returns the tables that all servers use at an instant, which is about now. It returns nil
+// before the first are loaded.
+func (f *Follower) Tables(now time.Time) *universe.Tables {
+	ahead := f.ahead.Load()
+	if ahead == nil {
+		return nil
+	}
+	i := len(*ahead) - 1
+	for i > 0 && now.UnixMilli() < (*ahead)[i].from {
+		i--
+	}
+	return (*ahead)[i].tables
+}
 
 // Wait returns when tables are loaded or ctx ends.
 func (f *Follower) Wait(ctx context.Context) {
@@ -154,7 +244,7 @@ func (f *Follower) follow(ctx context.Context) {
 	failing := false
 	for {
 		pause := pollInterval
-		if f.Tables() == nil {
+		if f.ahead.Load() == nil {
 			pause = firstPoll
 		}
 		select {
@@ -162,7 +252,9 @@ func (f *Follower) follow(ctx context.Context) {
 			return
 		case <-time.After(pause):
 		}
-		err := f.look(ctx)
+		now := time.Now()
+		f.forget(now)
+		err := f.look(ctx, now)
 		if err != nil && !failing && ctx.Err() == nil {
 			f.logger.Warn("universe may be out of date", "err", err)
 		}
@@ -170,31 +262,59 @@ func (f *Follower) follow(ctx context.Context) {
 	}
 }
 
-// look loads the published snapshot if its epoch differs from the one in memory.
-func (f *Follower) look(ctx context.Context) error {
+// forget drops the tables that are no longer used.
+func (f *Follower) forget(now time.Time) {
+	if ahead := f.ahead.Load(); ahead != nil && len(*ahead) > 1 && (*ahead)[1].from <= now.UnixMilli() {
+		rest := slices.Clone((*ahead)[1:])
+		f.ahead.Store(&rest)
+	}
+}
+
+// look loads the published snapshot if its revision differs from the one in memory.
+func (f *Follower) look(ctx context.Context, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	epoch, err := f.rdb.HGet(ctx, redis.Universe(), epochField).Int64()
+	revision, err := f.rdb.HGet(ctx, redis.Universe(), revisionField).Int64()
 	if err != nil && !errors.Is(err, goredis.Nil) {
-		return fmt.Errorf("read the epoch: %w", err)
+		return fmt.Errorf("read the revision: %w", err)
 	}
-	if epoch == 0 || epoch == f.epoch {
+	if revision == 0 || revision == f.revision {
 		return nil
 	}
-	s, epoch, err := Read(ctx, f.rdb)
-	if err != nil || s.Counts.PipelineVersion == "" { // movers may be published before counts
+	p, err := readParts(ctx, f.rdb)
+	if err != nil || p.counts.newest.PipelineVersion == "" { // movers may be published before counts
 		return err
 	}
-	if t := f.Tables(); t != nil && len(s.Movers.Lists) == 0 { // Redis lost its data, and the movers job has not run since
-		s.Movers = t.Movers()
+	if t := f.Tables(now); t != nil && len(p.movers.newest.Lists) == 0 { // Redis lost its data, and the movers job has not run since
+		p.movers.newest = t.Movers()
 	}
-	tables, err := universe.New(s)
+	ahead, err := p.ahead(now)
 	if err != nil {
 		return err
 	}
-	if f.tables.Swap(tables) == nil {
+	if f.ahead.Swap(&ahead) == nil {
 		close(f.loaded)
 	}
-	f.epoch = epoch
+	f.revision = p.revision
 	return nil
+}
+
+// ahead returns the tables that servers use from now on.
+func (p *parts) ahead(now time.Time) ([]adopted, error) {
+	instants := []time.Time{now}
+	for _, from := range []time.Time{p.counts.from, p.movers.from} {
+		if from.After(now) && !slices.ContainsFunc(instants, from.Equal) {
+			instants = append(instants, from)
+		}
+	}
+	slices.SortFunc(instants, time.Time.Compare)
+	list := make([]adopted, 0, len(instants))
+	for _, at := range instants {
+		tables, err := universe.New(p.at(at))
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, adopted{at.UnixMilli(), tables})
+	}
+	return list, nil
 }

@@ -33,7 +33,7 @@ func eventually(t *testing.T, f *Follower, companies int64) {
 	defer tick.Stop()
 	deadline := time.After(20 * time.Second)
 	for {
-		if tables := f.Tables(); tables != nil && tables.Distribution().Count == companies {
+		if tables := f.Tables(time.Now()); tables != nil && tables.Distribution().Count == companies {
 			return
 		}
 		select {
@@ -54,23 +54,23 @@ func TestFollowersKeepTablesThroughOutage(t *testing.T) {
 	defer client.Close()
 	early := Follow(t.Context(), client, slog.New(slog.DiscardHandler))
 	defer early.Close()
-	if early.Tables() != nil {
+	if early.Tables(time.Now()) != nil {
 		t.Fatal("there are tables before any were published")
 	}
-	if err := PublishCounts(t.Context(), client, counts(3), 1); err != nil {
+	if err := PublishCounts(t.Context(), client, counts(3), 1, NextEpoch); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, early, 3)
 	late := Follow(t.Context(), client, slog.New(slog.DiscardHandler))
 	defer late.Close()
-	if late.Tables() == nil {
+	if late.Tables(time.Now()) == nil {
 		t.Fatal("a new follower does not begin with what is published")
 	}
 	server.Kill(t)
-	if early.Tables() == nil {
+	if early.Tables(time.Now()) == nil {
 		t.Error("tables are gone with Redis")
 	}
-	for err := PublishCounts(t.Context(), client, counts(4), 1); err != nil; err = PublishCounts(t.Context(), client, counts(4), 1) {
+	for err := PublishCounts(t.Context(), client, counts(4), 1, NextEpoch); err != nil; err = PublishCounts(t.Context(), client, counts(4), 1, NextEpoch) {
 		if t.Context().Err() != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestFollowersKeepTablesThroughOutage(t *testing.T) {
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := PublishCounts(t.Context(), client, counts(5), 1); err != nil { // an emptied Redis has no fence either
+	if err := PublishCounts(t.Context(), client, counts(5), 1, NextEpoch); err != nil { // an emptied Redis has no fence either
 		t.Fatal(err)
 	}
 	eventually(t, early, 5)
@@ -111,22 +111,22 @@ func TestPartsArePublishedAlone(t *testing.T) {
 	if got, epoch, err := Read(t.Context(), client); err != nil || epoch != 0 || !cmp.Equal(got, universe.Snapshot{}) {
 		t.Fatalf("nothing published: %+v of epoch %d, %v", got, epoch, err)
 	}
-	if err := PublishMovers(t.Context(), client, want.Movers, 9); err != nil {
+	if err := PublishMovers(t.Context(), client, want.Movers, 9, NextEpoch); err != nil {
 		t.Fatal(err)
 	}
 	read()
 	follower := Follow(t.Context(), client, slog.New(slog.DiscardHandler))
 	defer follower.Close()
-	if follower.Tables() != nil {
+	if follower.Tables(time.Now()) != nil {
 		t.Error("there are tables without counts")
 	}
 	want.Counts = counts(2)
-	if err := PublishCounts(t.Context(), client, want.Counts, 1); err != nil { // each part has its own fence
+	if err := PublishCounts(t.Context(), client, want.Counts, 1, NextEpoch); err != nil { // each part has its own fence
 		t.Fatal(err)
 	}
 	read()
 	eventually(t, follower, 2)
-	if diff := cmp.Diff(want.Movers, follower.Tables().Movers()); diff != "" {
+	if diff := cmp.Diff(want.Movers, follower.Tables(time.Now()).Movers()); diff != "" {
 		t.Error(diff)
 	}
 	if err := client.FlushAll(t.Context()).Err(); err != nil {
@@ -134,12 +134,12 @@ func TestPartsArePublishedAlone(t *testing.T) {
 	}
 	kept := want.Movers
 	want.Movers, want.Counts = universe.Movers{}, counts(3)
-	if err := PublishCounts(t.Context(), client, want.Counts, 1); err != nil {
+	if err := PublishCounts(t.Context(), client, want.Counts, 1, NextEpoch); err != nil {
 		t.Fatal(err)
 	}
 	read() // an epoch that was not before
 	eventually(t, follower, 3)
-	if diff := cmp.Diff(kept, follower.Tables().Movers()); diff != "" {
+	if diff := cmp.Diff(kept, follower.Tables(time.Now()).Movers()); diff != "" {
 		t.Errorf("the follower lost the movers: %s", diff)
 	}
 }
@@ -151,10 +151,10 @@ func TestLateLeaderPublishesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	if err := PublishCounts(t.Context(), client, counts(2), 7); err != nil {
+	if err := PublishCounts(t.Context(), client, counts(2), 7, NextEpoch); err != nil {
 		t.Fatal(err)
 	}
-	if err := PublishCounts(t.Context(), client, counts(1), 6); !errors.Is(err, ErrOvertaken) {
+	if err := PublishCounts(t.Context(), client, counts(1), 6, NextEpoch); !errors.Is(err, ErrOvertaken) {
 		t.Fatalf("a leader of before: %v", err)
 	}
 	got, _, err := Read(t.Context(), client)
@@ -167,7 +167,100 @@ func TestInconsistentCountsAreNotPublished(t *testing.T) {
 	t.Parallel()
 	wrong := counts(2)
 	wrong.PremiumHist[0]++
-	if err := PublishCounts(t.Context(), nil, wrong, 1); err == nil {
+	if err := PublishCounts(t.Context(), nil, wrong, 1, NextEpoch); err == nil {
 		t.Error("they are published")
+	}
+}
+
+// TestServersAdoptAtEndOfEpoch publishes several counts in one epoch. Followers use the first until the
+// epoch ends and then the last, also a follower that began in between.
+func TestServersAdoptAtEndOfEpoch(t *testing.T) {
+	t.Parallel()
+	client, err := redis.Open(t.Context(), stores.Redis(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	const epoch = time.Hour
+	publish := func(companies int, when Adoption) {
+		t.Helper()
+		c := counts(companies)
+		c.Epoch = epoch
+		if err := PublishCounts(t.Context(), client, c, 1, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use := func(f *Follower, at time.Time, companies int64) {
+		t.Helper()
+		if got := f.Tables(at).Distribution().Count; got != companies {
+			t.Errorf("%d companies at %s, want %d", got, at, companies)
+		}
+	}
+	soon := func() (before, end time.Time) { // the last adoption may be less than notice ahead
+		end = universe.Adopted(epoch, time.Now().Add(notice))
+		return end.Add(-time.Millisecond), end
+	}
+	publish(3, NextEpoch) // the first of all
+	early := Follow(t.Context(), client, slog.New(slog.DiscardHandler))
+	defer early.Close()
+	use(early, time.Now(), 3)
+	publish(4, NextEpoch)
+	publish(5, NextEpoch)
+	late := Follow(t.Context(), client, slog.New(slog.DiscardHandler))
+	defer late.Close()
+	before, end := soon()
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for early.Tables(end).Distribution().Count != 5 {
+		<-tick.C
+	}
+	for _, f := range []*Follower{early, late} {
+		use(f, time.Now(), 3)
+		use(f, before, 3)
+		use(f, end, 5)
+		use(f, end.Add(epoch), 5)
+	}
+	publish(6, AtOnce)
+	eventually(t, early, 6)
+	use(early, end, 6)
+	publish(7, NextEpoch)
+	if got, _, err := Read(t.Context(), client); err != nil || got.Counts.Companies() != 7 {
+		t.Errorf("the newest is of %d companies, %v", got.Counts.Companies(), err)
+	}
+	eventually(t, late, 6)
+}
+
+// TestPartsHaveEpochsOfTheirOwn adopts movers and counts at different instants.
+func TestPartsHaveEpochsOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	now := time.UnixMilli(1_780_000_000_000)
+	movers := func(version string) universe.Movers { return universe.Movers{PipelineVersion: version} }
+	p := parts{
+		counts: part[universe.Counts]{newest: counts(2), before: counts(1), from: now.Add(10 * time.Minute)},
+		movers: part[universe.Movers]{newest: movers("new"), before: movers("old"), from: now.Add(5 * time.Minute)},
+	}
+	ahead, err := p.ahead(now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &Follower{}
+	f.ahead.Store(&ahead)
+	for _, step := range []struct {
+		after     time.Duration
+		companies int64
+		movers    string
+	}{{0, 1, "old"}, {5*time.Minute - time.Millisecond, 1, "old"}, {5 * time.Minute, 1, "new"}, {10*time.Minute - time.Millisecond, 1, "new"}, {10 * time.Minute, 2, "new"}} {
+		for _, forget := range []bool{false, true} {
+			if forget {
+				f.forget(now.Add(step.after))
+			}
+			tables := f.Tables(now.Add(step.after))
+			if tables.Distribution().Count != step.companies || tables.Movers().PipelineVersion != step.movers {
+				t.Errorf("after %s: %d companies, %s movers, want %+v", step.after, tables.Distribution().Count, tables.Movers().PipelineVersion, step)
+			}
+		}
+	}
+	if len(*f.ahead.Load()) != 1 {
+		t.Errorf("%d tables are kept", len(*f.ahead.Load()))
 	}
 }
