@@ -79,6 +79,9 @@ faults: deps ## Kill and freeze processes of a live system under load, then chec
 demo-sources: deps build ## Cold runs for 200 invented companies on slow and failing fakes of all sources (SEED=1)
 	@scripts/demo-sources.sh
 
+demo-epochs: deps build ## Two servers behind nginx give equal answers about movers and distribution (REQUESTS=10000)
+	@scripts/epochs.sh
+
 bench-universe: deps build ## Measure count and movers of a large universe and check the results (DOMAINS=1000000 RECORDS=5)
 	@DOMAINS=$${DOMAINS:-1000000} RECORDS=$${RECORDS:-5} scripts/bench-universe.sh
 
@@ -103,6 +106,9 @@ bench-mixed: deps build ## 10,000 calls per second, 1 % of them cold, for MINUTE
 
 bench-resident: deps build ## Random reads of COMPANIES=1000000 from memory (RATE=10000)
 	@scripts/bench.sh resident
+
+bench-conditional: deps build ## 60 s of conditional reads of COMPANIES=10000 while 100 runs a second add companies (RATE=2000)
+	@scripts/bench.sh conditional
 
 bench-analytics: deps build ## Distribution, movers and cohorts at 2,000/s during counts (DOMAINS=1000000)
 	@scripts/bench.sh analytics
@@ -130,4 +136,4 @@ bench-k6: deps build ## Measure the hot read with k6, built once (RATE=2000)
 clean: ## Remove bin/; data and fetched libraries stay
 	rm -rf bin
 
-.PHONY: backtest demo-universe bench-analytics bench-universe bench-stores help image compose-test run test deps build lint contract fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-cold bench-paired bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean
+.PHONY: backtest demo-epochs demo-universe bench-conditional bench-analytics bench-universe bench-stores help image compose-test run test deps build lint contract fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-cold bench-paired bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean

@@ -44,6 +44,12 @@ const (
 	opScored
 )
 
+// The kinds of requests of conditional.
+const (
+	opTagged = iota // with a tag
+	opFirst
+)
+
 // Scenarios lists all scenarios.
 var Scenarios = []Scenario{
 	{
@@ -63,7 +69,8 @@ var Scenarios = []Scenario{
 		source: func(c *client, loop int) load.Source { return &unknown{client: c, random: c.random(loop)} },
 	},
 	{
-		Name: "conditional", About: "with the ETag of the previous answer, unchanged", Headline: []load.Key{{Op: "score", Outcome: "304"}}, ops: []operation{{"score", append(slices.Clone(tiers), "304")}},
+		Name: "conditional", About: "with the ETag of the previous answer, after a first read without", Headline: []load.Key{{Op: "score", Outcome: "304"}},
+		ops: []operation{opTagged: {"score", append(slices.Clone(tiers), "304")}, opFirst: {"first read", tiers}},
 		source: func(c *client, loop int) load.Source {
 			return &conditional{client: c, pick: c.zipf(loop), tags: make(map[int][]byte)}
 		},
@@ -267,12 +274,13 @@ func (s *conditional) Next(dst []byte) ([]byte, load.Request, bool) {
 	i := s.pick()
 	tag, ok := s.tags[i]
 	dst = s.get(s.client, dst, "/v1/score/", s.client.universe.Domain(i), "")
-	if ok {
-		dst = append(dst[:len(dst)-len(endOfHead)], "If-None-Match: "...)
-		dst = append(dst, tag...)
-		dst = append(dst, "\r\n\r\n"...)
+	if !ok {
+		return dst, load.Request{Op: opFirst, Watch: true, Slot: uint64(i)}, true
 	}
-	return dst, load.Request{Watch: true, Slot: uint64(i)}, true
+	dst = append(dst[:len(dst)-len(endOfHead)], "If-None-Match: "...)
+	dst = append(dst, tag...)
+	dst = append(dst, "\r\n\r\n"...)
+	return dst, load.Request{Op: opTagged, Watch: true, Slot: uint64(i)}, true
 }
 
 func (s *conditional) Answered(r load.Request, a load.Answer) (time.Duration, bool) {

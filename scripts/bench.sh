@@ -4,22 +4,11 @@
 # are passed to the measuring command.
 set -eu
 cd "$(dirname "$0")/.."
-what=${1:?"usage: scripts/bench.sh hot|mixed|resident|analytics|wrk|k6 [FLAGS of bench run, wrk or k6]"}
+what=${1:?"usage: scripts/bench.sh hot|mixed|resident|conditional|analytics|wrk|k6 [FLAGS of bench run, wrk or k6]"}
 shift
-bin=$PWD/bin/companyscore
+. scripts/up.sh
 out=${OUT:-$PWD/bench-results}
 mkdir -p "$out"
-dir=$(mktemp -d)
-up=
-finish() {
-	if [ -n "$up" ]; then
-		kill "$up" 2>/dev/null || true
-		wait "$up" 2>/dev/null || true
-	fi
-	rm -rf "$dir"
-}
-trap finish EXIT
-trap 'exit 1' INT TERM
 
 # One per cent of 10,000 calls per second is 100 cold calls per second. The breaker of a key
 # (200 per hour) would stop them after two seconds, so it is raised here. An enterprise
@@ -29,23 +18,12 @@ breakers:
   cold_per_key: {limit: 1000000, window: 1h}
 YAML
 schedules=
-[ "$what" != analytics ] || for job in count movers refresh housekeeping; do
+[ "$what" != conditional ] || schedules="--epoch-count 24h" # no epoch ends meanwhile, unless at midnight
+[ "$what" != analytics ] || for job in count movers refresh housekeeping spreads; do
 	schedules="$schedules --schedule-$job off" # the measurement counts by itself
 done
 # shellcheck disable=SC2086 # words
-"$bin" up --data "$dir/data" --listen 127.0.0.1:0 --sources facts --tiers "$dir/tiers.yaml" --log-level error $schedules >"$dir/up.log" 2>&1 &
-up=$!
-i=0
-until grep -qs "^ready" "$dir/up.log"; do
-	i=$((i + 1))
-	if [ $i -gt 300 ] || ! kill -0 "$up" 2>/dev/null; then
-		cat "$dir/up.log" >&2
-		exit 1
-	fi
-	sleep 0.1
-done
-url=$(sed -n 's/^ready \([^ ]*\) .*/\1/p' "$dir/up.log")
-export COMPANYSCORE_DATA="$dir/data"
+start_up --tiers "$dir/tiers.yaml" $schedules
 
 "$bin" bench seed --keys 4 --tier enterprise --keys-file "$dir/keys" >"$dir/keys.log"
 key=$(head -n 1 "$dir/keys")
@@ -79,17 +57,42 @@ resident)
 	"$bin" bench seed --domains "$n" --records 1 --signals none
 	run resident --scenario resident --domains "$n" --rate "${RATE:-10000}" --duration 60s "$@"
 	;;
+conditional)
+	n=${COMPANIES:-10000} seconds=60
+	"$bin" bench seed --domains "$n" --records 2 --signals none
+	"$bin" batch --once count movers
+	await "$n companies are served" serves "$n"
+	# The account of another key starts runs, so that the universe grows.
+	sed 1d "$dir/keys" >"$dir/cold-keys"
+	"$bin" bench run --quiet --keys-file "$dir/cold-keys" --scenario cold-start --rate 100 --warmup 0s --duration $((seconds + 5))s \
+		--poll-every 2s --json "$out/cold.json" >"$dir/cold.log" 2>&1 &
+	cold=$!
+	also $cold
+	charged() { get /v1/usage | sed 's/.*"total_calls":\([0-9]*\).*/\1/'; }
+	before=$(charged)
+	head -n 1 "$dir/keys" >"$dir/key"
+	"$bin" bench run --keys-file "$dir/key" --scenario conditional --domains "$n" --rate "${RATE:-2000}" --warmup 0s --duration ${seconds}s \
+		--json "$out/conditional.json" "$@" || status=$?
+	after=$(charged)
+	wait $cold || cat "$dir/cold.log"
+	count() { # CLASS: answers in the report
+		sed -n '/"name": "'"$1"'"/,/"count"/s/.*"count": \([0-9]*\).*/\1/p' "$out/conditional.json" | head -n 1 | grep . || echo 0
+	}
+	unchanged=$(count "score 304") again=0 first=0
+	for tier in l1 redis clickhouse; do
+		again=$((again + $(count "score $tier"))) first=$((first + $(count "first read $tier")))
+	done
+	echo "$("$bin" sql --format TabSeparated 'SELECT count() FROM v1_score_latest') companies at the end, $n at the beginning"
+	echo "of $((unchanged + again)) conditional reads of unchanged companies $unchanged were answered 304; $((after - before)) calls charged for $((first + again)) bodies"
+	[ $((100 * unchanged)) -ge $((99 * (unchanged + again))) ] && [ $((after - before)) -eq $((first + again)) ] || { echo "not met" >&2; exit 1; }
+	exit "${status:-0}"
+	;;
 analytics)
 	n=${DOMAINS:-1000000}
 	"$bin" bench seed --domains "$n" --records 5 --signals none
 	sleep 61 # a count names the records of its last minute: a universe in service has few, this one a million
 	"$bin" batch --once count movers
-	i=0
-	until curl -sS -H "X-API-Key: $key" "$url/v1/distribution" | grep -q ":$n[,}]"; do # servers have it
-		i=$((i + 1))
-		[ $i -lt 100 ] || { echo "bench: $n companies are not served" >&2; exit 1; }
-		sleep 0.1
-	done
+	await "$n companies are served" serves "$n"
 	while "$bin" batch --once --nice 10 count movers >>"$dir/jobs" 2>&1; do :; done & # again and again meanwhile
 	counting=$!
 	run analytics --scenario analytics --domains "$n" --rate "${RATE:-2000}" --connections 1024 --duration 30s --priority real-time \

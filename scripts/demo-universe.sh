@@ -6,37 +6,12 @@ set -eu
 cd "$(dirname "$0")/.."
 file=examples/listed.csv
 spearman_min=0.7 sector_max=2 cohort_max=10 seconds_max=30
-bin=$PWD/bin/companyscore
-dir=$(mktemp -d)
-up=
-finish() {
-	if [ -n "$up" ]; then
-		kill "$up" 2>/dev/null || true
-		wait "$up" 2>/dev/null || true
-	fi
-	rm -rf "$dir"
-}
-trap finish EXIT
-trap 'exit 1' INT TERM
+. scripts/up.sh
 
-"$bin" up --data "$dir/data" --listen 127.0.0.1:0 --sources facts --log-level error >"$dir/up.log" 2>&1 &
-up=$!
-i=0
-until grep -q '^ready' "$dir/up.log"; do
-	i=$((i + 1))
-	if [ $i -gt 300 ] || ! kill -0 "$up" 2>/dev/null; then
-		cat "$dir/up.log" >&2
-		exit 1
-	fi
-	sleep 0.1
-done
+start_up
 grep '^ready' "$dir/up.log"
-export COMPANYSCORE_DATA="$dir/data"
-url=$(sed -n 's/^ready \([^ ]*\) .*/\1/p' "$dir/up.log")
-key=$(sed -n 's/^ *live key *//p' "$dir/up.log")
 table() { "$bin" sql "$1"; }
 figure() { "$bin" sql --format TabSeparated "$1"; }
-get() { curl -sS --fail-with-body --max-time 10 --retry 5 --retry-all-errors -H "X-API-Key: $key" "$url$1"; }
 
 echo "\$ companyscore facts import $file"
 "$bin" facts import --quiet "$file"
@@ -49,6 +24,8 @@ table "SELECT label AS grade, companies, round(100 * share, 1) AS percent FROM v
 echo "Cohorts:"
 table "SELECT sector, geo_scope, toString(profile) AS profile, companies, round(mean, 1) AS mean, p50, p90, max FROM v1_cohort ORDER BY companies DESC LIMIT 10"
 "$bin" batch --once count
+counted=$(figure "SELECT count() FROM v1_score_latest")
+await "$counted companies are served" serves "$counted"
 leader=$(figure "SELECT domain FROM v1_score_latest WHERE sector = 'industrials' ORDER BY composite DESC, domain LIMIT 1")
 echo "Rank of $leader among all companies:"
 get "/v1/score/$leader" | sed 's/.*"rank":\({[^}]*}\).*/\1/'

@@ -6,32 +6,10 @@
 set -eu
 cd "$(dirname "$0")/.."
 mode=${1:-plain}
-bin=$PWD/bin/companyscore
-dir=$(mktemp -d)
-up=
-finish() {
-	if [ -n "$up" ]; then
-		kill "$up" 2>/dev/null || true
-		wait "$up" 2>/dev/null || true
-	fi
-	rm -rf "$dir"
-}
-trap finish EXIT
-trap 'exit 1' INT TERM
+. scripts/up.sh
 
-"$bin" up --data "$dir/data" --listen 127.0.0.1:0 --sources facts --log-level error >"$dir/up.log" 2>&1 &
-up=$!
-i=0
-until grep -q '^ready' "$dir/up.log"; do
-	i=$((i + 1))
-	if [ $i -gt 300 ] || ! kill -0 "$up" 2>/dev/null; then
-		cat "$dir/up.log" >&2
-		exit 1
-	fi
-	sleep 0.1
-done
+start_up
 grep '^ready' "$dir/up.log"
-export COMPANYSCORE_DATA="$dir/data"
 
 pid_of() { sed -n "s/^ *\"$1\": \([0-9]*\),\{0,1\}\$/\1/p" "$dir/data/runtime.json"; }
 ask() { "$bin" sql --format TabSeparated "$1" 2>/dev/null || echo 0; }

@@ -2,7 +2,8 @@
 -- KEYS[1] the snapshot: HASH of revision and, for each part, PART, PART_fence, PART_from and PART_before
 -- ARGV[1] part, counts or movers   ARGV[2] blob   ARGV[3] fencing token of the leader
 -- ARGV[4] epoch in ms: servers adopt the part at a multiple of it; 0 for at once   ARGV[5] minimum time until then in ms
--- returns the revision, or 0 if a larger fence has published
+-- returns the revision, or 0 if a larger fence has published. Within the minimum time before an instant, what
+-- waits for that instant stays, and the call changes nothing: a later run publishes again.
 local part = ARGV[1]
 if tonumber(ARGV[3]) < tonumber(redis.call('HGET', KEYS[1], part .. '_fence') or '0') then return 0 end
 local time = redis.call('TIME')
@@ -11,9 +12,11 @@ local from, epoch = 0, tonumber(ARGV[4])
 local newest = redis.call('HGET', KEYS[1], part)
 if epoch > 0 and newest then
 	from = math.ceil((now + ARGV[5]) / epoch) * epoch
-	-- What servers use until then stays readable. What was not adopted yet is replaced.
-	if tonumber(redis.call('HGET', KEYS[1], part .. '_from')) <= now then
-		redis.call('HSET', KEYS[1], part .. '_before', newest)
+	local waits = tonumber(redis.call('HGET', KEYS[1], part .. '_from'))
+	if waits <= now then
+		redis.call('HSET', KEYS[1], part .. '_before', newest) -- servers use it until then
+	elseif waits < from then
+		return tonumber(redis.call('HGET', KEYS[1], 'revision'))
 	end
 else
 	redis.call('HDEL', KEYS[1], part .. '_before')

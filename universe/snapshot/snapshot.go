@@ -64,7 +64,8 @@ const (
 )
 
 // PublishCounts publishes the result of the count job. fence grows with each run of the
-// job. PublishCounts returns [ErrOvertaken] if a run with a larger fence has published.
+// job. PublishCounts returns [ErrOvertaken] if a run with a larger fence has published. In the last
+// seconds of an epoch it keeps counts that wait for its end and drops c.
 func PublishCounts(ctx context.Context, rdb goredis.UniversalClient, c universe.Counts, fence int64, when Adoption) error {
 	if _, err := universe.New(universe.Snapshot{Counts: c}); err != nil {
 		return fmt.Errorf("publish counts: %w", err)

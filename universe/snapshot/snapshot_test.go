@@ -230,6 +230,39 @@ func TestServersAdoptAtEndOfEpoch(t *testing.T) {
 	eventually(t, late, 6)
 }
 
+// TestWaitingCountsAreNotPutOff publishes counts in the last seconds of an epoch, after those that wait
+// for its end.
+func TestWaitingCountsAreNotPutOff(t *testing.T) {
+	t.Parallel()
+	client, err := redis.Open(t.Context(), stores.Redis(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	if err := PublishCounts(t.Context(), client, counts(3), 1, NextEpoch); err != nil {
+		t.Fatal(err)
+	}
+	end := time.Now().Add(notice / 2) // as if another process had published long before
+	waiting := counts(4)
+	waiting.Epoch = time.Hour
+	if err := PublishCounts(t.Context(), client, waiting, 1, NextEpoch); err != nil {
+		t.Fatal(err)
+	}
+	if err := client.HSet(t.Context(), redis.Universe(), "counts_from", end.UnixMilli()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	late := counts(5)
+	late.Epoch = time.Hour
+	if err := PublishCounts(t.Context(), client, late, 1, NextEpoch); err != nil {
+		t.Fatal(err)
+	}
+	f := Follow(t.Context(), client, slog.New(slog.DiscardHandler))
+	defer f.Close()
+	if got := f.Tables(end).Distribution().Count; got != 4 {
+		t.Errorf("%d companies after the epoch, want 4", got)
+	}
+}
+
 // TestPartsHaveEpochsOfTheirOwn adopts movers and counts at different instants.
 func TestPartsHaveEpochsOfTheirOwn(t *testing.T) {
 	t.Parallel()
