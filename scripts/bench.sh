@@ -29,7 +29,7 @@ breakers:
   cold_per_key: {limit: 1000000, window: 1h}
 YAML
 schedules=
-[ "$what" != analytics ] || for job in count movers refresh housekeeping; do
+[ "$what" != analytics ] || for job in count movers refresh housekeeping spreads; do
 	schedules="$schedules --schedule-$job off" # the measurement counts by itself
 done
 # shellcheck disable=SC2086 # words

@@ -169,7 +169,7 @@ func New(cfg Dependencies) (*Server, error) {
 	v1.Post("/scores/batch", s.authenticate, s.postBatch)
 	v1.Get("/score/*/history", s.authenticate, s.getHistory)
 	v1.Get("/score/*/changes", s.authenticate, s.getChanges)
-	v1.Get("/score/*", s.authenticate, s.getScore)
+	v1.Get("/score/+", s.authenticate, s.getScore)
 	v1.Get("/jobs/:job_id", s.authenticate, s.getJob)
 	v1.Get("/company/*/cohort", s.authenticate, s.getCohort)
 	v1.Get("/company/*/confidence", s.authenticate, s.getConfidence)
@@ -177,7 +177,9 @@ func New(cfg Dependencies) (*Server, error) {
 	v1.Get("/usage", s.authenticate, s.getUsage)
 	v1.Get("/distribution", s.authenticate, s.getDistribution)
 	v1.Get("/signals", s.authenticate, s.getSignals)
-	s.addDocs()
+	if err := s.addDocs(); err != nil {
+		return nil, err
+	}
 	s.routes = s.app.Handler()
 	return s, nil
 }

@@ -230,7 +230,7 @@ func (m *moversCache) version() string {
 // errNotCounted before the first snapshot.
 func (s *Server) live(who directory.Caller) (*universe.Tables, error) {
 	if who.Mode != account.Live {
-		return nil, &errSandboxInvariant
+		return nil, fmt.Errorf("%w: key %s of account %s", &errSandboxInvariant, who.KeyID, who.Account.ID)
 	}
 	tables := s.Universe.Tables()
 	if tables == nil {
