@@ -2,6 +2,7 @@ package server
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"html/template"
@@ -92,12 +93,7 @@ func renderErrorPages() (map[string][]byte, error) {
 	}
 	pages[errorPagesPath] = list.Bytes()
 	for _, p := range errorPages {
-		if p.Charged == "" {
-			p.Charged = notCharged
-		}
-		if p.Retry == "" {
-			p.Retry = notRetried
-		}
+		p.Charged, p.Retry = cmp.Or(p.Charged, notCharged), cmp.Or(p.Retry, notRetried)
 		var page bytes.Buffer
 		if err := errorPagesTemplate.ExecuteTemplate(&page, "page", p); err != nil {
 			return nil, err

@@ -199,10 +199,16 @@ func (s *Server) accepted(c *fiber.Ctx, ctx context.Context, a meter.Admission) 
 	})
 }
 
+// postOnly refuses all methods but POST.
+func postOnly(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderAllow, fiber.MethodPost)
+	return &errMethod
+}
+
 // getScore returns the newest stored score of a company, however old.
 func (s *Server) getScore(c *fiber.Ctx) error {
 	who := callerOf(c)
-	domain, err := pathDomain(who.Mode, c.Params("+"))
+	domain, err := pathDomain(who.Mode, c.Params("*"))
 	if err != nil {
 		return err
 	}

@@ -166,10 +166,11 @@ func New(cfg Dependencies) (*Server, error) {
 	}))
 	v1 := s.app.Group("/v1", compress)
 	v1.Post("/score", s.authenticate, s.postScore)
+	v1.All("/score", postOnly) // the routes of scores would match it, with an empty domain
 	v1.Post("/scores/batch", s.authenticate, s.postBatch)
 	v1.Get("/score/*/history", s.authenticate, s.getHistory)
 	v1.Get("/score/*/changes", s.authenticate, s.getChanges)
-	v1.Get("/score/+", s.authenticate, s.getScore)
+	v1.Get("/score/*", s.authenticate, s.getScore)
 	v1.Get("/jobs/:job_id", s.authenticate, s.getJob)
 	v1.Get("/company/*/cohort", s.authenticate, s.getCohort)
 	v1.Get("/company/*/confidence", s.authenticate, s.getConfidence)
