@@ -15,11 +15,11 @@ const versioningPath = "/docs/versioning"
 type deprecation struct {
 	// Since is when it was deprecated.
 	Since time.Time
-	// Sunset is when it stops to work. Zero means that v1 keeps it.
+	// Sunset is when it stops working. Zero means that v1 keeps it.
 	Sunset time.Time
 }
 
-// waitField is the field wait of POST /v1/score. It has no effect, and v1 accepts it for ever.
+// waitField is the field wait of POST /v1/score. It has no effect, and v1 always accepts it.
 var waitField = deprecation{Since: time.Date(2026, 5, 12, 0, 0, 0, 0, time.UTC)}
 
 // announce sets the headers of an answer to a request that uses the deprecated part: Deprecation

@@ -266,11 +266,11 @@ var errorPages = []errorPage{
 		Answers: []*problem{
 			rejected(&meter.Rejected{Reason: meter.PerKeyCold1h, RetryAfter: 30 * time.Minute}),
 			rejected(&meter.Rejected{Reason: meter.AccountCold24h, RetryAfter: 11 * time.Hour}),
-			&errKeyAnswers, errRateLimited.with("This key sends more requests than it may. Try again in a moment."),
+			&errKeyAnswers, &errKeyRequests,
 		},
 		Meaning: "A limit is reached. The reason names it: per_key_cold_1h is the cold calls of a key in an hour, account_cold_24h those of an account in 24 hours, " +
 			"answer_bytes the bytes of answers that a key has not read yet. Without a reason it is the number of requests per second.",
-		Retry: "Yes, after the seconds in the Retry-After header. If there is none, after a second.",
+		Retry: retryAfter,
 		Do:    "Spread cold calls over time. Read answers as they arrive, and send fewer requests at once.",
 	},
 	{
@@ -318,7 +318,7 @@ var errorPages = []errorPage{
 		Answers: []*problem{&errUnavailable},
 		Meaning: "The proxy in front of the service got no answer from any server.",
 		Charged: "It is not known for POST /v1/score. Other requests are not charged.",
-		Retry:   "Yes, after a few seconds. Repeat a POST /v1/score with the same Idempotency-Key only. Double the pause after each further failure.",
+		Retry:   retryAfter + " Repeat a POST /v1/score with the same Idempotency-Key only.",
 		Do:      "If it lasts, give support the X-Request-Id of the answer.",
 	},
 }
