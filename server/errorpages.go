@@ -317,7 +317,7 @@ var errorPages = []errorPage{
 	{
 		Answers: []*problem{&errUnavailable},
 		Meaning: "The proxy in front of the service got no answer from any server.",
-		Charged: "It is not known for POST /v1/score. Other requests are not charged.",
+		Charged: "It is not known. A server may have counted the call before its answer was lost.",
 		Retry:   retryAfter + " Repeat a POST /v1/score with the same Idempotency-Key only.",
 		Do:      "If it lasts, give support the X-Request-Id of the answer.",
 	},
