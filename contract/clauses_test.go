@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
 	"maps"
 	"net/url"
@@ -85,6 +86,48 @@ func (s suite) bodies(c customer) {
 			s.post(t, c.live, fmt.Sprintf(`{"domain":"waits-not-%d.com","wait":%s}`, i, wait)).wants(t, 202, "")
 		}
 	})
+	s.rule("9 rule 7", "a call with wait is told that it is deprecated and where the policy is, others are not", func(t *testing.T) {
+		r := s.post(t, c.test, `{"domain":"acme.test","wait":true}`).wants(t, 200, "")
+		if got := r.header.Get("Deprecation"); got != fmt.Sprintf("@%d", time.Date(2026, 5, 12, 0, 0, 0, 0, time.UTC).Unix()) {
+			t.Errorf("Deprecation is %q", got)
+		}
+		address, rest, _ := strings.Cut(strings.TrimPrefix(r.header.Get("Link"), "<"), ">")
+		if !strings.Contains(rest, `rel="deprecation"`) {
+			t.Errorf("Link is %q", r.header.Get("Link"))
+		}
+		if policy := s.get(t, address, "").wants(t, 200, ""); !strings.Contains(policy.raw, "12 months") {
+			t.Errorf("%s is %.100q", address, policy.raw)
+		}
+		r = s.post(t, c.test, `{"domain":"acme.test"}`).wants(t, 200, "")
+		if r.header.Get("Deprecation")+r.header.Get("Sunset")+r.header.Get("Link") != "" {
+			t.Errorf("got %v", r.header)
+		}
+	})
+	s.rule("2.7", "a message ends with the address of a page about the error, also inside a batch", func(t *testing.T) {
+		var batch struct {
+			Results []struct{ Error struct{ Message string } }
+		}
+		decode(t, s.call(t, "POST", "/v1/scores/batch", c.live, `{"domains":["127.0.0.1","never-heard-of.com"]}`).wants(t, 200, "").raw, &batch)
+		for code, message := range map[string]string{
+			"unauthorized":                             s.get(t, "/v1/usage", "").text("message"),
+			"body.domain required":                     s.post(t, c.live, `{}`).text("message"),
+			"window must be one of ['7d','30d','90d']": s.get(t, "/v1/movers", c.live).text("message"),
+			"domain invalid":                           batch.Results[0].Error.Message,
+			"no score available for this domain":       batch.Results[1].Error.Message,
+		} {
+			_, address, found := strings.Cut(message, ". See ")
+			if !found {
+				t.Errorf("%s: %q has no address", code, message)
+				continue
+			}
+			page := s.get(t, strings.TrimSuffix(address, "."), "").wants(t, 200, "")
+			if !strings.Contains(html.UnescapeString(page.raw), "<h1><code>"+code+"</code></h1>") {
+				t.Errorf("%s: %s is %.300q", code, address, page.raw)
+			}
+		}
+		s.get(t, "/docs/errors/no-such-error", "").wants(t, 404, "not found")
+		s.get(t, "/docs/errors", "").wants(t, 200, "")
+	})
 	s.rule("7 rule 7", "every answer has an X-Request-Id, errors too", func(t *testing.T) {
 		for _, r := range []reply{s.get(t, "/v1/usage", c.live), s.get(t, "/v1/usage", ""), s.get(t, "/nowhere", ""), s.call(t, "PUT", "/v1/usage", c.live, ""), s.get(t, "/docs", "")} {
 			if len(r.header.Get("X-Request-Id")) != 36 {
@@ -93,7 +136,7 @@ func (s suite) bodies(c customer) {
 		}
 	})
 	s.rule("7", "a method that is not answered is told which are", func(t *testing.T) {
-		for path, want := range map[string]string{"/v1/usage": "GET, HEAD", "/v1/score/stored-company.com": "GET, HEAD", "/v1/jobs/x": "GET, HEAD"} {
+		for path, want := range map[string]string{"/v1/usage": "GET, HEAD", "/v1/score": "POST", "/v1/score/stored-company.com": "GET, HEAD", "/v1/jobs/x": "GET, HEAD"} {
 			r := s.call(t, "DELETE", path, c.live, "").wants(t, 405, "method not allowed")
 			if got := r.header.Get("Allow"); got != want {
 				t.Errorf("%s allows %q, want %q", path, got, want)

@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -155,6 +157,46 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%d examples were found", n)
 		}
 	})
+	rule(t, "decided: description", "a body with fields of a later version is as the description says, and this test notices them", func(t *testing.T) {
+		d, err := openapicheck.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		check := func(place string, media *openapi3.MediaType) {
+			schema := openapicheck.Place(media.Schema.Ref, place, "schema")
+			for i, value := range openapicheck.Examples(media) {
+				for _, later := range withLaterFields(value) {
+					n++
+					if err := d.CheckPublished(schema, later); err != nil {
+						t.Errorf("%s, example %d: %v", place, i, err)
+					}
+					if d.CheckValue(schema, later) == nil {
+						t.Errorf("%s, example %d: nobody noticed %v", place, i, later)
+					}
+				}
+			}
+		}
+		operations(t, func(path, method string, op *openapi3.Operation) {
+			place := openapicheck.Place("", "/paths", path, strings.ToLower(method))
+			if op.RequestBody != nil {
+				check(openapicheck.Place("", place, "requestBody", "content", "application/json"), op.RequestBody.Value.Content.Get("application/json"))
+			}
+			for status, response := range op.Responses.Map() {
+				if media := response.Value.Content.Get("application/json"); media != nil {
+					check(openapicheck.Place("", openapicheck.Place(response.Ref, place, "responses", status), "content", "application/json"), media)
+				}
+			}
+		})
+		if n < 150 {
+			t.Errorf("%d bodies were tried", n)
+		}
+		for _, closes := range []string{`"additionalProperties"`, `"unevaluatedProperties"`} {
+			if strings.Contains(string(openapi.Document), closes) {
+				t.Errorf("the description has %s", closes)
+			}
+		}
+	})
 	rule(t, "decided: description", "operations, parameters, answers and fields of bodies are told about", func(t *testing.T) {
 		operations(t, func(path, method string, op *openapi3.Operation) {
 			name := method + " " + path
@@ -210,20 +252,48 @@ func TestDocument(t *testing.T) {
 		}
 		replaced := func(old, now string) string { return regexp.MustCompile(old).ReplaceAllString(string(good), now) }
 		for what, err := range map[string]error{
-			"missing field":       check(200, replaced(`"buckets"`, `"baskets"`), ""),
-			"unknown field":       check(200, replaced(`^{`, `{"top_signals":[],`), ""),
-			"composite over 100":  check(200, replaced(`"composite_score":[0-9.]+`, `"composite_score":100.1`), ""),
-			"unknown rating":      check(200, replaced(`SVC-[^"]+`, `SVC-6`), ""),
-			"unknown status":      check(200, replaced(`"cache_status":"cached"`, `"cache_status":"fresh"`), ""),
-			"time without a zone": check(200, replaced(`"scored_at":"[^"]+"`, `"scored_at":"yesterday"`), ""),
-			"missing header":      check(200, string(good), "ETag"),
-			"status of nobody":    check(418, string(good), ""),
-			"error of nobody":     check(404, `{"error":"gone fishing","message":"Later."}`, ""),
-			"error without text":  check(404, `{"error":"no score available for this domain"}`, ""),
+			"missing field":        check(200, replaced(`"buckets"`, `"baskets"`), ""),
+			"unknown field":        check(200, replaced(`^{`, `{"top_signals":[],`), ""),
+			"composite over 100":   check(200, replaced(`"composite_score":[0-9.]+`, `"composite_score":100.1`), ""),
+			"unknown rating":       check(200, replaced(`SVC-[^"]+`, `SVC-6`), ""),
+			"unknown status":       check(200, replaced(`"cache_status":"cached"`, `"cache_status":"fresh"`), ""),
+			"time without a zone":  check(200, replaced(`"scored_at":"[^"]+"`, `"scored_at":"yesterday"`), ""),
+			"missing header":       check(200, string(good), "ETag"),
+			"status of nobody":     check(418, string(good), ""),
+			"unknown field inside": check(200, replaced(`"buckets":{`, `"buckets":{"later":1,`), ""),
+			"error of nobody":      check(404, `{"error":"gone fishing","message":"Later."}`, ""),
+			"error without text":   check(404, `{"error":"no score available for this domain"}`, ""),
 		} {
 			if err == nil {
 				t.Errorf("nobody noticed: %s", what)
 			}
 		}
 	})
+}
+
+// withLaterFields returns copies of a value, each with a field that no description has in another
+// one of its objects.
+func withLaterFields(value any) (copies []any) {
+	switch value := value.(type) {
+	case map[string]any:
+		more := maps.Clone(value)
+		more["later_field"] = map[string]any{"a": 1.5}
+		copies = append(copies, more)
+		for key, child := range value {
+			for _, changed := range withLaterFields(child) {
+				more := maps.Clone(value)
+				more[key] = changed
+				copies = append(copies, more)
+			}
+		}
+	case []any:
+		for i, child := range value {
+			for _, changed := range withLaterFields(child) {
+				more := slices.Clone(value)
+				more[i] = changed
+				copies = append(copies, more)
+			}
+		}
+	}
+	return copies
 }

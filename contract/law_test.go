@@ -26,7 +26,7 @@ var law = []string{
 	"6",
 	"7", "7 rule 1", "7 rule 2", "7 rule 3", "7 rule 4", "7 rule 5", "7 rule 6", "7 rule 7",
 	"8.1", "8.2 rule 1", "8.2 rule 2", "8.2 rule 3", "8.2 rule 4", "8.2 rule 5", "8.3",
-	"9 rule 1", "9 rule 2", "9 rule 3", "9 rule 4", "9 rule 5", "9 rule 6",
+	"9 rule 1", "9 rule 2", "9 rule 3", "9 rule 4", "9 rule 5", "9 rule 6", "9 rule 7",
 	"decided: coalescing", "decided: Idempotency-Key", "decided: storm", "decided: servers", "decided: tiers file",
 	"decided: ETag", "decided: compression", "decided: X-Request-Id", "decided: RateLimit", "decided: Server-Timing", "decided: CORS",
 	"decided: description", "decided: docs", "decided: health", "decided: metrics", "decided: elsewhere", "decided: batch", "decided: evidence", "decided: changes",

@@ -111,9 +111,8 @@ func (s *Server) batchBody(who directory.Caller, items []item, entries map[strin
 			body = append(body, ',')
 		}
 		if it.problem != nil {
-			b, err := json.Marshal(api.BatchItem{
-				Domain: it.domain, Status: it.problem.Status, Error: &api.Error{Code: it.problem.Code, Message: it.problem.Message},
-			})
+			problem := it.problem.body()
+			b, err := json.Marshal(api.BatchItem{Domain: it.domain, Status: it.problem.Status, Error: &problem})
 			if err != nil {
 				panic("server: item of a batch: " + err.Error()) // it is made of strings
 			}

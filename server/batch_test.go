@@ -36,14 +36,15 @@ func TestBatchStatuses(t *testing.T) { tryStatuses(t, "POST /v1/scores/batch", b
 func TestBatchBodyMatchesItsTypes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, &as{}, new(bytes.Buffer))
+	invalid, none := errItemDomain.body(), errNoScore.body()
 	entry := cache.Entry{Head: []byte(`"domain":"xn--bcher-kva.com","svc_rating":"SVC-2+"`)}
 	items := []item{{domain: "xn--bcher-kva.com"}, {domain: "<b>\"\u2028", problem: &errItemDomain}, {domain: "none.com", problem: &errNoScore}}
 	want, err := json.Marshal(struct {
 		Results []api.BatchItem `json:"results"`
 	}{[]api.BatchItem{
 		{Domain: items[0].domain, Status: 200, Score: s.scoreBody(entry, true, account.Starter).body},
-		{Domain: items[1].domain, Status: 400, Error: &api.Error{Code: errItemDomain.Code, Message: errItemDomain.Message}},
-		{Domain: items[2].domain, Status: 404, Error: &api.Error{Code: errNoScore.Code, Message: errNoScore.Message}},
+		{Domain: items[1].domain, Status: 400, Error: &invalid},
+		{Domain: items[2].domain, Status: 404, Error: &none},
 	}})
 	if err != nil {
 		t.Fatal(err)

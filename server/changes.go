@@ -91,8 +91,12 @@ func changesRange(c *fiber.Ctx, now time.Time) (from, to time.Time, given bool, 
 	return from, to, given, nil
 }
 
-// parseInstant parses an instant of RFC 3339, or a date, which is its first instant in UTC.
+// parseInstant parses an instant of RFC 3339, or a date, which is its first instant in UTC. The
+// plus of an offset may be a space, which is what a query makes of a plus that is not escaped.
 func parseInstant(text string) (time.Time, error) {
+	if offset := len(text) - len(" 02:00"); offset > 0 && text[offset] == ' ' {
+		text = text[:offset] + "+" + text[offset+1:]
+	}
 	if at, err := time.Parse(time.DateOnly, text); err == nil {
 		return at, nil
 	}

@@ -89,6 +89,9 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
+	if req.wait {
+		waitField.announce(c)
+	}
 	domain, err := canonical(who.Mode, req.domain, errBodyDomain)
 	if err != nil {
 		return err
@@ -196,12 +199,14 @@ func (s *Server) accepted(c *fiber.Ctx, ctx context.Context, a meter.Admission) 
 	})
 }
 
+// postOnly refuses all methods but POST.
+func postOnly(c *fiber.Ctx) error {
+	c.Set(fiber.HeaderAllow, fiber.MethodPost)
+	return &errMethod
+}
+
 // getScore returns the newest stored score of a company, however old.
 func (s *Server) getScore(c *fiber.Ctx) error {
-	if c.Params("*") == "" {
-		c.Set(fiber.HeaderAllow, fiber.MethodPost)
-		return &errMethod // this path takes POST only; GET needs a domain
-	}
 	who := callerOf(c)
 	domain, err := pathDomain(who.Mode, c.Params("*"))
 	if err != nil {
@@ -258,15 +263,17 @@ type scoreRequest struct {
 	domain     string
 	forceFresh bool
 	evidence   bool
+	wait       bool // whether the body has the deprecated field wait
 }
 
 // parseScoreRequest reads the body of POST /v1/score. It ignores unknown fields, which
-// newer clients may send, and the field wait, which older clients send.
+// newer clients may send, and the value of the field wait, which older clients send.
 func parseScoreRequest(body []byte) (scoreRequest, error) {
 	var fields struct {
 		Domain     json.RawMessage `json:"domain"`
 		ForceFresh *bool           `json:"force_fresh"`
 		Include    []string        `json:"include"`
+		Wait       json.RawMessage `json:"wait"`
 	}
 	err := json.Unmarshal(body, &fields)
 	var mistyped *json.UnmarshalTypeError
@@ -297,7 +304,7 @@ func parseScoreRequest(body []byte) (scoreRequest, error) {
 	if err != nil {
 		return scoreRequest{}, err
 	}
-	return scoreRequest{domain: domain, forceFresh: fields.ForceFresh != nil && *fields.ForceFresh, evidence: evidence}, nil
+	return scoreRequest{domain: domain, forceFresh: fields.ForceFresh != nil && *fields.ForceFresh, evidence: evidence, wait: fields.Wait != nil}, nil
 }
 
 const idempotencyKeyMax = 255

@@ -19,6 +19,9 @@ var postScoreStatuses = withCommon("POST /v1/score", []attempt{
 	{name: "fresh score", key: "starter", request: "POST /v1/score", body: `{"domain":"https://www.stored.com/about"}`, want: 200,
 		has: []string{`"domain":"stored.com"`, `"composite_score":61.4`, `"tier":"starter"`}, sends: []string{"Cache-Control", "no-store", "RateLimit", `"cold";r=3;t=2635201`}},
 	{name: "fresh score forced below Enterprise", key: "growth", request: "POST /v1/score", body: `{"domain":"stored.com","force_fresh":true}`, want: 200, has: []string{`"composite_score":61.4`}},
+	{name: "deprecated wait", key: "growth", request: "POST /v1/score", body: `{"domain":"stored.com","wait":null}`, want: 200, sends: []string{"Deprecation", "@1778544000", "Sunset", "", "Link", `</docs/versioning>; rel="deprecation"; type="text/plain"`}},
+	{name: "deprecated wait in a rejected call", key: "spent month", request: "POST /v1/score", body: `{"domain":"never.com","wait":false}`, want: 429, code: "cold_budget_exhausted", reason: "monthly_cap", sends: []string{"Deprecation", "@1778544000"}},
+	{name: "without wait", key: "growth", request: "POST /v1/score", body: `{"domain":"stored.com","later":"wait"}`, want: 200, sends: []string{"Deprecation", "", "Link", ""}},
 	{name: "unmetered caller", key: "enterprise", request: "POST /v1/score", body: `{"domain":"stored.com"}`, want: 200, sends: []string{"RateLimit", ""}},
 	{name: "canned company", key: "sandbox", request: "POST /v1/score", body: `{"domain":"acme.test","force_fresh":true}`, want: 200, has: []string{`"mode":"sandbox"`, `"composite_score":67.2`}, sends: []string{"Server-Timing", "sandbox"}},
 	{name: "company without a score", key: "enterprise", request: "POST /v1/score", body: `{"domain":"never.com","wait":true}`, headers: []string{"Idempotency-Key", "never"}, want: 202, has: []string{`"status":"pending"`, `"domain":"never.com"`}, sends: []string{"Retry-After", "5", "Cache-Control", "no-store"}},
@@ -61,6 +64,10 @@ var getScoreStatuses = withDomain("GET /v1/score/%s", []attempt{
 	{name: "unknown include", key: "growth", request: "GET /v1/score/stored.com?include=signals", want: 400, code: "include must be one of ['evidence']"},
 	{name: "company without a score", key: "growth", request: "GET /v1/score/never.com", want: 404, code: "no score available for this domain", sends: []string{"Cache-Control", "no-store"}},
 	{name: "no domain", key: "growth", request: "GET /v1/score", want: 405, code: "method not allowed", sends: []string{"Allow", "POST"}},
+	{name: "DELETE of no domain", key: "growth", request: "DELETE /v1/score", want: 405, code: "method not allowed", sends: []string{"Allow", "POST"}},
+	{name: "PUT of no domain", key: "growth", request: "PUT /v1/score", want: 405, code: "method not allowed", sends: []string{"Allow", "POST"}},
+	{name: "PATCH of no domain", key: "growth", request: "PATCH /v1/score/", want: 405, code: "method not allowed", sends: []string{"Allow", "POST"}},
+	{name: "DELETE of a score", key: "growth", request: "DELETE /v1/score/stored.com", want: 405, code: "method not allowed", sends: []string{"Allow", "GET, HEAD"}},
 })
 
 func TestGetScoreStatuses(t *testing.T) { tryStatuses(t, "GET /v1/score/{domain}", getScoreStatuses) }

@@ -166,6 +166,7 @@ func New(cfg Dependencies) (*Server, error) {
 	}))
 	v1 := s.app.Group("/v1", compress)
 	v1.Post("/score", s.authenticate, s.postScore)
+	v1.All("/score", postOnly) // the routes of scores would match it, with an empty domain
 	v1.Post("/scores/batch", s.authenticate, s.postBatch)
 	v1.Get("/score/*/history", s.authenticate, s.getHistory)
 	v1.Get("/score/*/changes", s.authenticate, s.getChanges)
@@ -177,7 +178,9 @@ func New(cfg Dependencies) (*Server, error) {
 	v1.Get("/usage", s.authenticate, s.getUsage)
 	v1.Get("/distribution", s.authenticate, s.getDistribution)
 	v1.Get("/signals", s.authenticate, s.getSignals)
-	s.addDocs()
+	if err := s.addDocs(); err != nil {
+		return nil, err
+	}
 	s.routes = s.app.Handler()
 	return s, nil
 }

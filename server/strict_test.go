@@ -78,7 +78,7 @@ func send(t *testing.T, address, text string) (replies []reply) {
 func (r reply) wantsRefusal(t *testing.T, p *problem) {
 	t.Helper()
 	var e struct{ Error, Message string }
-	if err := json.Unmarshal(r.body, &e); err != nil || r.StatusCode != p.Status || e.Error != p.Code || e.Message != p.Message ||
+	if err := json.Unmarshal(r.body, &e); err != nil || r.StatusCode != p.Status || e.Error != p.Code || e.Message != p.body().Message ||
 		!r.Close || r.Header.Get("X-Request-Id") == "" || r.Header.Get("Content-Type") != "application/json" {
 		t.Errorf("answered %d %s with %v, want %+v", r.StatusCode, r.body, r.Header, p)
 	}

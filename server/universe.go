@@ -214,7 +214,7 @@ func (u *universeBodies) of(tables *universe.Tables) (*tablesBodies, error) {
 // errNotCounted before the first snapshot.
 func (s *Server) live(who directory.Caller) (*universe.Tables, error) {
 	if who.Mode != account.Live {
-		return nil, &errSandboxInvariant
+		return nil, fmt.Errorf("%w: key %s of account %s", &errSandboxInvariant, who.KeyID, who.Account.ID)
 	}
 	tables := s.Universe.Tables(s.now())
 	if tables == nil {

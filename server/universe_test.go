@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/valyala/fasthttp"
 
 	"companyscore/clickhouse"
 	"companyscore/internal/account"
@@ -279,11 +280,21 @@ func TestCohortOfNoPeers(t *testing.T) {
 	}
 }
 
-// TestSandboxInvariant checks the guard of live tables against a test key.
+// TestSandboxInvariant checks the guard of live tables against a test key. The error is logged with
+// the key and the account.
 func TestSandboxInvariant(t *testing.T) {
 	t.Parallel()
-	s := newServer(t, panicking{}, new(bytes.Buffer))
-	if _, err := s.live(directory.Caller{Mode: account.Test}); err != error(&errSandboxInvariant) {
-		t.Errorf("got %v", err)
+	var log bytes.Buffer
+	s := newServer(t, panicking{}, &log)
+	_, err := s.live(directory.Caller{Mode: account.Test, KeyID: "the-key", Account: account.Account{ID: "the-account"}})
+	c := s.app.AcquireCtx(new(fasthttp.RequestCtx))
+	defer s.app.ReleaseCtx(c)
+	if p := s.problemOf(c, err); p != &errSandboxInvariant {
+		t.Errorf("got %v", p)
+	}
+	for _, want := range []string{errSandboxInvariant.Code, "the-key", "the-account"} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("the log has no %s: %s", want, log.String())
+		}
 	}
 }

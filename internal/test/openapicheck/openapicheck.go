@@ -22,13 +22,21 @@ import (
 	"companyscore/server/openapi"
 )
 
-// Document is the parsed OpenAPI document. It is safe for concurrent use.
+// Document is the parsed OpenAPI document. The published document allows fields that it does
+// not describe, for servers of later versions. The checks of this package refuse them, but for
+// CheckPublished. It is safe for concurrent use.
 type Document struct {
 	*openapi3.T
-	routes   routers.Router
+	routes    routers.Router
+	closed    schemas
+	published schemas
+}
+
+// schemas compiles the schemas of one form of the document.
+type schemas struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
-	schemas  map[string]*jsonschema.Schema // by JSON pointer
+	compiled map[string]*jsonschema.Schema // by JSON pointer
 }
 
 // Load returns the document of this version of the program. It parses it once.
@@ -40,19 +48,41 @@ var Load = sync.OnceValues(func() (*Document, error) {
 	if err := doc.Validate(context.Background()); err != nil {
 		return nil, err
 	}
-	text, err := jsonschema.UnmarshalJSON(bytes.NewReader(openapi.Document))
-	if err != nil {
-		return nil, err
-	}
-	d := &Document{T: doc, compiler: jsonschema.NewCompiler(), schemas: make(map[string]*jsonschema.Schema)}
-	d.compiler.DefaultDraft(jsonschema.Draft2020)
-	d.compiler.AssertFormat()
-	if err := d.compiler.AddResource("openapi.json", text); err != nil {
-		return nil, err
+	d := &Document{T: doc}
+	for form, change := range map[*schemas]func(any){&d.published: func(any) {}, &d.closed: closeObjects} {
+		text, err := jsonschema.UnmarshalJSON(bytes.NewReader(openapi.Document))
+		if err != nil {
+			return nil, err
+		}
+		change(text)
+		form.compiled = make(map[string]*jsonschema.Schema)
+		form.compiler = jsonschema.NewCompiler()
+		form.compiler.DefaultDraft(jsonschema.Draft2020)
+		form.compiler.AssertFormat()
+		if err := form.compiler.AddResource("openapi.json", text); err != nil {
+			return nil, err
+		}
 	}
 	d.routes, err = gorillamux.NewRouter(doc)
 	return d, err
 })
+
+// closeObjects adds "additionalProperties": false to every schema of an object in a document.
+func closeObjects(node any) {
+	switch node := node.(type) {
+	case map[string]any:
+		if _, ok := node["properties"].(map[string]any); ok && node["type"] == "object" {
+			node["additionalProperties"] = false
+		}
+		for _, child := range node {
+			closeObjects(child)
+		}
+	case []any:
+		for _, child := range node {
+			closeObjects(child)
+		}
+	}
+}
 
 // Answer is an answer to a request, with its complete body.
 type Answer struct {
@@ -116,24 +146,32 @@ func (d *Document) check(route *routers.Route, a Answer) error {
 		return nil
 	}
 	if codes := errorCodes(media); !slices.Contains(codes, errorCode(body)) {
-		return fmt.Errorf("the error is none of %q", codes)
+		return fmt.Errorf("error and reason are none of %q", codes)
 	}
 	return nil
 }
 
-// CheckValue checks a value against the schema at a place.
-func (d *Document) CheckValue(place string, value any) error {
-	d.mu.Lock()
-	schema := d.schemas[place]
+// CheckValue checks a value against the schema at a place. It refuses fields that are not
+// described.
+func (d *Document) CheckValue(place string, value any) error { return d.closed.check(place, value) }
+
+// CheckPublished is CheckValue as a caller's validator does it: further fields are allowed.
+func (d *Document) CheckPublished(place string, value any) error {
+	return d.published.check(place, value)
+}
+
+func (s *schemas) check(place string, value any) error {
+	s.mu.Lock()
+	schema := s.compiled[place]
 	if schema == nil {
 		var err error
-		if schema, err = d.compiler.Compile("openapi.json#" + place); err != nil {
-			d.mu.Unlock()
+		if schema, err = s.compiler.Compile("openapi.json#" + place); err != nil {
+			s.mu.Unlock()
 			return fmt.Errorf("%s: %w", place, err)
 		}
-		d.schemas[place] = schema
+		s.compiled[place] = schema
 	}
-	d.mu.Unlock()
+	s.mu.Unlock()
 	return schema.Validate(value)
 }
 
@@ -177,7 +215,7 @@ func Examples(media *openapi3.MediaType) (values []any) {
 	return values
 }
 
-// errorCodes returns the error codes in the examples of an answer.
+// errorCodes returns the error codes in the examples of an answer, each with its reason.
 func errorCodes(media *openapi3.MediaType) (codes []string) {
 	for _, example := range Examples(media) {
 		codes = append(codes, errorCode(example))
@@ -188,5 +226,8 @@ func errorCodes(media *openapi3.MediaType) (codes []string) {
 func errorCode(body any) string {
 	fields, _ := body.(map[string]any)
 	code, _ := fields["error"].(string)
+	if reason, ok := fields["reason"].(string); ok {
+		code += ": " + reason
+	}
 	return code
 }

@@ -1,0 +1,27 @@
+package batch
+
+import (
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"companyscore/internal/batchjob"
+)
+
+// The analytics measurement counts by itself, so no job may run beside it.
+func TestMeasurementSwitchesOffEveryJob(t *testing.T) {
+	t.Parallel()
+	script, err := os.ReadFile("../scripts/bench.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := regexp.MustCompile(`!= analytics \] \|\| for job in ([a-z ]+); do\n\tschedules="\$schedules --schedule-\$job off"`).FindSubmatch(script)
+	if found == nil {
+		t.Fatal("scripts/bench.sh switches off no job")
+	}
+	if jobs := strings.Fields(string(found[1])); !slices.Equal(slices.Sorted(slices.Values(jobs)), slices.Sorted(slices.Values(batchjob.Names()))) {
+		t.Errorf("scripts/bench.sh switches off %v of %v", jobs, batchjob.Names())
+	}
+}
