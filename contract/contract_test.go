@@ -991,7 +991,7 @@ func (s suite) headers(starter customer) {
 			}
 		}
 	})
-	s.rule("decided: RateLimit", "answers to POST tell what is left of the month, others do not", func(t *testing.T) {
+	s.rule("decided: RateLimit", "every answer to a valid key tells what is left of the month", func(t *testing.T) {
 		c := s.customer(t, "starter")
 		cold := s.score(t, c.live, "rate-company.com").wants(t, 202, "")
 		if got := cold.header.Get("RateLimit"); !strings.HasPrefix(got, `"cold";r=99;t=`) {
@@ -1003,10 +1003,28 @@ func (s suite) headers(starter customer) {
 		if got := s.score(t, c.live, first).wants(t, 200, "").header.Get("RateLimit"); !strings.HasPrefix(got, `"cold";r=99;t=`) {
 			t.Errorf("RateLimit of an inline score is %q", got)
 		}
-		for _, r := range []reply{s.get(t, "/v1/score/"+first, c.live), s.score(t, c.test, "acme.test"), s.get(t, "/v1/usage", c.live)} {
-			if r.header.Get("RateLimit") != "" {
-				t.Errorf("RateLimit %q where nothing is limited", r.header.Get("RateLimit"))
+		// Each of these but the second 304 and the errors counts as a cached call, after the inline score.
+		tag, cached := "", 9_999
+		for _, step := range []struct {
+			path string
+			tag  bool
+			cost int
+		}{{"/v1/score/" + first, false, 1}, {"/v1/score/" + first, false, 1}, {"/v1/score/" + first, true, 0}, {"/v1/score/not_a_domain", false, 0}, {"/v1/usage", false, 0}, {"/v1/distribution", false, 0}} {
+			var headers []string
+			if step.tag {
+				headers = []string{"If-None-Match", tag}
 			}
+			r := s.get(t, step.path, c.live, headers...)
+			tag, cached = r.header.Get("ETag"), cached-step.cost
+			if want := fmt.Sprintf(`"cached";r=%d;t=`, cached); !strings.Contains(r.header.Get("RateLimit"), want) {
+				t.Errorf("RateLimit of %s is %q, want %s", step.path, r.header.Get("RateLimit"), want)
+			}
+		}
+		if got := s.score(t, c.test, "acme.test").header.Get("RateLimit"); !strings.Contains(got, `"cached";r=`) {
+			t.Errorf("RateLimit of the sandbox is %q", got)
+		}
+		if r := s.get(t, "/v1/usage", "svc_live_unknown"); r.header.Get("RateLimit") != "" {
+			t.Errorf("RateLimit %q of no account", r.header.Get("RateLimit"))
 		}
 	})
 	s.rule("decided: Server-Timing", "answers say what answered", func(t *testing.T) {

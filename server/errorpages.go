@@ -260,7 +260,7 @@ var errorPages = []errorPage{
 		Answers: []*problem{rejected(&meter.Rejected{Reason: meter.MonthlyCap, RetryAfter: 28 * 24 * time.Hour})},
 		Meaning: "The account has used all cold calls of this month.",
 		Retry:   "Yes, after the seconds in the Retry-After header: at the start of the next month in UTC.",
-		Do:      "Read stored scores with GET /v1/score/{domain}, which need no cold call, or upgrade the account. The RateLimit header of POST /v1/score shows the rest of the budget.",
+		Do:      "Read stored scores with GET /v1/score/{domain}, which need no cold call, or upgrade the account. The RateLimit header of every answer shows the rest of the budget.",
 	},
 	{
 		Answers: []*problem{

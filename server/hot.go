@@ -12,6 +12,7 @@ import (
 
 	"companyscore/internal/account"
 	"companyscore/server/api"
+	"companyscore/server/meter"
 )
 
 // Nearly all requests read a score in memory with a key in memory. This file answers them
@@ -30,6 +31,8 @@ var (
 	nameCacheControl = []byte(fiber.HeaderCacheControl)
 	nameETag         = []byte("Etag")
 	nameVary         = []byte(fiber.HeaderVary)
+	nameLimit        = []byte("Ratelimit")
+	namePolicy       = []byte("Ratelimit-Policy")
 
 	valueMemory       = []byte(tierMemory)
 	valueCacheControl = []byte(scoreCacheControl)
@@ -74,6 +77,15 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 	if caller == nil || caller.Mode != account.Live {
 		return false
 	}
+	month := s.quotaMonthOf(began)
+	policy, used := month.policies[caller.Account.Tier], meter.Quota{}
+	metered := len(policy) > 0
+	if metered {
+		var known bool
+		if used, known = s.Meter.Quota(caller.Account, began); !known {
+			return false
+		}
+	}
 	tables := s.Universe.Tables(began)
 	if tables == nil {
 		return false
@@ -114,7 +126,13 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 		header.SetContentType(fiber.MIMEApplicationJSON)
 		ctx.Response.SetBody(body)
 		s.Meter.CountCached(caller.Account, began)
+		used.Cached++
 		s.hotMetrics.sent.Inc()
+	}
+	if metered {
+		var value [96]byte
+		header.SetCanonical(namePolicy, policy)
+		header.SetCanonical(nameLimit, month.appendRateLimit(value[:0], s.Meter.Limits(caller.Account.Tier), used, began))
 	}
 	s.hotMetrics.latency.Observe(time.Since(began).Seconds())
 	return true

@@ -19,6 +19,7 @@ import (
 	"companyscore/internal/account"
 	"companyscore/scoring"
 	"companyscore/server/cache"
+	"companyscore/server/meter"
 	"companyscore/universe"
 )
 
@@ -51,6 +52,16 @@ type counting struct {
 
 func (c *counting) CountCached(account.Account, time.Time) { c.calls.Add(1) }
 
+var coldIncluded, cachedIncluded int64 = 100, 10_000
+
+func (*counting) Limits(account.Tier) meter.Tier {
+	return meter.Tier{FreshnessWindow: time.Hour, ColdCallsIncluded: &coldIncluded, CachedCallsIncluded: &cachedIncluded}
+}
+
+func (c *counting) Quota(account.Account, time.Time) (meter.Quota, bool) {
+	return meter.Quota{Cold: 7, Cached: c.calls.Load()}, true
+}
+
 // hotServer is a server with one company in memory.
 func hotServer(t testing.TB) (*Server, *counting) {
 	t.Helper()
@@ -69,7 +80,7 @@ func hotServerOf(t testing.TB, version string) (*Server, *counting) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	meter := new(counting)
+	calls := new(counting)
 	closed := goredis.NewClient(&goredis.Options{})
 	if err := closed.Close(); err != nil { // the store answers without it
 		t.Fatal(err)
@@ -77,7 +88,7 @@ func hotServerOf(t testing.TB, version string) (*Server, *counting) {
 	s, err := New(Dependencies{
 		Keys:   &as{Mode: account.Live, KeyID: "key", Account: account.Account{ID: "account", Tier: account.Starter}},
 		Scores: struct{ Scores }{}, Cache: cache.New(32<<20, closed, one{rec}, nobody, slog.New(slog.DiscardHandler)), Universe: counted{tables},
-		Meter: meter, Jobs: struct{ Jobs }{}, Asked: nobody, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+		Meter: calls, Jobs: struct{ Jobs }{}, Asked: nobody, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -85,7 +96,7 @@ func hotServerOf(t testing.TB, version string) (*Server, *counting) {
 	if _, _, err := s.Cache.Get(t.Context(), rec.Domain); err != nil {
 		t.Fatal(err)
 	}
-	return s, meter
+	return s, calls
 }
 
 // request is a GET as it arrives.
@@ -102,7 +113,7 @@ func request(path string, headers ...string) *fasthttp.RequestCtx {
 
 func TestBothWaysGiveTheSameAnswers(t *testing.T) {
 	t.Parallel()
-	s, meter := hotServer(t)
+	s, calls := hotServer(t)
 	tag := ""
 	for _, c := range []struct {
 		name    string
@@ -121,11 +132,11 @@ func TestBothWaysGiveTheSameAnswers(t *testing.T) {
 			c.headers[i] = string(bytes.ReplaceAll([]byte(c.headers[i]), []byte("TAG"), []byte(tag)))
 		}
 		hot := request("/v1/score/example.com", c.headers...)
-		before := meter.calls.Load()
+		before := calls.calls.Load()
 		if !s.hot(hot, time.Now()) {
 			t.Fatalf("%s: not answered from memory", c.name)
 		}
-		counted := meter.calls.Load() - before
+		counted := calls.calls.Load() - before
 		tag = string(hot.Response.Header.Peek("Etag"))
 
 		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/score/https://www.example.com", nil) // which the hot way does not take
@@ -133,20 +144,20 @@ func TestBothWaysGiveTheSameAnswers(t *testing.T) {
 		for i := 0; i+1 < len(c.headers); i += 2 {
 			req.Header.Set(c.headers[i], c.headers[i+1])
 		}
-		before = meter.calls.Load()
+		before = calls.calls.Load()
 		res := do(t, s, req)
 		body, err := io.ReadAll(res.Body)
 		res.Body.Close()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if res.StatusCode != c.status || hot.Response.StatusCode() != c.status || meter.calls.Load()-before != counted || (c.status == 200) != (counted == 1) {
-			t.Errorf("%s: %d and %d, counted %d and %d", c.name, hot.Response.StatusCode(), res.StatusCode, counted, meter.calls.Load()-before)
+		if res.StatusCode != c.status || hot.Response.StatusCode() != c.status || calls.calls.Load()-before != counted || (c.status == 200) != (counted == 1) {
+			t.Errorf("%s: %d and %d, counted %d and %d", c.name, hot.Response.StatusCode(), res.StatusCode, counted, calls.calls.Load()-before)
 		}
 		if diff := cmp.Diff(string(body), string(hot.Response.Body())); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
-		for _, name := range []string{"Content-Type", "Etag", "Cache-Control", "Server-Timing", "Vary"} {
+		for _, name := range []string{"Content-Type", "Etag", "Cache-Control", "Server-Timing", "Vary", "Ratelimit-Policy"} {
 			if got, want := string(hot.Response.Header.Peek(name)), res.Header.Get(name); got != want && !(c.status == 304 && name == "Content-Type") {
 				t.Errorf("%s: %s is %q and %q", c.name, name, got, want)
 			}

@@ -120,7 +120,7 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 		return fmt.Errorf("%w: %w", engineProblem(err, admit), err)
 	case found:
 		s.coldOutcome("replayed")
-		return s.accepted(c, ctx, earlier)
+		return s.accepted(c, earlier)
 	}
 	if !forced {
 		oldest := admit.Now.Add(-s.Meter.Limits(tier).FreshnessWindow)
@@ -130,7 +130,6 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 		}
 		if entry.Found() {
 			s.Meter.CountCached(who.Account, admit.Now)
-			s.setBudget(c, ctx, who.Account)
 			return s.sendInline(c, s.scoreBody(entry, req.evidence, tier), tierOfCache[from])
 		}
 	}
@@ -139,7 +138,6 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 	switch {
 	case errors.As(err, &limit):
 		s.coldOutcome(string(limit.Reason))
-		s.setRateLimit(c, who.Account.Tier, limit.Remaining)
 		return rejected(limit)
 	case errors.Is(err, meter.ErrIdempotencyReused):
 		return &errIdempotencyReused
@@ -153,7 +151,7 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 		s.coldOutcome("admitted")
 		s.Asked(domain)
 	}
-	return s.accepted(c, ctx, admission)
+	return s.accepted(c, admission)
 }
 
 // engineProblem returns the problem for an admission that failed with err. Its message
@@ -186,12 +184,7 @@ func (s *Server) freshScore(ctx context.Context, domain string, oldest time.Time
 }
 
 // accepted answers 202 with the job of a cold call.
-func (s *Server) accepted(c *fiber.Ctx, ctx context.Context, a meter.Admission) error {
-	if a.Replayed {
-		s.setBudget(c, ctx, callerOf(c).Account)
-	} else {
-		s.setRateLimit(c, callerOf(c).Account.Tier, a.Remaining)
-	}
+func (s *Server) accepted(c *fiber.Ctx, a meter.Admission) error {
 	c.Set(fiber.HeaderRetryAfter, retryPoll)
 	c.Set(fiber.HeaderLocation, "/v1/jobs/"+a.JobID)
 	return c.Status(fiber.StatusAccepted).JSON(api.Accepted{

@@ -65,7 +65,9 @@ type Meter interface {
 	Limits(tier account.Tier) meter.Tier
 	Admit(ctx context.Context, req meter.AdmitRequest) (meter.Admission, error)
 	Replay(ctx context.Context, req meter.AdmitRequest) (a meter.Admission, found bool, err error)
-	Remaining(ctx context.Context, acct account.Account, now time.Time) (*int64, error)
+	// Quota returns the calls of an account in a month from memory, LoadQuota from Redis the first time.
+	Quota(acct account.Account, now time.Time) (q meter.Quota, known bool)
+	LoadQuota(ctx context.Context, acct account.Account, now time.Time) (meter.Quota, error)
 	Usage(ctx context.Context, acct account.Account, now time.Time) (meter.Usage, error)
 	CountCached(acct account.Account, now time.Time)
 }
@@ -112,20 +114,21 @@ const requestMax = 10 * time.Second
 // Server answers HTTP requests.
 type Server struct {
 	Dependencies
-	logger       *slog.Logger
-	log          *limitedHandler // the handler of logger
-	app          *fiber.App
-	routes       fasthttp.RequestHandler // the handler of app
-	connections  *connections
-	stopping     atomic.Bool
-	answers      *budget
-	bodies       *semaphore.Weighted // bytes of large request bodies in flight
-	now          func() time.Time
-	metrics      *metrics
-	hotMetrics   hotMetrics
-	tails        map[account.Tier][]byte // last part of score bodies, see api.ScoreTail
-	signals      rendered
-	universe     universeBodies
+	logger      *slog.Logger
+	log         *limitedHandler // the handler of logger
+	app         *fiber.App
+	routes      fasthttp.RequestHandler // the handler of app
+	connections *connections
+	stopping    atomic.Bool
+	answers     *budget
+	bodies      *semaphore.Weighted // bytes of large request bodies in flight
+	now         func() time.Time
+	metrics     *metrics
+	hotMetrics  hotMetrics
+	tails       map[account.Tier][]byte // last part of score bodies, see api.ScoreTail
+	signals     rendered
+	universe    universeBodies
+	quotaMonth  atomic.Pointer[quotaMonth]
 }
 
 // New returns a server. It does not listen before Serve.
@@ -231,7 +234,8 @@ func requestID(c *fiber.Ctx) string {
 	return id
 }
 
-// authenticate verifies the API key and stores the caller in the request.
+// authenticate verifies the API key and stores the caller in the request. It adds the quota of the
+// caller to the answer.
 func (s *Server) authenticate(c *fiber.Ctx) error {
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
@@ -243,7 +247,9 @@ func (s *Server) authenticate(c *fiber.Ctx) error {
 		return err
 	}
 	c.Locals(callerLocal, caller)
-	return c.Next()
+	err = c.Next()
+	s.setQuota(c, caller)
+	return err
 }
 
 func callerOf(c *fiber.Ctx) directory.Caller { return c.Locals(callerLocal).(directory.Caller) }

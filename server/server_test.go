@@ -52,6 +52,8 @@ type unlimited struct{ Meter }
 func (unlimited) Limits(account.Tier) meter.Tier         { return meter.Tier{FreshnessWindow: time.Hour} }
 func (unlimited) CountCached(account.Account, time.Time) {}
 
+func (unlimited) Quota(account.Account, time.Time) (meter.Quota, bool) { return meter.Quota{}, true }
+
 // nobody hears which companies are asked for.
 func nobody(string) {}
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"companyscore/internal/account"
 	"companyscore/internal/test/openapicheck"
 )
 
@@ -98,7 +99,8 @@ type attempt struct {
 	code, reason string
 	// has has texts that the body contains.
 	has []string
-	// sends are pairs of header and value that the answer has.
+	// sends are pairs of header and value that the answer has. A value that ends with "..." is the
+	// beginning.
 	sends []string
 }
 
@@ -173,10 +175,12 @@ func tryStatuses(t *testing.T, operation string, table []attempt) {
 				}
 			}
 			for i := 0; i < len(a.sends); i += 2 {
-				if got := answer.Header.Get(a.sends[i]); got != f.names.Replace(a.sends[i+1]) {
-					t.Errorf("%s is %q, want %q", a.sends[i], got, f.names.Replace(a.sends[i+1]))
+				got, want := answer.Header.Get(a.sends[i]), f.names.Replace(a.sends[i+1])
+				if begin, cut := strings.CutSuffix(want, "..."); got != want && !(cut && strings.HasPrefix(got, begin)) {
+					t.Errorf("%s is %q, want %q", a.sends[i], got, want)
 				}
 			}
+			f.checkQuota(t, a, answer)
 			found, err := doc.Check(req, answer)
 			if err != nil {
 				t.Errorf("not as described: %v", err)
@@ -185,6 +189,22 @@ func tryStatuses(t *testing.T, operation string, table []attempt) {
 				t.Errorf("this is a request of %q, not of %q", found, operation)
 			}
 		})
+	}
+}
+
+// checkQuota checks that an answer has the quota of the caller if its key was read, is valid and is
+// metered.
+func (f *fixture) checkQuota(t *testing.T, a attempt, answer openapicheck.Answer) {
+	t.Helper()
+	if a.code == errTooLarge.Code {
+		return // it may be refused before the key is read
+	}
+	who, known := f.callers[a.key]
+	want := known && a.key != "revoked" && who.Account.Tier != account.Enterprise && a.on != keysClosed && a.on != storesClosed &&
+		a.code != errMethod.Code
+	policy, rest := answer.Header.Get("RateLimit-Policy"), answer.Header.Get("RateLimit")
+	if got := policy != "" && rest != ""; got != want || (policy != "") != (rest != "") {
+		t.Errorf("the quota is %q of %q, wanted %v", rest, policy, want)
 	}
 }
 

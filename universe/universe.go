@@ -140,7 +140,7 @@ func (w Window) Length() time.Duration {
 // Movers is the result of the movers job.
 type Movers struct {
 	PipelineVersion string
-	Epoch           time.Duration // as of [Counts]
+	Epoch           time.Duration        // as of [Counts]
 	Lists           map[Window]MoverList // has every window
 }
 

@@ -50,8 +50,6 @@ type Rejected struct {
 	// RetryAfter is the time until the limit admits a call, in whole seconds, at least
 	// one.
 	RetryAfter time.Duration
-	// Remaining is the rest of the monthly budget; nil means unmetered.
-	Remaining *int64
 }
 
 // Error describes the rejection for a log.
@@ -81,8 +79,6 @@ type Admission struct {
 	// Replayed means that an earlier call with the same Idempotency-Key was charged and
 	// this one was not.
 	Replayed bool
-	// Remaining is the rest of the monthly budget; nil means unmetered. Replay leaves it nil.
-	Remaining *int64
 
 	idempotencyKey string
 	tier           account.Tier
@@ -111,19 +107,22 @@ func (m *Meter) Admit(ctx context.Context, req AdmitRequest) (Admission, error) 
 		m.refundLater(a)
 		return Admission{}, fmt.Errorf("admit cold call: %w: %w", ErrOutcomeUnknown, err)
 	}
-	remaining := m.remaining(req.Account.Tier, reply.used)
+	switch reply.outcome {
+	case "admitted", "replayed", string(MonthlyCap), string(PerKeyCold1h), string(AccountCold24h):
+		m.setCold(monthOf(a.AccountID, now), reply.used)
+	}
 	switch reply.outcome {
 	case "admitted", "replayed":
-		a.JobID, a.RunID, a.CreatedAt, a.Remaining = reply.job, reply.run, reply.created, remaining
+		a.JobID, a.RunID, a.CreatedAt = reply.job, reply.run, reply.created
 		a.Replayed = reply.outcome == "replayed"
 		m.markDirty(monthOf(a.AccountID, a.CreatedAt), req.Account.Tier)
 		return a, nil
 	case "reused":
 		return Admission{}, ErrIdempotencyReused
 	case string(MonthlyCap):
-		return Admission{}, &Rejected{MonthlyCap, wholeSeconds(monthOf("", now).end().Sub(req.Now)), remaining}
+		return Admission{}, &Rejected{MonthlyCap, wholeSeconds(monthOf("", now).end().Sub(req.Now))}
 	case string(PerKeyCold1h), string(AccountCold24h):
-		return Admission{}, &Rejected{Reason(reply.outcome), wholeSeconds(reply.wait), remaining}
+		return Admission{}, &Rejected{Reason(reply.outcome), wholeSeconds(reply.wait)}
 	}
 	return Admission{}, fmt.Errorf("admit cold call: script returned %q for account %s after its counts were filled in", reply.outcome, a.AccountID)
 }
@@ -267,15 +266,6 @@ func chargeKeys(a Admission) []string {
 func idempotencyName(accountID, key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return redis.Idempotency(accountID, hex.EncodeToString(sum[:]))
-}
-
-func (m *Meter) remaining(tier account.Tier, used int64) *int64 {
-	budget := m.limits.Tiers[tier].ColdCallsIncluded
-	if budget == nil {
-		return nil
-	}
-	left := max(*budget-used, 0)
-	return &left
 }
 
 // wholeSeconds rounds up to whole seconds, at least one.

@@ -20,23 +20,32 @@ func (m *Meter) CountCached(acct account.Account, now time.Time) {
 	m.mu.RLock()
 	t := m.tallies[key]
 	if t != nil {
-		t.calls.Add(1) // under the lock, so that the next flush includes this call
+		t.count(1) // under the lock, so that the next flush includes this call
 	}
 	m.mu.RUnlock()
 	if t == nil {
-		m.addTally(key, acct.Tier, 1)
+		m.mu.Lock()
+		m.tally(key, acct.Tier).count(1)
+		m.mu.Unlock()
 	}
 }
 
-func (m *Meter) addTally(key month, tier account.Tier, calls int64) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+// count adds calls to the tally and to the quota of the account. The caller holds mu.
+func (t *tally) count(calls int64) {
+	t.calls.Add(calls)
+	if t.quota != nil {
+		t.quota.cached.Add(calls)
+	}
+}
+
+// tally returns the tally of a month for the next flush. The caller holds mu for writing.
+func (m *Meter) tally(key month, tier account.Tier) *tally {
 	t := m.tallies[key]
 	if t == nil {
-		t = &tally{tier: tier}
+		t = &tally{tier: tier, quota: m.quotas[key]}
 		m.tallies[key] = t
 	}
-	t.calls.Add(calls)
+	return t
 }
 
 // flush adds the cached calls to Redis. It resends a flush that may have failed, with the
@@ -92,7 +101,9 @@ func (m *Meter) flushPage(ctx context.Context, page []month) error {
 			m.markDirty(key, t.tier)
 			continue
 		}
-		m.addTally(key, t.tier, t.calls.Load())
+		m.mu.Lock()
+		m.tally(key, t.tier).calls.Add(t.calls.Load()) // the quota has these calls
+		m.mu.Unlock()
 		faults = append(faults, m.refill(ctx, key, t.tier, now))
 	}
 	if err != nil {

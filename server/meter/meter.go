@@ -94,6 +94,7 @@ type Meter struct {
 
 	mu      sync.RWMutex
 	tallies map[month]*tally // cached calls of the next flush
+	quotas  map[month]*quota
 	dirty   map[month]account.Tier
 	refunds []Admission // calls whose outcome is unknown, at most refundsMost
 
@@ -111,6 +112,7 @@ type month struct {
 type tally struct {
 	calls atomic.Int64
 	tier  account.Tier
+	quota *quota // of the account, nil if it is not in memory
 }
 
 // New returns a meter and starts its goroutines. The caller owns rdb and must close it after
@@ -121,6 +123,7 @@ func New(rdb goredis.UniversalClient, ledger Ledger, limits Limits, logger *slog
 	m.stop = stop
 	m.loops.Go(func() { m.repeat(ctx, "cached calls not counted yet", flushInterval, flushInterval, m.flush) })
 	m.loops.Go(func() { m.repeat(ctx, "calls not refunded yet", refundInterval, refundWaitMost, m.refundAll) })
+	m.loops.Go(func() { m.repeat(ctx, "quotas may be out of date", quotaInterval, copyWaitMost, m.refreshQuotas) })
 	m.loops.Go(func() { m.repeat(ctx, "usage ledger is behind", copyInterval, copyWaitMost, m.copy) })
 	return m
 }
@@ -131,7 +134,7 @@ func newMeter(rdb goredis.UniversalClient, ledger Ledger, limits Limits, logger 
 	return &Meter{
 		redis: rdb, ledger: ledger, limits: limits, logger: logger, now: time.Now,
 		server:  "server:" + hex.EncodeToString(id[:]),
-		tallies: make(map[month]*tally), dirty: make(map[month]account.Tier), stop: func() {},
+		tallies: make(map[month]*tally), quotas: make(map[month]*quota), dirty: make(map[month]account.Tier), stop: func() {},
 	}
 }
 

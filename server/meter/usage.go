@@ -42,14 +42,8 @@ func (m *Meter) Usage(ctx context.Context, acct account.Account, now time.Time) 
 	if err != nil {
 		return Usage{}, fmt.Errorf("read usage of account %s: %w", acct.ID, err)
 	}
-	cached, cold := counts[0].cached, counts[0].cold
-	if t := m.pending[key]; t != nil && counts[0].lastFlush < m.flushCount {
-		cached += t.calls.Load()
-	}
 	m.mu.RLock()
-	if t := m.tallies[key]; t != nil {
-		cached += t.calls.Load()
-	}
+	cached, cold := counts[0].cached+m.unflushed(key, counts[0].lastFlush), counts[0].cold
 	m.mu.RUnlock()
 	return Usage{
 		AccountID: acct.ID, Period: key.period(), Tier: acct.Tier,
@@ -101,16 +95,4 @@ func (m *Meter) read(ctx context.Context, months []month) ([]counts, error) {
 		}
 	}
 	return found, nil
-}
-
-// Remaining returns the rest of the monthly budget of cold calls; nil means unmetered.
-func (m *Meter) Remaining(ctx context.Context, acct account.Account, now time.Time) (*int64, error) {
-	if m.limits.Tiers[acct.Tier].ColdCallsIncluded == nil {
-		return nil, nil
-	}
-	u, err := m.Usage(ctx, acct, now)
-	if err != nil {
-		return nil, err
-	}
-	return m.remaining(acct.Tier, u.ColdCalls), nil
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"companyscore/server/api"
+	"companyscore/server/meter"
 )
 
 // The canned usage of an unmetered account, and that of a metered one in percent of its
@@ -17,12 +18,6 @@ const (
 func Usage(accountID, tier string, limits api.TierLimits, now time.Time) api.Usage {
 	year, month, _ := now.UTC().Date()
 	start := time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
-	share := func(included *int64, pct, unmetered int64) int64 {
-		if included == nil {
-			return unmetered
-		}
-		return *included * pct / 100
-	}
 	u := api.Usage{
 		Mode: api.Sandbox, UserID: accountID, Period: start.Format("2006-01"), Tier: tier,
 		CachedCalls: share(limits.CachedCallsIncluded, cachedSharePct, unmeteredCached),
@@ -31,4 +26,19 @@ func Usage(accountID, tier string, limits api.TierLimits, now time.Time) api.Usa
 	}
 	u.TotalCalls = u.CachedCalls + u.ColdCalls
 	return u
+}
+
+// Quota returns the counts of Usage.
+func Quota(limits meter.Tier) meter.Quota {
+	return meter.Quota{
+		Cold:   share(limits.ColdCallsIncluded, coldSharePct, unmeteredCold),
+		Cached: share(limits.CachedCallsIncluded, cachedSharePct, unmeteredCached),
+	}
+}
+
+func share(included *int64, pct, unmetered int64) int64 {
+	if included == nil {
+		return unmetered
+	}
+	return *included * pct / 100
 }
