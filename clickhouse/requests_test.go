@@ -45,7 +45,7 @@ func TestRequestHistoryHasNewestTotals(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	store := clickhouse.NewRequests(db)
-	day := time.Now().UTC().Truncate(24 * time.Hour).AddDate(0, 0, -2)
+	day := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -2)
 	count := func(accountID, key string, status uint16, server string, minute time.Time, calls, version uint64) account.RequestCount {
 		return account.RequestCount{
 			RequestKind: account.RequestKind{AccountID: accountID, KeyID: key, Route: "/v1/score/*", Status: status, AnsweredBy: "l1"}, Minute: minute, Server: server,

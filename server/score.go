@@ -189,6 +189,7 @@ func (s *Server) accepted(c *fiber.Ctx, ctx context.Context, a meter.Admission) 
 	} else {
 		s.setRateLimit(c, callerOf(c).Account.Tier, a.Remaining)
 	}
+	c.Locals(admissionLocal, a)
 	c.Set(fiber.HeaderRetryAfter, retryPoll)
 	c.Set(fiber.HeaderLocation, "/v1/jobs/"+a.JobID)
 	return c.Status(fiber.StatusAccepted).JSON(api.Accepted{

@@ -94,7 +94,7 @@ func (s *Stores) Traces(pause time.Duration) *clickhouse.Traces {
 // Server returns the stores of the HTTP API.
 func (s *Stores) Server() server.Stores {
 	return server.Stores{
-		Accounts: clickhouse.NewAccounts(s.DB), Ledger: clickhouse.NewUsage(s.DB), Records: s.Scores(0), ClickHouse: s.DB, Redis: s.Redis,
+		Accounts: clickhouse.NewAccounts(s.DB), Ledger: clickhouse.NewUsage(s.DB), Records: s.Scores(0), Requests: clickhouse.NewRequests(s.DB), ClickHouse: s.DB, Redis: s.Redis,
 	}
 }
 

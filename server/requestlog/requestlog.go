@@ -75,10 +75,9 @@ const (
 	idMax = 128
 )
 
-// Request is one answered request. The strings of Kind and JobID are kept.
+// Request is one answered request, but for its id. Its strings are kept.
 type Request struct {
 	Kind    account.RequestKind
-	ID      []byte // at most 128 bytes; copied
 	Began   time.Time
 	Took    time.Duration
 	Bytes   int
@@ -168,13 +167,13 @@ func newLog(cfg Config, store Store, logger *slog.Logger) *Log {
 	return l
 }
 
-// Record records a request. It makes no network call and allocates nothing for a kind that was
-// recorded in the same minute.
-func (l *Log) Record(r Request) {
+// Record records a request and its id of at most 128 bytes, which it copies. It makes no network
+// call and allocates nothing for a kind that was recorded in the same minute.
+func (l *Log) Record(id []byte, r Request) {
 	if l == nil {
 		return
 	}
-	stored := (!r.Hot || l.hasRate(r.Began)) && l.push(&r)
+	stored := (!r.Hot || l.hasRate(r.Began)) && l.push(id, &r)
 	k := key{r.Began.Unix() / 60, r.Kind}
 	l.mu.RLock()
 	k.minute = max(k.minute, l.oldest)
@@ -237,9 +236,9 @@ func (l *Log) hasRate(now time.Time) bool {
 }
 
 // push puts the row of a request into the buffer. It returns false if the buffer is full.
-func (l *Log) push(r *Request) bool {
+func (l *Log) push(id []byte, r *Request) bool {
 	w := row{kind: r.Kind, charged: r.Charged, began: r.Began, took: r.Took, bytes: r.Bytes, jobID: r.JobID}
-	w.idLen = uint8(copy(w.id[:], r.ID))
+	w.idLen = uint8(copy(w.id[:], id))
 	select {
 	case l.rows <- w:
 		return true
