@@ -122,7 +122,7 @@ func (f *fixture) addKeys(ctx context.Context) error {
 	var keys []account.Key
 	for name, tier := range map[string]account.Tier{
 		"free": account.Free, "starter": account.Starter, "growth": account.Growth, "enterprise": account.Enterprise, "sandbox": account.Free,
-		"spent month": account.Starter, "spent hour": account.Growth, "spent day": account.Starter, "revoked": account.Growth,
+		"spent month": account.Starter, "spent hour": account.Growth, "spent day": account.Starter, "revoked": account.Growth, "logged": account.Enterprise,
 	} {
 		mode := account.Live
 		if name == "sandbox" {

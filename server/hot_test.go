@@ -19,6 +19,7 @@ import (
 	"companyscore/internal/account"
 	"companyscore/scoring"
 	"companyscore/server/cache"
+	"companyscore/server/requestlog"
 	"companyscore/universe"
 )
 
@@ -187,13 +188,27 @@ func TestRequestIDsAreUUIDs(t *testing.T) {
 }
 
 func BenchmarkHot(b *testing.B) {
-	s, _ := hotServer(b)
-	ctx := request("/v1/score/example.com")
-	b.ReportAllocs()
-	for b.Loop() {
-		ctx.Response.Reset()
-		if !s.hot(ctx, time.Now()) {
-			b.Fatal("not answered")
-		}
+	for name, on := range map[string]bool{"log=off": false, "log=on": true} {
+		b.Run(name, func(b *testing.B) {
+			s, _ := hotServer(b)
+			s.Requests = requestlog.Start(requestlog.Config{On: on, HotRows: 1000}, forgetting{}, quiet)
+			ctx := request("/v1/score/example.com")
+			b.ReportAllocs()
+			for b.Loop() {
+				ctx.Response.Reset()
+				if !s.hot(ctx, time.Now()) {
+					b.Fatal("not answered")
+				}
+			}
+			if err := s.Requests.Close(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 }
+
+// forgetting is a store of requests that forgets them.
+type forgetting struct{}
+
+func (forgetting) WriteRequests(context.Context, []account.Request) error           { return nil }
+func (forgetting) WriteRequestCounts(context.Context, []account.RequestCount) error { return nil }

@@ -54,7 +54,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	}
 	fitAnswer(c)
 	route := c.Route().Path
-	if c.Route().Method == "USE" || route == "/" {
+	if c.Route().Method == "USE" || route == "/" || route == "/v1" {
 		route = noRoute // no handler answered; paths of callers are not labels
 	}
 	s.metrics.latency.WithLabelValues(route).Observe(time.Since(began).Seconds())

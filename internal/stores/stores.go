@@ -98,6 +98,21 @@ func (s *Stores) Server() server.Stores {
 	}
 }
 
+// Requests is the ClickHouse that `request show` reads.
+type Requests struct {
+	*clickhouse.DB
+	*clickhouse.Requests
+}
+
+// OpenRequests connects to the ClickHouse that `request show` reads.
+func OpenRequests(ctx context.Context, where config.Stores) (Requests, error) {
+	db, err := OpenClickHouse(ctx, where, 0)
+	if err != nil {
+		return Requests{}, err
+	}
+	return Requests{db, clickhouse.NewRequests(db)}, nil
+}
+
 // Seed is the ClickHouse that `bench seed` fills.
 type Seed struct {
 	*clickhouse.DB
