@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ var (
 )
 
 // open migrates a database and returns its store of requests.
-func open(t *testing.T, url string) *clickhouse.Requests {
+func open(t testing.TB, url string) *clickhouse.Requests {
 	t.Helper()
 	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: url})
 	if err != nil {
@@ -257,4 +258,31 @@ func BenchmarkRecord(b *testing.B) {
 			})
 		})
 	}
+}
+
+// BenchmarkFlush measures the CPU time of this process for a second of hot answers: 1,000 rows
+// and their count.
+func BenchmarkFlush(b *testing.B) {
+	l := newLog(Config{HotRows: 1000}, open(b, stores.ClickHouse(b)), quiet)
+	now := time.Now()
+	cpu := func() (used syscall.Rusage) {
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+			b.Fatal(err)
+		}
+		return used
+	}
+	var spent time.Duration
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		record(l, found, now, 200, false)
+		before := cpu()
+		b.StartTimer()
+		if err := l.flush(b.Context(), now); err != nil {
+			b.Fatal(err)
+		}
+		after := cpu()
+		spent += time.Duration(after.Utime.Nano() - before.Utime.Nano() + after.Stime.Nano() - before.Stime.Nano())
+	}
+	b.ReportMetric(float64(spent.Microseconds())/float64(b.N), "cpu-µs/op")
 }
