@@ -142,7 +142,7 @@ func TestLostAnswersCountNothingTwice(t *testing.T) {
 	}
 }
 
-func TestOutageOfClickHouseLosesNoCount(t *testing.T) {
+func TestOutageLosesNoCount(t *testing.T) {
 	t.Parallel()
 	server := stores.StartClickHouse(t)
 	url := server.URL("companyscore")
