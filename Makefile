@@ -117,8 +117,11 @@ bench-cold: deps ## RUNS=100000 of facts alone by run start with one POST per se
 	$(GO) test ./contract -count=1 -run '^$$' -bench '^BenchmarkColdRuns$$' -benchtime $${RUNS:-100000}x -timeout 20m
 	$(GO) test ./contract -count=1 -run '^$$' -bench '^BenchmarkLoneCall$$' -benchtime 50x
 
-bench-paired: deps build ## Compare the hot read with that of another commit, in turns (BEFORE=HEAD~1 ROUNDS=20)
+bench-paired: deps build ## Compare the hot read with that of another commit, in turns (BEFORE=HEAD~1 ROUNDS=20 BEFORE_ENV= NOW_ENV=)
 	@scripts/bench-paired.sh $${BEFORE:-HEAD~1} $${ROUNDS:-20}
+
+bench-requests: deps build ## Compare the log of requests with the count of a client (RATE=10000 DURATION=60s)
+	@scripts/request-log.sh
 
 bench-peers: deps build ## Compare the hot read with bare Fiber, nginx, net/http, Redis and ClickHouse, in turns
 	@scripts/nginx.sh
@@ -136,4 +139,4 @@ bench-k6: deps build ## Measure the hot read with k6, built once (RATE=2000)
 clean: ## Remove bin/; data and fetched libraries stay
 	rm -rf bin
 
-.PHONY: backtest demo-epochs demo-universe bench-conditional bench-analytics bench-universe bench-stores help image compose-test run test deps build lint contract fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-cold bench-paired bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean
+.PHONY: backtest demo-epochs demo-universe bench-conditional bench-analytics bench-universe bench-stores help image compose-test run test deps build lint contract fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-cold bench-paired bench-requests bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean

@@ -20,6 +20,7 @@ import (
 	"companyscore/internal/release"
 	"companyscore/internal/stores"
 	backtest "companyscore/scoring/backtest/command"
+	request "companyscore/server/requestlog/command"
 )
 
 // Exit codes.
@@ -93,7 +94,7 @@ func (c *program) root() *cobra.Command {
 		}
 	}
 	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
-	add("operator", c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), c.source())
+	add("operator", c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), c.source(), request.New())
 	add("customer", c.score(), backtest.New(), c.sql(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
 	config.DescribeEnv(root)
 	return root

@@ -36,6 +36,8 @@ func TestExitCodes(t *testing.T) {
 		"all faults":      {[]string{"up", "--listen", "nonsense", "--tiers", bad, "--sources", "crystal-ball"}, exitUsage, []string{"--listen", "gold", "limit", "crystal-ball"}},
 		"young refresh":   {append([]string{"batch", "--refresh-asked", "59s", "--refresh-others", "1m", "--sources", "crystal-ball"}, nowhere...), exitUsage, []string{"refresh-asked 59s", "crystal-ball"}},
 		"refresh of up":   {[]string{"up", "--sources", "facts", "--refresh-others", "-1h", "--schedule-refresh", "often"}, exitUsage, []string{"refresh-others -1h", "schedule-refresh"}},
+		"no rate of rows": {[]string{"up", "--request-rows", "0"}, exitUsage, []string{"--request-rows 0", "use 1"}},
+		"no request id":   {append([]string{"request", "show"}, nowhere...), exitUsage, []string{"accepts 1 arg"}},
 		"unknown tier":    {append([]string{"account", "create", "--name", "x", "--tier", "gold"}, nowhere...), exitUsage, []string{"gold", "starter"}},
 		"unknown mode":    {append([]string{"key", "create", "--account", "x", "--mode", "both"}, nowhere...), exitUsage, []string{"both", "live"}},
 		"no key":          {append([]string{"score", "example.com"}, nowhere...), exitUsage, []string{"--key", "COMPANYSCORE_KEY"}},

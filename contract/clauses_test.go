@@ -37,6 +37,7 @@ func TestClauses(t *testing.T) {
 	s.bodies(c)
 	s.lifetimes(c, other)
 	s.refusals(c, free)
+	s.requests()
 	s.rotation(c)
 	s.versions(c)
 	s.silences()

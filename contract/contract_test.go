@@ -738,7 +738,7 @@ func (s suite) explanations(starter customer) {
 var routes = []struct{ method, path string }{
 	{"POST", "/v1/score"}, {"POST", "/v1/scores/batch"}, {"GET", "/v1/score/acme.test"}, {"GET", "/v1/score/acme.test/history"}, {"GET", "/v1/score/acme.test/changes"}, {"GET", "/v1/jobs/x"},
 	{"GET", "/v1/company/acme.test/cohort"}, {"GET", "/v1/company/acme.test/confidence"}, {"GET", "/v1/movers?window=7d"},
-	{"GET", "/v1/usage"}, {"GET", "/v1/distribution"}, {"GET", "/v1/signals"},
+	{"GET", "/v1/usage"}, {"GET", "/v1/usage/history"}, {"GET", "/v1/distribution"}, {"GET", "/v1/signals"},
 }
 
 func (s suite) keys(starter customer) {

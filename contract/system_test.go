@@ -125,17 +125,19 @@ func (s *system) readLog(t testing.TB, text []byte) {
 // cli runs a command of the program and returns what it printed.
 func (s *system) cli(t testing.TB, args ...string) string {
 	t.Helper()
-	var out string
-	var err error
-	if s.deployment != nil {
-		out, err = s.deployment.Command(t.Context(), s.binary, args...)
-	} else {
-		out, err = s.live.Command(t.Context(), args...)
-	}
+	out, err := s.command(t.Context(), args...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return out
+}
+
+// command runs a command of the program and returns what it prints.
+func (s *system) command(ctx context.Context, args ...string) (string, error) {
+	if s.deployment != nil {
+		return s.deployment.Command(ctx, s.binary, args...)
+	}
+	return s.live.Command(ctx, args...)
 }
 
 // signal sends a signal to a child of the `up`.

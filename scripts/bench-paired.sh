@@ -2,7 +2,8 @@
 # Compares the hot read of this tree with that of another commit: one `up` of each on one
 # machine, loaded in turns. Prints CPU time per answer and answers per second of each round,
 # and the medians of the ratios of this tree to the other.
-# Arguments: COMMIT [ROUNDS [SECONDS]].
+# Arguments: COMMIT [ROUNDS [SECONDS]]. BEFORE_ENV and NOW_ENV are variables for one of the two,
+# such as BEFORE_ENV=COMPANYSCORE_REQUEST_LOG=false with HEAD as the commit.
 set -eu
 cd "$(dirname "$0")/.."
 commit=${1:?"usage: scripts/bench-paired.sh COMMIT [ROUNDS [SECONDS]]"}
@@ -27,7 +28,10 @@ cp -al .deps "$dir/before/.deps"
 cp bin/companyscore "$dir/now.bin"
 
 for side in before now; do
-	"$dir/$side.bin" up --data "$dir/$side.data" --listen 127.0.0.1:0 --sources facts --log-level error >"$dir/$side.log" 2>&1 &
+	settings=${NOW_ENV:-}
+	[ $side = now ] || settings=${BEFORE_ENV:-}
+	# shellcheck disable=SC2086 # words
+	env $settings "$dir/$side.bin" up --data "$dir/$side.data" --listen 127.0.0.1:0 --sources facts --log-level error >"$dir/$side.log" 2>&1 &
 	ups="$ups $!"
 done
 for side in before now; do
@@ -60,4 +64,4 @@ while [ $i -lt "$rounds" ]; do
 	echo "$i $b $n" | awk '{printf "%5d %17s %10s %14s %10s %13.3f %14.3f\n", $1, $2, $3, $4, $5, $4 / $2, $5 / $3}' | tee -a "$dir/rounds"
 done
 middle() { awk -v c="$1" '{print $c}' "$dir/rounds" | sort -n | awk '{v[NR] = $1} END {print (v[int((NR + 1) / 2)] + v[int((NR + 2) / 2)]) / 2}'; }
-echo "median of $rounds rounds, relative to $commit: CPU time per answer $(middle 6), answers per second $(middle 7)"
+echo "median of $rounds rounds${NOW_ENV:+ with $NOW_ENV}, relative to $commit${BEFORE_ENV:+ with $BEFORE_ENV}: CPU time per answer $(middle 6), answers per second $(middle 7)"

@@ -9,7 +9,6 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"os"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -150,7 +149,7 @@ func (c *conn) serve() {
 		var h head
 		unread, p := c.receive(&h)
 		if p != nil {
-			c.refuse(p)
+			c.refuse(p, began)
 			return
 		}
 		if h.waited {
@@ -383,11 +382,10 @@ func (c *conn) reset() {
 	c.ctx.Response.Reset()
 }
 
-// refuse answers with a problem and ends the connection. It discards further data of the
-// client.
-func (c *conn) refuse(p *problem) {
-	c.server.refuse(&c.ctx, p)
-	c.server.metrics.requests.WithLabelValues("none", strconv.Itoa(p.Status), string(tierNone)).Inc()
+// refuse answers a request that began to arrive at the instant began with a problem and ends the
+// connection. It discards further data of the client.
+func (c *conn) refuse(p *problem, began time.Time) {
+	c.server.refuse(&c.ctx, p, began)
 	c.ctx.Response.SetConnectionClose()
 	c.ctx.Response.SkipBody = c.ctx.IsHead()
 	c.beginAnswer()

@@ -174,8 +174,8 @@ var errorPages = []errorPage{
 		Do:      "Send next_cursor of the previous page unchanged. To start again, send no cursor.",
 	},
 	{
-		Answers: []*problem{&errFrom, &errFromAfterTo},
-		Meaning: "The query parameter from is not an instant or a date, or it is later than to.",
+		Answers: []*problem{&errFrom, &errFromAfterTo, &errSpan},
+		Meaning: "The query parameter from is not an instant or a date, is later than to, or is too long before it.",
 		Do:      "Use an instant of RFC 3339 or a date such as 2026-05-01.",
 	},
 	{
@@ -187,6 +187,11 @@ var errorPages = []errorPage{
 		Answers: []*problem{&errWindow},
 		Meaning: "The query parameter window of the movers is missing or unknown.",
 		Do:      "Use one of the windows in the error code.",
+	},
+	{
+		Answers: []*problem{&errBy},
+		Meaning: "The query parameter by of the usage history is unknown.",
+		Do:      "Use one of the groupings in the error code.",
 	},
 	{
 		Answers: []*problem{&errIdempotencyKey},

@@ -78,6 +78,8 @@ var (
 	errFrom              = problem{Status: 400, Code: "from invalid", Slug: "from-invalid", Message: "from is an instant such as 2026-05-01T00:00:00Z, or a date."}
 	errTo                = problem{Status: 400, Code: "to invalid", Slug: "to-invalid", Message: "to is an instant such as 2026-05-31T00:00:00Z, or a date."}
 	errFromAfterTo       = problem{Status: 400, Code: "from invalid", Slug: "from-invalid", Message: "from must not be after to."}
+	errSpan              = problem{Status: 400, Code: "from invalid", Slug: "from-invalid", Message: fmt.Sprintf("from must be at most %d days before to.", usageDaysMax)}
+	errBy                = problem{Status: 400, Code: "by must be one of ['" + strings.Join(usageGroupings, "','") + "']", Slug: "by", Message: "by names what requests are counted by, such as ?by=day."}
 	errInvalidCursor     = problem{Status: 400, Code: "invalid_cursor", Slug: "invalid-cursor", Message: "Send next_cursor of the previous page unchanged, for the same company."}
 	errLimit             = problem{Status: 400, Code: fmt.Sprintf("limit must be between 1 and %d", api.HistoryMax), Slug: "limit", Message: "limit is the number of records per page, a whole number."}
 	errWindow            = problem{Status: 400, Code: "window must be one of ['" + strings.Join(windows, "','") + "']", Slug: "window", Message: "Set the window over which the delta is measured, such as ?window=30d."}
@@ -122,9 +124,11 @@ func rejected(r *meter.Rejected) *problem {
 }
 
 // fail answers with the problem of an error from a handler, a middleware or Fiber. Unknown
-// errors, and problems with a status of 500 or more that wrap a cause, are logged once.
+// errors, problems with a status of 500 or more that wrap a cause, and errSandboxInvariant are
+// logged once.
 func (s *Server) fail(c *fiber.Ctx, err error) error {
 	p := s.problemOf(c, err)
+	c.Locals(problemLocal, p)
 	if p.RetryAfter > 0 {
 		c.Set(fiber.HeaderRetryAfter, strconv.Itoa(p.RetryAfter))
 	}
@@ -138,7 +142,7 @@ func (s *Server) fail(c *fiber.Ctx, err error) error {
 func (s *Server) problemOf(c *fiber.Ctx, err error) *problem {
 	var p *problem
 	if errors.As(err, &p) {
-		if p.Status >= 500 && err != error(p) { // it has a cause
+		if p.Status >= 500 && err != error(p) || p.Code == errSandboxInvariant.Code { // it has a cause, or is a defect
 			s.logger.Error("request failed", "request", requestID(c), "method", c.Method(), "path", c.Path(), "err", err)
 		}
 		return p

@@ -85,6 +85,7 @@ func madeFixture(redisURL, clickhouseURL string) (*fixture, error) {
 			func() error { return f.connect(ctx, redisURL, clickhouseURL) },
 			func() error { return f.addKeys(ctx) },
 			func() error { return f.addRecords(ctx) },
+			func() error { return f.addRequests(ctx) },
 			func() error { return f.publish(ctx) },
 			func() error { return f.start(ctx, redisURL, clickhouseURL) },
 			func() error { return f.addCalls(ctx) },
@@ -121,7 +122,7 @@ func (f *fixture) addKeys(ctx context.Context) error {
 	var keys []account.Key
 	for name, tier := range map[string]account.Tier{
 		"free": account.Free, "starter": account.Starter, "growth": account.Growth, "enterprise": account.Enterprise, "sandbox": account.Free,
-		"spent month": account.Starter, "spent hour": account.Growth, "spent day": account.Starter, "revoked": account.Growth,
+		"spent month": account.Starter, "spent hour": account.Growth, "spent day": account.Starter, "revoked": account.Growth, "logged": account.Enterprise,
 	} {
 		mode := account.Live
 		if name == "sandbox" {
@@ -161,6 +162,22 @@ func (f *fixture) addRecords(ctx context.Context) error {
 		storedRecord("stored.com", time.Minute, 61.4), storedRecord("stored.com", 10*day, 58.2), storedRecord("stored.com", 20*day, 50),
 		storedRecord("peer.com", time.Minute, 55), storedRecord("aged.com", 40*day, 30), alone,
 	})...)
+}
+
+// countedMinute is the minute of the stored counts of requests. The store removes counts of 30 days ago,
+// so it is not before noon.
+var countedMinute = time.Now().UTC().Truncate(time.Minute)
+
+// addRequests stores counts of requests of the account "starter" in countedMinute.
+func (f *fixture) addRequests(ctx context.Context) error {
+	caller := f.callers["starter"]
+	count := func(route string, status uint16, calls uint64) account.RequestCount {
+		return account.RequestCount{
+			RequestKind: account.RequestKind{AccountID: caller.Account.ID, KeyID: caller.KeyID, Route: route, Status: status, AnsweredBy: "l1"},
+			Minute:      countedMinute, Server: "s", Calls: calls, Took: time.Duration(calls) * 1500 * time.Microsecond, Bytes: 400 * calls, Version: 1,
+		}
+	}
+	return clickhouse.NewRequests(f.db).WriteRequestCounts(ctx, []account.RequestCount{count("/v1/score/*", 200, 8), count("/v1/score/*", 404, 2), count("/v1/movers", 200, 1)})
 }
 
 // publish counts the records and publishes the statistics.
@@ -239,7 +256,7 @@ func dependencies(db *clickhouse.DB, rdb goredis.UniversalClient) (Dependencies,
 	scores := clickhouse.NewScores(db, clickhouse.WriterConfig{})
 	return Dependencies{
 		Keys: directory.New(clickhouse.NewAccounts(db), quiet), Scores: scores, Cache: cache.New(64<<20, rdb, scores, nobody, quiet),
-		Meter: meter.New(rdb, clickhouse.NewUsage(db), smallLimits(), quiet), Jobs: job.New(rdb, q, job.WithHistory(scores)), Asked: nobody, Logger: quiet,
+		Meter: meter.New(rdb, clickhouse.NewUsage(db), smallLimits(), quiet), Jobs: job.New(rdb, q, job.WithHistory(scores)), Asked: nobody, RequestCounts: clickhouse.NewRequests(db), Logger: quiet,
 	}, nil
 }
 
@@ -286,7 +303,7 @@ func (f *fixture) addCalls(ctx context.Context) error {
 	pending, err := f.meter.Admit(ctx, meter.AdmitRequest{
 		Account: growth.Account, KeyID: growth.KeyID, Domain: "pending.com", Now: noon.Add(-time.Minute), IdempotencyKey: "used-key", BodyHash: requestHash("pending.com", false),
 	})
-	f.names = strings.NewReplacer("{complete}", complete.JobID, "{aborted}", aborted.JobID, "{pending}", pending.JobID,
+	f.names = strings.NewReplacer("{minute}", countedMinute.Format(time.RFC3339), "{minute after}", countedMinute.Add(time.Minute).Format(time.RFC3339), "{date}", countedMinute.Format(time.DateOnly), "{complete}", complete.JobID, "{aborted}", aborted.JobID, "{pending}", pending.JobID,
 		"{cursor}", api.EncodeCursor("stored.com", noon.Add(-time.Minute)), "{last cursor}", api.EncodeCursor("stored.com", noon.Add(-20*day)))
 	return err
 }

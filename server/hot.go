@@ -13,6 +13,7 @@ import (
 	"companyscore/internal/account"
 	"companyscore/server/api"
 	"companyscore/server/meter"
+	"companyscore/server/requestlog"
 )
 
 // Nearly all requests read a score in memory with a key in memory. This file answers them
@@ -42,6 +43,9 @@ var (
 // hotBuffers hold a body and an entry of the cache.
 var hotBuffers = sync.Pool{New: func() any { b := make([]byte, 0, 2048); return &b }}
 
+// hotRoute is the route of hot answers.
+const hotRoute = "/v1/score/*"
+
 // hotMetrics are the metrics of hot answers. They are looked up once, not per request.
 type hotMetrics struct {
 	sent, notModified prometheus.Counter
@@ -49,11 +53,10 @@ type hotMetrics struct {
 }
 
 func newHotMetrics(m *metrics) hotMetrics {
-	const route = "/v1/score/*"
 	return hotMetrics{
-		sent:        m.requests.WithLabelValues(route, "200", string(tierMemory)),
-		notModified: m.requests.WithLabelValues(route, "304", string(tierMemory)),
-		latency:     m.latency.WithLabelValues(route),
+		sent:        m.requests.WithLabelValues(hotRoute, "200", string(tierMemory)),
+		notModified: m.requests.WithLabelValues(hotRoute, "304", string(tierMemory)),
+		latency:     m.latency.WithLabelValues(hotRoute),
 	}
 }
 
@@ -109,18 +112,19 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 	var tag [18]byte
 	appendTag(tag[:0], body)
 	header := &ctx.Response.Header
-	if id := ctx.Request.Header.Peek(fiber.HeaderXRequestID); saneRequestID(id) {
-		header.SetCanonical(nameRequestID, id)
-	} else {
+	id := ctx.Request.Header.Peek(fiber.HeaderXRequestID)
+	if !saneRequestID(id) {
 		var fresh [36]byte
-		header.SetCanonical(nameRequestID, appendRequestID(fresh[:0], began))
+		id = appendRequestID(fresh[:0], began)
 	}
+	header.SetCanonical(nameRequestID, id)
 	header.SetCanonical(nameServerTiming, valueMemory)
 	header.SetCanonical(nameCacheControl, valueCacheControl)
 	header.SetCanonical(nameETag, tag[:])
 	if known := ctx.Request.Header.Peek(fiber.HeaderIfNoneMatch); len(known) > 0 && matches(string(known), string(tag[:])) {
 		header.SetCanonical(nameVary, valueVary)
 		ctx.SetStatusCode(fiber.StatusNotModified)
+		body = nil
 		s.hotMetrics.notModified.Inc()
 	} else {
 		header.SetContentType(fiber.MIMEApplicationJSON)
@@ -134,7 +138,12 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 		header.SetCanonical(namePolicy, policy)
 		header.SetCanonical(nameLimit, month.appendRateLimit(value[:0], s.Meter.Limits(caller.Account.Tier), used, began))
 	}
-	s.hotMetrics.latency.Observe(time.Since(began).Seconds())
+	took := time.Since(began)
+	s.hotMetrics.latency.Observe(took.Seconds())
+	s.Requests.Record(id, requestlog.Request{
+		Kind:  account.RequestKind{AccountID: caller.Account.ID, KeyID: caller.KeyID, Route: hotRoute, Status: uint16(ctx.Response.StatusCode()), AnsweredBy: string(tierMemory)},
+		Began: began, Took: took, Bytes: len(body), Hot: true,
+	})
 	return true
 }
 

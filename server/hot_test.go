@@ -20,6 +20,7 @@ import (
 	"companyscore/scoring"
 	"companyscore/server/cache"
 	"companyscore/server/meter"
+	"companyscore/server/requestlog"
 	"companyscore/universe"
 )
 
@@ -88,7 +89,7 @@ func hotServerOf(t testing.TB, version string) (*Server, *counting) {
 	s, err := New(Dependencies{
 		Keys:   &as{Mode: account.Live, KeyID: "key", Account: account.Account{ID: "account", Tier: account.Starter}},
 		Scores: struct{ Scores }{}, Cache: cache.New(32<<20, closed, one{rec}, nobody, slog.New(slog.DiscardHandler)), Universe: counted{tables},
-		Meter: calls, Jobs: struct{ Jobs }{}, Asked: nobody, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+		Meter: calls, Jobs: struct{ Jobs }{}, Asked: nobody, RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -198,13 +199,27 @@ func TestRequestIDsAreUUIDs(t *testing.T) {
 }
 
 func BenchmarkHot(b *testing.B) {
-	s, _ := hotServer(b)
-	ctx := request("/v1/score/example.com")
-	b.ReportAllocs()
-	for b.Loop() {
-		ctx.Response.Reset()
-		if !s.hot(ctx, time.Now()) {
-			b.Fatal("not answered")
-		}
+	for name, on := range map[string]bool{"log=off": false, "log=on": true} {
+		b.Run(name, func(b *testing.B) {
+			s, _ := hotServer(b)
+			s.Requests = requestlog.Start(requestlog.Config{On: on, HotRows: 1000}, forgetting{}, quiet)
+			ctx := request("/v1/score/example.com")
+			b.ReportAllocs()
+			for b.Loop() {
+				ctx.Response.Reset()
+				if !s.hot(ctx, time.Now()) {
+					b.Fatal("not answered")
+				}
+			}
+			if err := s.Requests.Close(b.Context()); err != nil {
+				b.Fatal(err)
+			}
+		})
 	}
 }
+
+// forgetting is a store of requests that forgets them.
+type forgetting struct{}
+
+func (forgetting) WriteRequests(context.Context, []account.Request) error           { return nil }
+func (forgetting) WriteRequestCounts(context.Context, []account.RequestCount) error { return nil }

@@ -90,7 +90,7 @@ func (s *Server) start(accepted net.Conn) {
 	go func() {
 		defer s.connections.leave(c)
 		if p != nil {
-			c.refuse(p)
+			c.refuse(p, time.Now())
 			return
 		}
 		c.serve()

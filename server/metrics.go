@@ -6,6 +6,11 @@ import (
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
+
+	"companyscore/internal/account"
+	"companyscore/server/directory"
+	"companyscore/server/meter"
+	"companyscore/server/requestlog"
 )
 
 // metrics counts what the server answers. It may be used concurrently.
@@ -36,7 +41,10 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 
 func (s *Server) coldOutcome(outcome string) { s.metrics.cold.WithLabelValues(outcome).Inc() }
 
-// observe counts a request when it is answered, whatever the answer.
+// noRoute is the route of answers that no handler gave.
+const noRoute = "none"
+
+// observe counts and records a request when it is answered, whatever the answer.
 func (s *Server) observe(c *fiber.Ctx) error {
 	began := time.Now()
 	if err := c.Next(); err != nil {
@@ -46,10 +54,33 @@ func (s *Server) observe(c *fiber.Ctx) error {
 	}
 	fitAnswer(c)
 	route := c.Route().Path
-	if c.Route().Method == "USE" || route == "/" {
-		route = "none" // no handler answered; paths of callers are not labels
+	if c.Route().Method == "USE" || route == "/" || route == "/v1" {
+		route = noRoute // no handler answered; paths of callers are not labels
 	}
-	s.metrics.requests.WithLabelValues(route, strconv.Itoa(c.Response().StatusCode()), string(tierOf(c))).Inc()
 	s.metrics.latency.WithLabelValues(route).Observe(time.Since(began).Seconds())
+	s.record(c, route, began)
 	return nil
+}
+
+// record counts an answer and adds it to the log of requests.
+func (s *Server) record(c *fiber.Ctx, route string, began time.Time) {
+	status, from := c.Response().StatusCode(), string(tierOf(c))
+	s.metrics.requests.WithLabelValues(route, strconv.Itoa(status), from).Inc()
+	r := requestlog.Request{
+		Kind:  account.RequestKind{Route: route, Status: uint16(status), AnsweredBy: from},
+		Began: began, Took: time.Since(began),
+	}
+	if caller, ok := c.Locals(callerLocal).(directory.Caller); ok {
+		r.Kind.AccountID, r.Kind.KeyID = caller.Account.ID, caller.KeyID
+	}
+	if p, ok := c.Locals(problemLocal).(*problem); ok {
+		r.Kind.ErrorCode = p.Code
+	}
+	if a, ok := c.Locals(admissionLocal).(meter.Admission); ok {
+		r.JobID, r.Charged = a.JobID, !a.Replayed
+	}
+	if c.Method() != fiber.MethodHead {
+		r.Bytes = len(c.Response().Body())
+	}
+	s.Requests.Record(c.Response().Header.PeekBytes(nameRequestID), r)
 }

@@ -23,6 +23,7 @@ import (
 	"companyscore/server/directory"
 	"companyscore/server/job"
 	"companyscore/server/meter"
+	"companyscore/server/requestlog"
 	"companyscore/universe/snapshot"
 )
 
@@ -40,9 +41,11 @@ type Config struct {
 	// CacheMB is the memory for scores and pages of history, in MiB.
 	CacheMB int
 	HTTP    config.HTTP
-	Limits  meter.Limits
-	Stores  Stores
-	Logger  *slog.Logger
+	// Requests configures the log of requests.
+	Requests requestlog.Config
+	Limits   meter.Limits
+	Stores   Stores
+	Logger   *slog.Logger
 	// Ready is called once, when the server answers.
 	Ready func(Address)
 }
@@ -52,12 +55,19 @@ type Stores struct {
 	Accounts directory.Store
 	Ledger   meter.Ledger
 	Records  Records
+	Requests Requests
 	// ClickHouse is checked by /readyz and stores demand.
 	ClickHouse interface {
 		admin.ClickHouse
 		demand.Store
 	}
 	Redis goredis.UniversalClient
+}
+
+// Requests stores answered requests and their counts.
+type Requests interface {
+	requestlog.Store
+	RequestCounts
 }
 
 // Records reads stored scores.
@@ -84,11 +94,12 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 	flags.IntVar(&c.CacheMB, "cache-mb", 640, "MB for cached scores and history pages; a score takes about 0.5 kB, pages get an eighth")
 	admin.Flags(flags, &c.AdminListen)
 	c.HTTP.Flags(flags)
+	c.Requests.Flags(flags)
 }
 
 // Validate returns an error that names every flag that is wrong.
 func (c *Config) Validate() error {
-	faults := []error{config.CheckAddress("--listen", c.Listen), admin.Validate(c.AdminListen), c.HTTP.Validate()}
+	faults := []error{config.CheckAddress("--listen", c.Listen), admin.Validate(c.AdminListen), c.HTTP.Validate(), c.Requests.Validate()}
 	if c.CacheMB < 64 {
 		faults = append(faults, fmt.Errorf("--cache-mb %d: use 64 or more", c.CacheMB))
 	}
@@ -123,7 +134,8 @@ type role struct {
 	universe  *snapshot.Follower
 	cache     *cache.Cache
 	demand    *demand.Recorder
-	failed    chan error // receives the error that ended serving
+	requests  *requestlog.Log // nil if it is off
+	failed    chan error      // receives the error that ended serving
 
 	stopEvents context.CancelFunc
 	events     sync.WaitGroup
@@ -145,19 +157,22 @@ func start(ctx context.Context, cfg Config) (*role, error) {
 		directory: directory.New(cfg.Stores.Accounts, logger),
 		universe:  snapshot.Follow(ctx, rdb, logger),
 		demand:    demand.Start(cfg.Stores.ClickHouse, logger),
+		requests:  requestlog.Start(cfg.Requests, cfg.Stores.Requests, logger),
 		failed:    make(chan error, 1),
 	}
 	r.cache = cache.New(cfg.CacheMB<<20, rdb, cfg.Stores.Records, r.demand.Asked, logger)
 	registry := admin.NewRegistry()
 	r.cache.Register(registry)
 	r.demand.Register(registry)
+	r.requests.Register(registry)
 	r.universe.Register(registry)
 	q.Register(registry)
 	batchjob.Register(registry, rdb)
 	r.server, err = New(Dependencies{
 		HTTP: cfg.HTTP,
 		Keys: r.directory, Scores: cfg.Stores.Records, Cache: r.cache, Universe: r.universe, Meter: r.meter,
-		Jobs: job.New(rdb, q, job.WithHistory(cfg.Stores.Records)), Asked: r.demand.Asked, Metrics: registry, Logger: logger,
+		Jobs: job.New(rdb, q, job.WithHistory(cfg.Stores.Records)), Asked: r.demand.Asked,
+		Requests: r.requests, RequestCounts: cfg.Stores.Requests, Metrics: registry, Logger: logger,
 	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())
@@ -216,5 +231,5 @@ func (r *role) stop(ctx context.Context) error {
 	r.meter.Close()
 	r.directory.Close()
 	r.universe.Close()
-	return errors.Join(append(faults, r.demand.Close(ctx))...)
+	return errors.Join(append(faults, r.demand.Close(ctx), r.requests.Close(ctx))...)
 }

@@ -185,6 +185,7 @@ func (s *Server) freshScore(ctx context.Context, domain string, oldest time.Time
 
 // accepted answers 202 with the job of a cold call.
 func (s *Server) accepted(c *fiber.Ctx, a meter.Admission) error {
+	c.Locals(admissionLocal, a)
 	c.Set(fiber.HeaderRetryAfter, retryPoll)
 	c.Set(fiber.HeaderLocation, "/v1/jobs/"+a.JobID)
 	return c.Status(fiber.StatusAccepted).JSON(api.Accepted{

@@ -26,6 +26,7 @@ import (
 	"companyscore/server/directory"
 	"companyscore/server/job"
 	"companyscore/server/meter"
+	"companyscore/server/requestlog"
 	"companyscore/universe"
 )
 
@@ -78,7 +79,13 @@ type Jobs interface {
 	Settle(ctx context.Context, j job.Job) (job.Job, error)
 }
 
-// Dependencies are the parts that a Server needs. All fields but HTTP are required.
+// RequestCounts reads counts of requests. RequestHistory returns those of an account from a minute
+// until before another, by "day", "key", "route" or "status", without empty groups.
+type RequestCounts interface {
+	RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]account.RequestGroup, error)
+}
+
+// Dependencies are the parts that a Server needs. All fields but HTTP and Requests are required.
 type Dependencies struct {
 	HTTP     config.HTTP // the zero value means the defaults
 	Keys     Keys
@@ -89,9 +96,13 @@ type Dependencies struct {
 	Jobs     Jobs
 	// Asked is called with the domain of each admitted cold call. It must not block. The
 	// cache reports reads through its own function, see cache.New.
-	Asked   func(domain string)
-	Metrics prometheus.Registerer
-	Logger  *slog.Logger
+	Asked func(domain string)
+	// Requests records all answers; nil records none.
+	Requests *requestlog.Log
+	// RequestCounts has the requests of accounts.
+	RequestCounts RequestCounts
+	Metrics       prometheus.Registerer
+	Logger        *slog.Logger
 }
 
 // Validate returns an error that names every field that is not set.
@@ -99,7 +110,7 @@ func (c Dependencies) Validate() error {
 	var faults []error
 	for name, missing := range map[string]bool{
 		"Keys": c.Keys == nil, "Scores": c.Scores == nil, "Cache": c.Cache == nil, "Universe": c.Universe == nil, "Meter": c.Meter == nil,
-		"Jobs": c.Jobs == nil, "Asked": c.Asked == nil, "Metrics": c.Metrics == nil, "Logger": c.Logger == nil,
+		"Jobs": c.Jobs == nil, "RequestCounts": c.RequestCounts == nil, "Asked": c.Asked == nil, "Metrics": c.Metrics == nil, "Logger": c.Logger == nil,
 	} {
 		if missing {
 			faults = append(faults, fmt.Errorf("server config: %s is not set", name))
@@ -179,6 +190,7 @@ func New(cfg Dependencies) (*Server, error) {
 	v1.Get("/company/*/confidence", s.authenticate, s.getConfidence)
 	v1.Get("/movers", s.authenticate, s.getMovers)
 	v1.Get("/usage", s.authenticate, s.getUsage)
+	v1.Get("/usage/history", s.authenticate, s.getUsageHistory)
 	v1.Get("/distribution", s.authenticate, s.getDistribution)
 	v1.Get("/signals", s.authenticate, s.getSignals)
 	if err := s.addDocs(); err != nil {
@@ -195,22 +207,25 @@ func (s *Server) handle(ctx *fasthttp.RequestCtx, began time.Time) {
 	case slices.Contains(fiber.DefaultMethods, string(ctx.Method())):
 		s.routes(ctx)
 	default:
-		s.refuse(ctx, &errMethod) // Fiber would answer with its own text
+		s.refuse(ctx, &errMethod, began) // Fiber would answer with its own text
 	}
 }
 
-// refuse answers with a problem and calls no route.
-func (s *Server) refuse(ctx *fasthttp.RequestCtx, p *problem) {
+// refuse answers a request with a problem and calls no route.
+func (s *Server) refuse(ctx *fasthttp.RequestCtx, p *problem, began time.Time) {
 	c := s.app.AcquireCtx(ctx)
 	defer s.app.ReleaseCtx(c)
 	if err := s.fail(c, p); err != nil {
 		s.logger.Error("answer not written", "err", err)
 	}
+	s.record(c, noRoute, began)
 }
 
 const (
-	callerLocal  = "caller"
-	requestLocal = "request"
+	callerLocal    = "caller"
+	requestLocal   = "request"
+	problemLocal   = "problem"
+	admissionLocal = "admission"
 )
 
 // identify sets the request id: the caller's id if it is valid, else a new one.

@@ -61,7 +61,7 @@ func newServer(t testing.TB, keys Keys, log *bytes.Buffer) *Server {
 	t.Helper()
 	s, err := New(Dependencies{
 		Keys: keys, Scores: struct{ Scores }{}, Cache: cache.New(1<<20, nil, struct{ cache.Store }{}, nobody, slog.New(slog.DiscardHandler)), Universe: noTables{}, Meter: unlimited{}, Jobs: (*job.Jobs)(nil),
-		Asked: nobody, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Asked: nobody, RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -29,6 +29,7 @@ var statusTables = map[string][]attempt{
 	"GET /v1/distribution":                distributionStatuses,
 	"GET /v1/signals":                     signalsStatuses,
 	"GET /v1/usage":                       usageStatuses,
+	"GET /v1/usage/history":               usageHistoryStatuses,
 }
 
 // untried are what the document has and no request provokes, with the reason. An entry is an operation

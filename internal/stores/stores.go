@@ -94,8 +94,23 @@ func (s *Stores) Traces(pause time.Duration) *clickhouse.Traces {
 // Server returns the stores of the HTTP API.
 func (s *Stores) Server() server.Stores {
 	return server.Stores{
-		Accounts: clickhouse.NewAccounts(s.DB), Ledger: clickhouse.NewUsage(s.DB), Records: s.Scores(0), ClickHouse: s.DB, Redis: s.Redis,
+		Accounts: clickhouse.NewAccounts(s.DB), Ledger: clickhouse.NewUsage(s.DB), Records: s.Scores(0), Requests: clickhouse.NewRequests(s.DB), ClickHouse: s.DB, Redis: s.Redis,
 	}
+}
+
+// Requests is the ClickHouse that `request show` reads.
+type Requests struct {
+	*clickhouse.DB
+	*clickhouse.Requests
+}
+
+// OpenRequests connects to the ClickHouse that `request show` reads.
+func OpenRequests(ctx context.Context, where config.Stores) (Requests, error) {
+	db, err := OpenClickHouse(ctx, where, 0)
+	if err != nil {
+		return Requests{}, err
+	}
+	return Requests{db, clickhouse.NewRequests(db)}, nil
 }
 
 // Seed is the ClickHouse that `bench seed` fills.

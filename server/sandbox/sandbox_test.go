@@ -194,6 +194,27 @@ func TestCohortHasTwelvePeers(t *testing.T) {
 	}
 }
 
+func TestUsageHistorySumsAreEqual(t *testing.T) {
+	t.Parallel()
+	sums := make(map[api.UsageGroup]bool)
+	for _, by := range []string{"day", "key", "route", "status"} {
+		var sum api.UsageGroup
+		for _, row := range UsageHistory("account", by, now.Add(-50*time.Hour), now).Rows {
+			sum.Calls += row.Calls
+			sum.ColdCalls += row.ColdCalls
+			sum.Errors += row.Errors
+			sum.Bytes += row.Bytes
+		}
+		sums[sum] = true
+	}
+	if len(sums) != 1 || sums[api.UsageGroup{}] {
+		t.Errorf("sums of the groupings differ: %v", sums)
+	}
+	if rows := UsageHistory("account", "day", now, now).Rows; rows == nil || len(rows) != 0 {
+		t.Errorf("an empty range has rows %v", rows)
+	}
+}
+
 // TestBodies holds every canned answer against a file that people read.
 func TestBodies(t *testing.T) {
 	t.Parallel()
@@ -204,6 +225,9 @@ func TestBodies(t *testing.T) {
 			"usage starter":    Usage("account", "starter", api.TierLimits{CachedCallsIncluded: included(10_000), ColdCallsIncluded: included(100), FreshnessWindowHours: 24}, at),
 			"usage enterprise": Usage("account", "enterprise", api.TierLimits{FreshnessWindowHours: 0.25}, at),
 			"usage free":       Usage("account", "free", api.TierLimits{CachedCallsIncluded: included(1_000), ColdCallsIncluded: included(0), FreshnessWindowHours: 168}, at),
+		}
+		for _, by := range []string{"day", "key", "route", "status"} {
+			all["usage by "+by] = UsageHistory("account", by, midnight(at).AddDate(0, 0, -2), midnight(at))
 		}
 		for _, domain := range Domains {
 			rec, _ := Score(domain, at)

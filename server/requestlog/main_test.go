@@ -1,0 +1,9 @@
+package requestlog
+
+import (
+	"testing"
+
+	"companyscore/internal/test/stores"
+)
+
+func TestMain(m *testing.M) { stores.Main(m) }

@@ -1,0 +1,32 @@
+package server
+
+import "testing"
+
+const byOneOf = "by must be one of ['day','key','route','status']"
+
+var usageHistoryStatuses = withCommon("GET /v1/usage/history", []attempt{
+	{name: "days", key: "starter", request: "GET /v1/usage/history?from={minute}&to={minute after}", want: 200, has: []string{
+		`"user_id":"account of starter","from":"`, `"by":"day","rows":[{"group":"{date}","calls":11,"cold_calls":0,"errors":2,"bytes":4400,"mean_ms":1.5}]`,
+	}, sends: []string{"Cache-Control", "no-store", "Server-Timing", "clickhouse"}},
+	{name: "routes", key: "starter", request: "GET /v1/usage/history?by=route&from={date}&to={minute after}", want: 200, has: []string{`[{"group":"/v1/score/*","calls":10,`, `{"group":"/v1/movers","calls":1,`}},
+	{name: "statuses", key: "starter", request: "GET /v1/usage/history?by=status&to={minute after}", want: 200, has: []string{`{"group":"404","calls":2,"cold_calls":0,"errors":2,`}},
+	{name: "keys", key: "starter", request: "GET /v1/usage/history?by=key&to={minute after}", want: 200, has: []string{`"calls":11,`}},
+	{name: "default range", key: "starter", request: "GET /v1/usage/history", want: 200, has: []string{`"from":"2026-04-01T12:00:00.000Z","to":"2026-05-01T12:01:00.000Z","by":"day","rows":[]`}},
+	{name: "seconds", key: "starter", request: "GET /v1/usage/history?from=2026-05-01T11:00:59Z&to=2026-05-01T11:00:59Z", want: 200, has: []string{`"from":"2026-05-01T11:00:00.000Z","to":"2026-05-01T11:01:00.000Z"`}},
+	{name: "minute before", key: "starter", request: "GET /v1/usage/history?to={minute}", want: 200, has: []string{`"rows":[]`}},
+	{name: "other account", key: "growth", request: "GET /v1/usage/history?to={minute after}", want: 200, has: []string{`"rows":[]`}},
+	{name: "test key", key: "sandbox", request: "GET /v1/usage/history?by=key", want: 200, has: []string{`"mode":"sandbox"`, `"group":"canned-key-1"`}, sends: []string{"Server-Timing", "sandbox"}},
+	{name: "not an instant", key: "starter", request: "GET /v1/usage/history?from=yesterday", want: 400, code: "from invalid", sends: []string{"Cache-Control", "no-store"}},
+	{name: "not a day", key: "sandbox", request: "GET /v1/usage/history?to=2026-02-30", want: 400, code: "to invalid"},
+	{name: "from after to", key: "starter", request: "GET /v1/usage/history?from=2026-05-02&to=2026-05-01", want: 400, code: "from invalid"},
+	{name: "31 days", key: "starter", request: "GET /v1/usage/history?from=2026-04-01&to=2026-05-02", want: 200},
+	{name: "more than 31 days", key: "starter", request: "GET /v1/usage/history?from=2026-04-01&to=2026-05-02T00:00:01Z", want: 400, code: "from invalid", has: []string{"at most 31 days"}},
+	{name: "unknown grouping", key: "starter", request: "GET /v1/usage/history?by=company", want: 400, code: byOneOf},
+	{name: "empty grouping", key: "sandbox", request: "GET /v1/usage/history?by=", want: 400, code: byOneOf},
+	{name: "POST", key: "starter", request: "POST /v1/usage/history", want: 405, code: "method not allowed", sends: []string{"Allow", "GET, HEAD"}},
+	{name: "stores are closed", on: storesClosed, key: "growth", request: "GET /v1/usage/history", want: 500, code: "internal error", sends: []string{"Cache-Control", "no-store"}},
+})
+
+func TestUsageHistoryStatuses(t *testing.T) {
+	tryStatuses(t, "GET /v1/usage/history", usageHistoryStatuses)
+}
