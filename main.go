@@ -15,11 +15,13 @@ import (
 	"github.com/spf13/cobra"
 
 	bench "companyscore/bench/command"
+	score "companyscore/client/command"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/release"
 	"companyscore/internal/stores"
 	backtest "companyscore/scoring/backtest/command"
+	sources "companyscore/scoring/source/command"
 )
 
 // Exit codes.
@@ -41,7 +43,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	name := cli.Paint(stderr, cli.Red, "companyscore:")
 	var usage *cli.UsageError
 	switch {
 	case err == nil:
@@ -49,10 +52,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case errors.Is(err, cli.ErrReported):
 		return exitFailed
 	case !c.started || errors.As(err, &usage):
-		fmt.Fprintf(stderr, "companyscore: %v\nRun `companyscore --help` for help.\n", err)
+		fmt.Fprintf(stderr, "%s %v\nRun `%s --help` for help.\n", name, err, cmd.CommandPath())
 		return exitUsage
 	}
-	fmt.Fprintf(stderr, "companyscore: %v\n", err)
+	fmt.Fprintf(stderr, "%s %v\n", name, err)
 	return exitFailed
 }
 
@@ -93,8 +96,8 @@ func (c *program) root() *cobra.Command {
 		}
 	}
 	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
-	add("operator", c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), c.source())
-	add("customer", c.score(), backtest.New(), c.sql(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
+	add("operator", c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), sources.New(func() *slog.Logger { return c.logger }))
+	add("customer", score.New(), backtest.New(), c.sql(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
 	config.DescribeEnv(root)
 	return root
 }
