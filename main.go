@@ -15,9 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	bench "companyscore/bench/command"
+	"companyscore/clickhouse/embedded"
 	score "companyscore/client/command"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
+	"companyscore/internal/doctor"
 	"companyscore/internal/release"
 	"companyscore/internal/stores"
 	backtest "companyscore/scoring/backtest/command"
@@ -96,7 +98,7 @@ func (c *program) root() *cobra.Command {
 		}
 	}
 	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
-	add("operator", c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), sources.New(func() *slog.Logger { return c.logger }))
+	add("operator", doctor.New(embedded.Find), c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), sources.New(func() *slog.Logger { return c.logger }))
 	add("customer", score.New(), backtest.New(), c.sql(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
 	config.DescribeEnv(root)
 	return root
