@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -75,6 +76,9 @@ With --once the named jobs, or all of them, run now, and the program ends.`,
 			}
 			cfg.Report = func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) }
 			cfg.Ready = func() { fmt.Fprintln(cmd.OutOrStdout(), "ready") }
+			if once {
+				defer cli.Working(cmd.ErrOrStderr(), "running "+strings.Join(cfg.Once, ", "))()
+			}
 			return batch.Run(cmd.Context(), cfg)
 		},
 	}

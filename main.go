@@ -17,6 +17,7 @@ import (
 	bench "companyscore/bench/command"
 	"companyscore/clickhouse/embedded"
 	score "companyscore/client/command"
+	"companyscore/internal/account"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/doctor"
@@ -24,6 +25,7 @@ import (
 	"companyscore/internal/stores"
 	backtest "companyscore/scoring/backtest/command"
 	sources "companyscore/scoring/source/command"
+	"companyscore/scoring/source/selection"
 )
 
 // Exit codes.
@@ -101,6 +103,11 @@ func (c *program) root() *cobra.Command {
 	add("operator", doctor.New(embedded.Find), c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), sources.New(func() *slog.Logger { return c.logger }))
 	add("customer", score.New(), backtest.New(), c.sql(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
 	config.DescribeEnv(root)
+	cli.CompleteAll(root, map[string][]string{
+		"tier": tierNames(), "mode": {string(account.Live), string(account.Test)}, "sources": append([]string{"all"}, selection.Known()...),
+		"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"}, "state": states,
+		"format": {"PrettyCompactMonoBlock", "CSVWithNames", "TabSeparatedWithNames", "JSONEachRow", "Parquet", "Vertical"},
+	})
 	return root
 }
 

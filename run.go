@@ -127,7 +127,6 @@ runs and exits 1 if any failed.`,
 	}
 	list.Flags().IntVar(&limit, "limit", 100, "maximum number of runs")
 	list.Flags().StringVar(&state, "state", "open", "open for runs that have not ended; all, succeeded, failed, timed_out or aborted for ended runs")
-	cli.Complete(list, "state", states...)
 	format.Flag(list)
 
 	abort := &cobra.Command{

@@ -48,7 +48,9 @@ statement from standard input.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			err := analyst.Query(ctx, address, query, format, cmd.OutOrStdout())
+			answer := &cli.Awaited{Writer: cmd.OutOrStdout(), Stop: cli.Working(cmd.ErrOrStderr(), "querying")}
+			defer answer.Stop()
+			err := analyst.Query(ctx, address, query, format, answer)
 			if errors.Is(err, analyst.ErrAddress) {
 				return cli.Usage(err)
 			}

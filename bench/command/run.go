@@ -90,6 +90,13 @@ Scenarios:
 	flags.StringVar(&f.jsonTo, "json", "", "write the report as JSON to this file; - for standard output, instead of text")
 	flags.StringVar(&f.html, "html", "", "write the report as an HTML page to this file")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress")
+	var scenarios []string
+	for _, s := range bench.Scenarios {
+		scenarios = append(scenarios, s.Name)
+	}
+	cli.Complete(cmd, "scenario", scenarios...)
+	cli.Complete(cmd, "arrivals", string(load.Constant), string(load.Poisson))
+	cli.Complete(cmd, "priority", "normal", "high", "real-time")
 	return cmd
 }
 

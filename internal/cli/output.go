@@ -66,11 +66,30 @@ func (o *Output) JSONFlag(cmd *cobra.Command) {
 	})
 }
 
-// Complete sets the values that the shell completes for a flag.
+// Complete sets the values that the shell completes for a flag, also after a comma.
 func Complete(cmd *cobra.Command, flag string, values ...string) {
-	err := cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+	err := cmd.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndexByte(typed, ',')+1]
+		completions := make([]string, len(values))
+		for i, v := range values {
+			completions[i] = before + v
+		}
+		return completions, cobra.ShellCompDirectiveNoFileComp
+	})
 	if err != nil {
 		panic("cli: " + err.Error()) // the flag was added before
+	}
+}
+
+// CompleteAll is Complete for flags of a command and of all commands below it, by name.
+func CompleteAll(cmd *cobra.Command, values map[string][]string) {
+	for flag, list := range values {
+		if cmd.LocalNonPersistentFlags().Lookup(flag) != nil || cmd.PersistentFlags().Lookup(flag) != nil {
+			Complete(cmd, flag, list...)
+		}
+	}
+	for _, sub := range cmd.Commands() {
+		CompleteAll(sub, values)
 	}
 }
 

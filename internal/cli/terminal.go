@@ -75,3 +75,16 @@ func Working(w io.Writer, what string) (stop func()) {
 	once := sync.OnceFunc(func() { close(end); <-ended })
 	return once
 }
+
+// Awaited is a writer that ends Working with the first byte.
+type Awaited struct {
+	io.Writer
+	// Stop is what Working returned.
+	Stop func()
+}
+
+// Write implements io.Writer.
+func (a *Awaited) Write(p []byte) (int, error) {
+	a.Stop()
+	return a.Writer.Write(p)
+}
