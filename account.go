@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"time"
 
@@ -27,7 +28,11 @@ func withAccounts(cmd *cobra.Command, where config.Stores, do func(ctx context.C
 		return err
 	}
 	defer db.Close()
-	return do(ctx, clickhouse.NewAccounts(db))
+	err = do(ctx, clickhouse.NewAccounts(db))
+	if errors.Is(err, account.ErrNotFound) {
+		return fmt.Errorf("%w: `companyscore account list` and `companyscore key list` show all", err)
+	}
+	return err
 }
 
 // announce announces a change to running servers and returns the time until they apply it.
@@ -193,10 +198,10 @@ func (c *program) key() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m := account.Mode(mode)
 			if m != account.Live && m != account.Test {
-				return cli.Usage(fmt.Errorf("mode %q: use live or test", mode))
+				return cli.Usage(fmt.Errorf("--mode %q: use live or test", mode))
 			}
 			if accountID == "" {
-				return cli.Usage(fmt.Errorf("no account: use --account"))
+				return cli.Usage(errors.New("no account: use --account with an id of `companyscore account list`"))
 			}
 			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
 				if _, err := accounts.Account(ctx, accountID); err != nil {
@@ -222,6 +227,11 @@ func (c *program) key() *cobra.Command {
 		Example: "  companyscore key list\n  companyscore key list --account 01a1fc20-f758-7217-a5d9-7f7b1960770c --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
+				if accountID != "" {
+					if _, err := accounts.Account(ctx, accountID); err != nil {
+						return err
+					}
+				}
 				keys, err := accounts.Keys(ctx, accountID)
 				if err != nil {
 					return err

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -41,8 +42,15 @@ func (c *program) batch() *cobra.Command {
 
 Use the same --sources and --tiers as for the workers: they set the pace of the refresh job.
 With --once the named jobs, or all of them, run now, and the program ends.`,
-		Example:   "  companyscore batch\n  companyscore batch --once count movers",
-		Args:      cobra.OnlyValidArgs,
+		Example: "  companyscore batch\n  companyscore batch --once count movers",
+		Args: func(_ *cobra.Command, args []string) error {
+			for _, name := range args {
+				if !slices.Contains(batchjob.Names(), name) {
+					return fmt.Errorf("unknown job %q: use %s", name, strings.Join(batchjob.Names(), ", "))
+				}
+			}
+			return nil
+		},
 		ValidArgs: batchjob.Names(),
 		RunE: func(cmd *cobra.Command, names []string) (err error) {
 			limits, err := meter.LoadLimits(tiers)

@@ -32,7 +32,7 @@ sources too, CSV a row for each signal.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			domain, err := domainname.Parse(args[0])
 			if err != nil {
-				return cli.Usage(err)
+				return cli.Usage(fmt.Errorf("%q: %w", args[0], err))
 			}
 			var day time.Time
 			if since != "" {

@@ -55,7 +55,7 @@ runs and exits 1 if any failed.`,
   companyscore run start --from examples/companies.csv --wait`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (from == "") == (len(args) == 0) {
-				return cli.Usage(errors.New("no domains: give them as arguments, or use --from"))
+				return cli.Usage(errors.New("give domains either as arguments or with --from"))
 			}
 			raw := args
 			if from != "" {
@@ -66,7 +66,7 @@ runs and exits 1 if any failed.`,
 			}
 			domains, err := domainname.ParseAll(raw)
 			if err != nil {
-				return err
+				return fmt.Errorf("%w\nno run was started: correct or remove these domains", err)
 			}
 			s, q, err := open(cmd.Context())
 			if err != nil {
@@ -139,7 +139,7 @@ runs and exits 1 if any failed.`,
 			}
 			defer s.Close()
 			if err := q.Abort(cmd.Context(), args[0]); err != nil {
-				return err
+				return fmt.Errorf("%w: `companyscore run list` shows the runs that can be aborted", err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "run %s is aborted\n", args[0])
 			return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,8 +52,11 @@ statement from standard input.`,
 			answer := &cli.Awaited{Writer: cmd.OutOrStdout(), Stop: cli.Working(cmd.ErrOrStderr(), "querying")}
 			defer answer.Stop()
 			err := analyst.Query(ctx, address, query, format, answer)
-			if errors.Is(err, analyst.ErrAddress) {
+			switch {
+			case errors.Is(err, analyst.ErrAddress):
 				return cli.Usage(err)
+			case errors.As(err, new(*url.Error)):
+				return fmt.Errorf("%w: check that ClickHouse runs and its address (`companyscore doctor`), or allow more time with --timeout", err)
 			}
 			return err
 		},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -40,6 +41,9 @@ can see arguments. --output json prints the JSON of the service, one score per l
 				if domains, err = domainname.ReadFile("-", cmd.InOrStdin()); err != nil {
 					return err
 				}
+				if len(domains) == 0 {
+					return cli.Usage(errors.New("standard input has no domains: give one per line"))
+				}
 			}
 			if cfg.URL == "" {
 				cfg.URL = "http://127.0.0.1:8080"
@@ -65,7 +69,8 @@ can see arguments. --output json prints the JSON of the service, one score per l
 				clearProgress()
 				switch {
 				case err != nil:
-					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %v%s\n", domain, err, advice(err, cfg.URL))
+					text := strings.ReplaceAll(err.Error(), " See /docs/", " See "+cfg.URL+"/docs/")
+					fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s%s\n", domain, text, advice(err, cfg.URL))
 					if errors.Is(err, client.ErrUnauthorized) || cmd.Context().Err() != nil {
 						return cli.ErrReported // so would all others
 					}
@@ -76,7 +81,7 @@ can see arguments. --output json prints the JSON of the service, one score per l
 					scores = append(scores, s)
 				}
 			}
-			if format != cli.JSON {
+			if format == cli.CSV || format != cli.JSON && len(scores) > 0 {
 				if err := cli.PrintList(cmd.OutOrStdout(), format, scores, scoreColumns); err != nil {
 					return err
 				}

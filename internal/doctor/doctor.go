@@ -3,6 +3,7 @@ package doctor
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -377,6 +378,7 @@ func (d *doctor) clickHouse(ctx context.Context) []Check {
 	advice := d.storeAdvice(d.external.ClickHouseURL, "CLICKHOUSE_URL")
 	db, err := stores.OpenClickHouse(ctx, config.Stores{ClickHouseURL: address, RedisURL: "unused"}, storeTimeout)
 	if err != nil {
+		err = cmp.Or(errors.Unwrap(err), err) // without the advice to run this command
 		return []Check{{name, Failed, err.Error(), advice}}
 	}
 	defer db.Close()

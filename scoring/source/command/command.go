@@ -118,11 +118,13 @@ Without names all live sources are asked. Nothing is stored.`,
 				checking.Chosen = strings.Join(selection.Known()[1:], ",")
 			}
 			host, err := domainname.Parse(domain)
-			chosen, unknown := checking.Names()
-			if slices.Contains(chosen, scoring.FactsSource) {
-				unknown = errors.Join(unknown, errors.New("facts is not a live source: use `companyscore explain`"))
+			if err != nil {
+				err = fmt.Errorf("--domain %q: %w", domain, err)
 			}
-			if err := errors.Join(err, unknown, checking.Validate()); err != nil {
+			if slices.Contains(args, scoring.FactsSource) {
+				err = errors.Join(err, errors.New("facts is not a live source: use `companyscore explain`"))
+			}
+			if err := errors.Join(err, checking.Validate()); err != nil {
 				return cli.Usage(err)
 			}
 			sources, err := checking.Open(nil, nil, nil, logger())
