@@ -6,11 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -432,5 +434,42 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 	if _, err := New(Config{URL: "https://scores.example.com/prefix/", Key: "svc_live_x"}); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestConnectionsAreKept(t *testing.T) {
+	t.Parallel()
+	c, err := New(Config{URL: service.Runtime.BaseURL, Key: demo.TestKey})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(c.CloseIdleConnections)
+	transport := c.http.Transport.(*http.Transport)
+	var dials atomic.Int64
+	dial := transport.DialContext
+	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		dials.Add(1)
+		return dial(ctx, network, address)
+	}
+	const callers, calls = 32, 25
+	var running sync.WaitGroup
+	for range callers {
+		running.Go(func() {
+			for range calls {
+				if _, err := c.Score(t.Context(), "acme.test"); err != nil {
+					t.Error(err)
+					return
+				}
+				if _, err := c.Score(t.Context(), "example.com"); !errors.Is(err, ErrWrongMode) {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	// A connection may be freed while another is dialled for the same call.
+	if n := dials.Load(); n > 2*callers {
+		t.Errorf("%d connections for %d callers with %d calls each", n, callers, 2*calls)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -46,6 +47,13 @@ func answers(t *testing.T, handlers ...http.HandlerFunc) (c *Client, server *fau
 	return c, server, pauses
 }
 
+// requests returns the Idempotency-Key of each request so far.
+func (f *faulty) requests() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.keys)
+}
+
 func status(code int, body string, headers ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i < len(headers); i += 2 {
@@ -76,13 +84,9 @@ func TestUnknownOutcomeKeepsItsKey(t *testing.T) {
 	if err != nil || started.Job == nil || started.Job.ID != "j" {
 		t.Fatalf("%+v, %v", started, err)
 	}
-	if len(server.keys) != 5 || server.keys[0] == "" {
-		t.Fatalf("keys %q", server.keys)
-	}
-	for _, key := range server.keys {
-		if key != server.keys[0] {
-			t.Errorf("keys %q", server.keys)
-		}
+	keys := server.requests()
+	if len(keys) != 5 || keys[0] == "" || len(slices.Compact(keys)) != 1 {
+		t.Fatalf("keys %q", server.requests())
 	}
 	p := *pauses
 	for i, longest := range []time.Duration{200 * time.Millisecond, 400 * time.Millisecond, 800 * time.Millisecond} {
@@ -101,8 +105,8 @@ func TestWhatIsRetried(t *testing.T) {
 		t.Helper()
 		c, server, _ := answers(t, answer)
 		_, err := c.Score(t.Context(), "a.com")
-		if len(server.keys) != requests || want != nil && !errors.Is(err, want) || err == nil {
-			t.Errorf("%d requests, want %d: %v", len(server.keys), requests, err)
+		if len(server.requests()) != requests || want != nil && !errors.Is(err, want) || err == nil {
+			t.Errorf("%d requests, want %d: %v", len(server.requests()), requests, err)
 		}
 	}
 	f(broken, 5, nil)
@@ -128,8 +132,8 @@ func TestRetriesCanBeTurnedOff(t *testing.T) {
 	t.Parallel()
 	c, server, _ := answers(t, broken)
 	c.cfg.Retries = -1
-	if _, err := c.Usage(t.Context()); err == nil || len(server.keys) > 1 {
-		t.Errorf("%d requests, %v", len(server.keys), err)
+	if _, err := c.Usage(t.Context()); err == nil || len(server.requests()) > 1 {
+		t.Errorf("%d requests, %v", len(server.requests()), err)
 	}
 }
 
@@ -138,8 +142,8 @@ func TestDeadlineEndsRetriesAtOnce(t *testing.T) {
 	c, server, pauses := answers(t, status(429, `{"error":"rate limited"}`, "Retry-After", "20"))
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if _, err := c.Score(ctx, "a.com"); !errors.Is(err, ErrRateLimited) || len(server.keys) != 1 || len(*pauses) != 0 {
-		t.Errorf("%d requests, pauses %v, %v", len(server.keys), *pauses, err)
+	if _, err := c.Score(ctx, "a.com"); !errors.Is(err, ErrRateLimited) || len(server.requests()) != 1 || len(*pauses) != 0 {
+		t.Errorf("%d requests, pauses %v, %v", len(server.requests()), *pauses, err)
 	}
 	ctx, cancel = context.WithCancel(t.Context())
 	c.sleep = func(ctx context.Context, _ time.Duration) error { cancel(); return ctx.Err() }
