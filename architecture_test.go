@@ -105,7 +105,7 @@ var imports = []struct {
 	{"facts imports no store", func(path, imported string) bool {
 		return in(path, "facts") && (in(imported, "clickhouse", "internal/redis", "internal/stores") || strings.HasPrefix(imported, "github.com/redis/"))
 	}},
-	// A customer's program can import the client without the service.
+	// A customer's program can import the client without the service. client/command is the command `score`.
 	{"client imports the standard library only", func(path, imported string) bool {
 		return path == "client" && !isStandard(imported)
 	}},

@@ -21,7 +21,8 @@
 // A call is repeated after a broken connection, a timeout, and answers that may pass: 408, 429, 500, 502, 503 and 504. The pause is at
 // least the Retry-After of the answer; without one it doubles from about 200 ms to 5 s, with jitter. A call is not repeated if the month's budget is used up
 // ([ErrMonthlyCap]), if the Retry-After exceeds [Config.MaxRetryAfter], or if ctx ends before it. Every call is safe to repeat: [Client.Start] sends the same
-// Idempotency-Key each time, so that a run is charged at most once even if the outcome of an attempt is not known.
+// Idempotency-Key each time, so that a run is charged at most once even if the outcome of an attempt is not known. A read whose answer was
+// lost counts as another cached call when it is repeated.
 //
 // # Free reads
 //

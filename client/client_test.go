@@ -225,6 +225,36 @@ func TestIdempotencyKeyIsChargedOnce(t *testing.T) {
 	}
 }
 
+// loser loses the first answers, after the service has executed the requests.
+type loser struct{ left atomic.Int64 }
+
+func (l *loser) RoundTrip(r *http.Request) (*http.Response, error) {
+	res, err := http.DefaultTransport.RoundTrip(r)
+	if err == nil && l.left.Add(-1) >= 0 {
+		res.Body.Close()
+		return nil, errors.New("the answer was lost")
+	}
+	return res, err
+}
+
+func TestLostAnswersAreChargedOnce(t *testing.T) {
+	t.Parallel()
+	lossy := new(loser)
+	lossy.left.Store(3)
+	c, err := New(Config{URL: service.Runtime.BaseURL, Key: liveKey(t, "enterprise"), HTTPClient: &http.Client{Transport: lossy}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.sleep = func(ctx context.Context, _ time.Duration) error { return ctx.Err() }
+	started, err := c.Start(t.Context(), "lost-client.com")
+	if err != nil || started.Job == nil || lossy.left.Load() >= 0 {
+		t.Fatalf("%+v, %v, %d answers to lose", started, err, lossy.left.Load())
+	}
+	if u, err := c.Usage(t.Context()); err != nil || u.ColdCalls != 1 {
+		t.Errorf("usage %+v, %v", u, err)
+	}
+}
+
 func TestUnchangedReadsAreFree(t *testing.T) {
 	t.Parallel()
 	c, _ := newClient(t, liveKey(t, "starter"))

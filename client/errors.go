@@ -76,8 +76,8 @@ func newError(res *http.Response, a answer) *Error {
 // retryAfter reads the header, which has seconds. A proxy may send a date.
 func retryAfter(header http.Header) time.Duration {
 	value := header.Get("Retry-After")
-	if seconds, err := strconv.Atoi(value); err == nil {
-		return max(0, time.Duration(seconds)*time.Second)
+	if n, err := strconv.ParseInt(value, 10, 64); err == nil {
+		return seconds(n)
 	}
 	if at, err := http.ParseTime(value); err == nil {
 		return max(0, time.Until(at))

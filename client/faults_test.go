@@ -115,6 +115,7 @@ func TestWhatIsRetried(t *testing.T) {
 	f(status(429, `{"error":"rate limited"}`, "Retry-After", "1"), 5, ErrRateLimited)
 	f(status(429, `{"error":"rate limited","reason":"per_key_cold_1h"}`, "Retry-After", "31"), 1, ErrRateLimited)
 	f(status(429, `{"error":"rate limited"}`, "Retry-After", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat)), 1, ErrRateLimited)
+	f(status(429, `{"error":"rate limited"}`, "Retry-After", "9999999999999"), 1, ErrRateLimited)
 	f(status(429, `{"error":"cold_budget_exhausted","reason":"monthly_cap"}`, "Retry-After", "1"), 1, ErrMonthlyCap)
 	f(status(500, `{"error":"internal error"}`), 5, ErrUnavailable)
 	f(status(500, `{"error":"sandbox_invariant_violated"}`), 1, ErrUnavailable)
@@ -233,4 +234,17 @@ func TestMemoryTagsForgetTheOldest(t *testing.T) {
 	if m.bytes > 3000 || len(m.items) != 3 || m.order.Len() != 3 {
 		t.Errorf("%d bytes in %d items", m.bytes, len(m.items))
 	}
+}
+
+func FuzzQuotas(f *testing.F) {
+	f.Add(`"cold";r=99;t=842362`, `"cold";q=100;w=2678400`)
+	f.Add(`"cold";r=1;t=9999999999999999`, `"cold";q=1;w=9223372036854775807`)
+	f.Add(`"a;b,c";r=1 , "d"; r=x;;`, `,;"`)
+	f.Fuzz(func(t *testing.T, limit, policy string) {
+		for name, q := range parseQuotas(http.Header{"Ratelimit": {limit}, "Ratelimit-Policy": {policy}}) {
+			if name == "" || q.Remaining < 0 || q.Limit < 0 || q.Reset < 0 || q.Window < 0 {
+				t.Errorf("%q, %q: %q has %+v", limit, policy, name, q)
+			}
+		}
+	})
 }

@@ -29,16 +29,19 @@ func parseQuotas(header http.Header) map[string]Quota {
 		if quotas == nil {
 			quotas = make(map[string]Quota)
 		}
-		quotas[name] = Quota{Remaining: remaining, Reset: time.Duration(parameters["t"]) * time.Second}
+		quotas[name] = Quota{Remaining: remaining, Reset: seconds(parameters["t"])}
 	}
 	for name, parameters := range quotaItems(header.Values("RateLimit-Policy")) {
 		if q, ok := quotas[name]; ok {
-			q.Limit, q.Window = parameters["q"], time.Duration(parameters["w"])*time.Second
+			q.Limit, q.Window = parameters["q"], seconds(parameters["w"])
 			quotas[name] = q
 		}
 	}
 	return quotas
 }
+
+// seconds returns a duration. It bounds n, which comes from a header, to about a century.
+func seconds(n int64) time.Duration { return time.Duration(min(max(n, 0), 1<<32)) * time.Second }
 
 // quotaItems returns the whole-number parameters of each item of a list such as `"cold";r=1;t=2, "cached";r=3`.
 func quotaItems(lines []string) map[string]map[string]int64 {
