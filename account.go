@@ -3,9 +3,8 @@ package main
 import (
 	"context"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"fmt"
-	"text/tabwriter"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,7 +28,11 @@ func withAccounts(cmd *cobra.Command, where config.Stores, do func(ctx context.C
 		return err
 	}
 	defer db.Close()
-	return do(ctx, clickhouse.NewAccounts(db))
+	err = do(ctx, clickhouse.NewAccounts(db))
+	if errors.Is(err, account.ErrNotFound) {
+		return fmt.Errorf("%w: `companyscore account list` and `companyscore key list` show all", err)
+	}
+	return err
 }
 
 // announce announces a change to running servers and returns the time until they apply it.
@@ -49,7 +52,12 @@ func (c *program) announce(ctx context.Context, where config.Stores, event redis
 	return "within a second"
 }
 
-func printJSON(cmd *cobra.Command, v any) error { return json.NewEncoder(cmd.OutOrStdout()).Encode(v) }
+func tierNames() (names []string) {
+	for _, t := range account.Tiers {
+		names = append(names, string(t))
+	}
+	return names
+}
 
 type accountOutput struct {
 	ID        string       `json:"account_id"`
@@ -58,15 +66,23 @@ type accountOutput struct {
 	CreatedAt *time.Time   `json:"created_at,omitempty"`
 }
 
+var accountColumns = []cli.Column[accountOutput]{
+	{Name: "account_id", Value: func(a accountOutput) any { return a.ID }},
+	{Name: "name", Value: func(a accountOutput) any { return a.Name }},
+	{Name: "tier", Value: func(a accountOutput) any { return a.Tier }},
+	{Name: "created_at", Value: func(a accountOutput) any { return a.CreatedAt }},
+}
+
 func (c *program) account() *cobra.Command {
 	var where config.Stores
 	cmd := &cobra.Command{Use: "account", Short: "Create, list and change accounts"}
 	where.Flags(cmd.PersistentFlags())
 
 	var name, tier string
-	var asJSON bool
+	var format cli.Output
 	create := &cobra.Command{
 		Use: "create", Short: "Create an account", Args: cobra.NoArgs,
+		Example: `  companyscore account create --name "Acme Inc." --tier growth`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			parsed, err := account.ParseTier(tier)
 			if err != nil {
@@ -80,46 +96,44 @@ func (c *program) account() *cobra.Command {
 				if err := accounts.Put(ctx, acct); err != nil {
 					return err
 				}
-				if asJSON {
-					return printJSON(cmd, accountOutput{ID: acct.ID, Name: acct.Name, Tier: acct.Tier})
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "account %s (%s, %s)\n", acct.ID, acct.Name, acct.Tier)
-				return nil
+				return cli.PrintRecord(cmd.OutOrStdout(), format, accountOutput{ID: acct.ID, Name: acct.Name, Tier: acct.Tier},
+					fmt.Sprintf("account %s (%s, %s)\nCreate a key of it: companyscore key create --account %s --mode live", acct.ID, acct.Name, acct.Tier, acct.ID), accountColumns[:3])
 			})
 		},
 	}
 	create.Flags().StringVar(&name, "name", "", "name of the account")
 	create.Flags().StringVar(&tier, "tier", string(account.Free), "free, starter, growth, scale or enterprise")
-	create.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	format.Flag(create)
+	format.JSONFlag(create)
 
 	list := &cobra.Command{
 		Use: "list", Short: "List accounts", Args: cobra.NoArgs,
+		Example: "  companyscore account list\n  companyscore account list --output csv > accounts.csv",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
 				all, err := accounts.List(ctx)
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					out := make([]accountOutput, len(all))
-					for i, a := range all {
-						out[i] = accountOutput{a.ID, a.Name, a.Tier, &a.CreatedAt}
-					}
-					return printJSON(cmd, out)
+				out := make([]accountOutput, len(all))
+				for i, a := range all {
+					out[i] = accountOutput{a.ID, a.Name, a.Tier, &a.CreatedAt}
 				}
-				w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-				fmt.Fprintln(w, "ACCOUNT\tNAME\tTIER\tCREATED")
-				for _, a := range all {
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", a.ID, a.Name, a.Tier, a.CreatedAt.Format(time.DateOnly))
-				}
-				return w.Flush()
+				return cli.PrintList(cmd.OutOrStdout(), format, out, accountColumns)
 			})
 		},
 	}
-	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	format.Flag(list)
 
 	setTier := &cobra.Command{
 		Use: "set-tier ACCOUNT_ID TIER", Short: "Change the tier of an account", Args: cobra.ExactArgs(2),
+		Example: "  companyscore account set-tier 01a1fc20-f758-7217-a5d9-7f7b1960770c scale",
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) == 1 {
+				return tierNames(), cobra.ShellCompDirectiveNoFileComp
+			}
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			parsed, err := account.ParseTier(args[1])
 			if err != nil {
@@ -156,22 +170,38 @@ type keyOutput struct {
 	RevokedAt *time.Time   `json:"revoked_at,omitempty"`
 }
 
+var keyColumns = []cli.Column[keyOutput]{
+	{Name: "key_id", Value: func(k keyOutput) any { return k.ID }},
+	{Name: "prefix", Value: func(k keyOutput) any { return k.Prefix }},
+	{Name: "mode", Value: func(k keyOutput) any { return k.Mode }},
+	{Name: "name", Value: func(k keyOutput) any { return k.Name }},
+	{Name: "account_id", Value: func(k keyOutput) any { return k.AccountID }},
+	{Name: "created_at", Value: func(k keyOutput) any { return k.CreatedAt }, Only: cli.CSV},
+	{Name: "last_used_at", Value: func(k keyOutput) any { return k.LastUsed }},
+	{Name: "revoked_at", Value: func(k keyOutput) any { return k.RevokedAt }},
+}
+
+// newKeyColumns are those of a key that was just created.
+var newKeyColumns = []cli.Column[keyOutput]{keyColumns[0], {Name: "api_key", Value: func(k keyOutput) any { return k.Raw }}, keyColumns[2]}
+
 func (c *program) key() *cobra.Command {
 	var where config.Stores
 	cmd := &cobra.Command{Use: "key", Short: "Create, list and revoke API keys"}
 	where.Flags(cmd.PersistentFlags())
 
 	var accountID, mode, name string
-	var asJSON bool
+	var format cli.Output
 	create := &cobra.Command{
 		Use: "create", Short: "Create a key and print it once", Args: cobra.NoArgs,
+		Example: `  companyscore key create --account 01a1fc20-f758-7217-a5d9-7f7b1960770c --mode live --name production
+  export COMPANYSCORE_KEY=$(companyscore key create --account 01a1fc20-f758-7217-a5d9-7f7b1960770c --mode live --output json | jq -r .api_key)`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			m := account.Mode(mode)
 			if m != account.Live && m != account.Test {
-				return cli.Usage(fmt.Errorf("mode %q: use live or test", mode))
+				return cli.Usage(fmt.Errorf("--mode %q: use live or test", mode))
 			}
 			if accountID == "" {
-				return cli.Usage(fmt.Errorf("no account: use --account"))
+				return cli.Usage(errors.New("no account: use --account with an id of `companyscore account list`"))
 			}
 			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
 				if _, err := accounts.Account(ctx, accountID); err != nil {
@@ -181,48 +211,45 @@ func (c *program) key() *cobra.Command {
 				if err := accounts.PutKey(ctx, key); err != nil {
 					return err
 				}
-				if asJSON {
-					return printJSON(cmd, keyOutput{ID: key.ID, Raw: raw, Mode: key.Mode})
-				}
-				fmt.Fprintf(cmd.OutOrStdout(), "key %s\n\n  %s\n\nThe key is not shown again. Only its hash is stored.\n", key.ID, raw)
-				return nil
+				return cli.PrintRecord(cmd.OutOrStdout(), format, keyOutput{ID: key.ID, Raw: raw, Mode: key.Mode},
+					fmt.Sprintf("key %s\n\n  %s\n\nThe key is not shown again. Only its hash is stored.", key.ID, raw), newKeyColumns)
 			})
 		},
 	}
 	create.Flags().StringVar(&accountID, "account", "", "id of the account")
 	create.Flags().StringVar(&mode, "mode", "", "live or test")
 	create.Flags().StringVar(&name, "name", "", "name of the key")
-	create.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	format.Flag(create)
+	format.JSONFlag(create)
 
 	list := &cobra.Command{
 		Use: "list", Short: "List keys with their last use", Args: cobra.NoArgs,
+		Example: "  companyscore key list\n  companyscore key list --account 01a1fc20-f758-7217-a5d9-7f7b1960770c --output json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
+				if accountID != "" {
+					if _, err := accounts.Account(ctx, accountID); err != nil {
+						return err
+					}
+				}
 				keys, err := accounts.Keys(ctx, accountID)
 				if err != nil {
 					return err
 				}
-				if asJSON {
-					out := make([]keyOutput, len(keys))
-					for i, k := range keys {
-						out[i] = keyOutput{k.ID, "", k.Mode, k.AccountID, k.Prefix, k.Name, &k.CreatedAt, known(k.LastUsedAt), known(k.RevokedAt)}
-					}
-					return printJSON(cmd, out)
+				out := make([]keyOutput, len(keys))
+				for i, k := range keys {
+					out[i] = keyOutput{k.ID, "", k.Mode, k.AccountID, k.Prefix, k.Name, &k.CreatedAt, known(k.LastUsedAt), known(k.RevokedAt)}
 				}
-				w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-				fmt.Fprintln(w, "KEY\tPREFIX\tMODE\tNAME\tACCOUNT\tLAST USE\tREVOKED")
-				for _, k := range keys {
-					fmt.Fprintf(w, "%s\t%s...\t%s\t%s\t%s\t%s\t%s\n", k.ID, k.Prefix, k.Mode, k.Name, k.AccountID, day(k.LastUsedAt, "never"), day(k.RevokedAt, "-"))
-				}
-				return w.Flush()
+				return cli.PrintList(cmd.OutOrStdout(), format, out, keyColumns)
 			})
 		},
 	}
 	list.Flags().StringVar(&accountID, "account", "", "only the keys of this account")
-	list.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	format.Flag(list)
 
 	revoke := &cobra.Command{
 		Use: "revoke KEY_ID", Short: "Revoke a key", Args: cobra.ExactArgs(1),
+		Example: "  companyscore key revoke 01a1fc20-f758-7217-a5d9-7f7b1960770d",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
 				key, err := accounts.Key(ctx, args[0])
@@ -251,11 +278,4 @@ func known(t time.Time) *time.Time {
 		return nil
 	}
 	return &t
-}
-
-func day(t time.Time, never string) string {
-	if t.IsZero() {
-		return never
-	}
-	return t.Format("2006-01-02 15:04")
 }

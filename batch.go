@@ -1,9 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -41,7 +42,15 @@ func (c *program) batch() *cobra.Command {
 
 Use the same --sources and --tiers as for the workers: they set the pace of the refresh job.
 With --once the named jobs, or all of them, run now, and the program ends.`,
-		Args:      cobra.OnlyValidArgs,
+		Example: "  companyscore batch\n  companyscore batch --once count movers",
+		Args: func(_ *cobra.Command, args []string) error {
+			for _, name := range args {
+				if !slices.Contains(batchjob.Names(), name) {
+					return fmt.Errorf("unknown job %q: use %s", name, strings.Join(batchjob.Names(), ", "))
+				}
+			}
+			return nil
+		},
 		ValidArgs: batchjob.Names(),
 		RunE: func(cmd *cobra.Command, names []string) (err error) {
 			limits, err := meter.LoadLimits(tiers)
@@ -75,6 +84,9 @@ With --once the named jobs, or all of them, run now, and the program ends.`,
 			}
 			cfg.Report = func(line string) { fmt.Fprintln(cmd.OutOrStdout(), line) }
 			cfg.Ready = func() { fmt.Fprintln(cmd.OutOrStdout(), "ready") }
+			if once {
+				defer cli.Working(cmd.ErrOrStderr(), "running "+strings.Join(cfg.Once, ", "))()
+			}
 			return batch.Run(cmd.Context(), cfg)
 		},
 	}
@@ -90,7 +102,7 @@ With --once the named jobs, or all of them, run now, and the program ends.`,
 	return cmd
 }
 
-// shownBatch is what `batch show --json` prints.
+// shownBatch is what `batch show --output json` prints.
 type shownBatch struct {
 	PipelineVersion string
 	At              time.Time // of the count
@@ -107,14 +119,26 @@ type shownCohort struct {
 	Leaderboard []universe.Company
 }
 
+var cohortColumns = []cli.Column[shownCohort]{
+	{Name: "sector", Value: func(c shownCohort) any { return c.Sector }},
+	{Name: "geo_scope", Value: func(c shownCohort) any { return c.GeoScope }},
+	{Name: "profile", Value: func(c shownCohort) any { return c.Profile }},
+	{Name: "count", Value: func(c shownCohort) any { return c.Count }},
+	{Name: "mean", Value: func(c shownCohort) any { return c.Mean }},
+	{Name: "p50", Value: func(c shownCohort) any { return c.P50 }},
+	{Name: "p90", Value: func(c shownCohort) any { return c.P90 }},
+}
+
 // batchShow prints the published snapshot and the outcome of each job.
 func (c *program) batchShow() *cobra.Command {
 	var where config.Stores
-	var asJSON bool
+	var format cli.Output
 	cmd := &cobra.Command{
-		Use:   "show",
-		Short: "Print the published snapshot and the last outcome of each cron job",
-		Args:  cobra.NoArgs,
+		Use:     "show",
+		Short:   "Print the published snapshot and the last outcome of each cron job",
+		Long:    "Print the published snapshot and the last outcome of each cron job. JSON has all cohorts and movers, CSV a row for each cohort.",
+		Example: "  companyscore batch show\n  companyscore batch show --output csv > cohorts.csv",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			open, err := stores.Open(cmd.Context(), where)
 			if err != nil {
@@ -126,7 +150,7 @@ func (c *program) batchShow() *cobra.Command {
 				return err
 			}
 			if published.Counts.PipelineVersion == "" {
-				return errors.New("nothing is published yet: check that batch is running")
+				return errors.New("nothing is published yet: wait a minute after the first score, or run `companyscore batch --once count movers`")
 			}
 			tables, err := universe.New(published)
 			if err != nil {
@@ -137,12 +161,15 @@ func (c *program) batchShow() *cobra.Command {
 				return err
 			}
 			out, d := cmd.OutOrStdout(), tables.Distribution()
-			if asJSON {
-				shown := shownBatch{PipelineVersion: tables.PipelineVersion(), At: tables.At(), All: d, Movers: tables.Movers().Lists, Jobs: jobs}
-				for _, c := range tables.Cohorts() {
-					shown.Cohorts = append(shown.Cohorts, shownCohort{c.CohortKey, c.Stats(), c.BucketSums, c.Leaderboard})
-				}
-				return json.NewEncoder(out).Encode(shown)
+			shown := shownBatch{PipelineVersion: tables.PipelineVersion(), At: tables.At(), All: d, Movers: tables.Movers().Lists, Jobs: jobs}
+			for _, c := range tables.Cohorts() {
+				shown.Cohorts = append(shown.Cohorts, shownCohort{c.CohortKey, c.Stats(), c.BucketSums, c.Leaderboard})
+			}
+			switch format {
+			case cli.JSON:
+				return cli.PrintJSON(out, shown)
+			case cli.CSV:
+				return cli.PrintList(out, format, shown.Cohorts, cohortColumns)
 			}
 			fmt.Fprintf(out, "revision %d: %d companies of pipeline version %s in %d cohorts, as of %s\n",
 				revision, d.Count, tables.PipelineVersion(), len(tables.Cohorts()), tables.At().Format(time.RFC3339))
@@ -156,6 +183,6 @@ func (c *program) batchShow() *cobra.Command {
 		},
 	}
 	where.Flags(cmd.Flags())
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with all cohorts and movers")
+	format.Flag(cmd)
 	return cmd
 }

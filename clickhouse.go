@@ -25,7 +25,8 @@ func (c *program) clickhouse() *cobra.Command {
 		Long: `Run the ClickHouse engine on one data directory and serve ClickHouse's HTTP protocol.
 It has two users: companyscore, with all rights, and analyst, read-only.
 If a password is not given, the program generates and prints one.`,
-		Args: cobra.NoArgs,
+		Example: "  companyscore clickhouse --path ./data/clickhouse --listen 127.0.0.1:8123",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(config.CheckAddress("--listen", listen), nice.Validate()); err != nil {
 				return cli.Usage(err)
@@ -63,15 +64,17 @@ If a password is not given, the program generates and prints one.`,
 func (c *program) migrate() *cobra.Command {
 	var where config.Stores
 	cmd := &cobra.Command{
-		Use:   "migrate",
-		Short: "Apply pending migrations to ClickHouse",
-		Args:  cobra.NoArgs,
+		Use:     "migrate",
+		Short:   "Apply pending migrations to ClickHouse",
+		Example: "  CLICKHOUSE_URL=http://companyscore:secret@127.0.0.1:8123/companyscore companyscore migrate",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			db, err := stores.OpenClickHouse(cmd.Context(), where, 0)
 			if err != nil {
 				return err
 			}
 			defer db.Close()
+			defer cli.Working(cmd.ErrOrStderr(), "migrating")()
 			applied, err := db.Migrate(cmd.Context())
 			for _, name := range applied {
 				fmt.Fprintln(cmd.OutOrStdout(), "applied", name)

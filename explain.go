@@ -18,19 +18,21 @@ import (
 
 func (c *program) explain() *cobra.Command {
 	var where config.Stores
-	var asJSON bool
+	var format cli.Output
 	var since string
 	cmd := &cobra.Command{
 		Use:   "explain DOMAIN",
 		Short: "Explain the newest score of a company, signal by signal",
 		Long: `Explain the newest score of a company: each of the 67 signals with value, score, weight,
 contribution and source, the steps to the grade, the identity with its evidence, and the
-sources. With --since 2026-05-01, split the change of the score since that day by cause.`,
-		Args: cobra.ExactArgs(1),
+sources. With --since 2026-05-01, split the change of the score since that day by cause. JSON has all observations of all
+sources too, CSV a row for each signal.`,
+		Example: "  companyscore explain apple.com\n  companyscore explain apple.com --since 2026-05-01 --output csv",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			domain, err := domainname.Parse(args[0])
 			if err != nil {
-				return cli.Usage(err)
+				return cli.Usage(fmt.Errorf("%q: %w", args[0], err))
 			}
 			var day time.Time
 			if since != "" {
@@ -60,17 +62,17 @@ sources. With --since 2026-05-01, split the change of the score since that day b
 				if err != nil {
 					return err
 				}
-				return explain.Print(cmd.OutOrStdout(), explain.NewChange(before, rec), asJSON)
+				return explain.Print(cmd.OutOrStdout(), explain.NewChange(before, rec), format)
 			}
 			trace, err := traces.Trace(cmd.Context(), domain, rec.ScoredAt)
 			if err != nil && !errors.Is(err, scoring.ErrNotFound) {
 				return err
 			}
-			return explain.Print(cmd.OutOrStdout(), explain.New(rec, trace, time.Now()), asJSON)
+			return explain.Print(cmd.OutOrStdout(), explain.New(rec, trace, time.Now()), format)
 		},
 	}
 	where.Flags(cmd.Flags())
 	cmd.Flags().StringVar(&since, "since", "", "explain the change since the newest score of this day or before it, YYYY-MM-DD")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object, with all observations of all sources")
+	format.Flag(cmd)
 	return cmd
 }

@@ -22,7 +22,8 @@ func (c *program) facts() *cobra.Command {
 		Long: `Import company facts from a CSV, JSONL or Parquet file; docs/facts.md lists the columns.
 Valid rows are imported; invalid rows are reported with line, column and reason. A second
 import of a company replaces its row. Exits 1 if any row was invalid.`,
-		Args: cobra.ExactArgs(1),
+		Example: "  companyscore facts import examples/companies.csv",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			db, err := stores.OpenClickHouse(cmd.Context(), where, 0)
 			if err != nil {

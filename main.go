@@ -15,11 +15,17 @@ import (
 	"github.com/spf13/cobra"
 
 	bench "companyscore/bench/command"
+	"companyscore/clickhouse/embedded"
+	score "companyscore/client/command"
+	"companyscore/internal/account"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
+	"companyscore/internal/doctor"
 	"companyscore/internal/release"
 	"companyscore/internal/stores"
 	backtest "companyscore/scoring/backtest/command"
+	sources "companyscore/scoring/source/command"
+	"companyscore/scoring/source/selection"
 	request "companyscore/server/requestlog/command"
 )
 
@@ -42,7 +48,8 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
-	err := root.ExecuteContext(ctx)
+	cmd, err := root.ExecuteContextC(ctx)
+	name := cli.Paint(stderr, cli.Red, "companyscore:")
 	var usage *cli.UsageError
 	switch {
 	case err == nil:
@@ -50,10 +57,10 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case errors.Is(err, cli.ErrReported):
 		return exitFailed
 	case !c.started || errors.As(err, &usage):
-		fmt.Fprintf(stderr, "companyscore: %v\nRun `companyscore --help` for help.\n", err)
+		fmt.Fprintf(stderr, "%s %v\nRun `%s --help` for help.\n", name, err, cmd.CommandPath())
 		return exitUsage
 	}
-	fmt.Fprintf(stderr, "companyscore: %v\n", err)
+	fmt.Fprintf(stderr, "%s %v\n", name, err)
 	return exitFailed
 }
 
@@ -94,9 +101,14 @@ func (c *program) root() *cobra.Command {
 		}
 	}
 	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
-	add("operator", c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), c.source(), request.New())
-	add("customer", c.score(), backtest.New(), c.sql(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
+	add("operator", doctor.New(embedded.Find), c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), sources.New(func() *slog.Logger { return c.logger }), request.New())
+	add("customer", score.New(), backtest.New(), c.sql(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
 	config.DescribeEnv(root)
+	cli.CompleteAll(root, map[string][]string{
+		"tier": tierNames(), "mode": {string(account.Live), string(account.Test)}, "sources": append([]string{"all"}, selection.Known()...),
+		"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"}, "state": states,
+		"format": {"PrettyCompactMonoBlock", "CSVWithNames", "TabSeparatedWithNames", "JSONEachRow", "Parquet", "Vertical"},
+	})
 	return root
 }
 

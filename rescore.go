@@ -36,7 +36,8 @@ No source is asked. Each record of an older version stays, and a record of the c
 version with the same scored_at is added. Statistics count records of the current version
 only. Repeat an interrupted call: it continues where it stopped. Exits 1 if any record
 failed.`,
-		Args: cobra.NoArgs,
+		Example: "  companyscore rescore --wait\n  companyscore rescore --from-version v1",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if from == scoring.PipelineVersion {
 				return cli.Usage(fmt.Errorf("version %s is the current version", from))
@@ -66,7 +67,9 @@ failed.`,
 			if wait && report.Rescored > 0 {
 				waiting, cancel := context.WithTimeout(cmd.Context(), waitMax)
 				defer cancel()
-				if err := waitUntilCounted(waiting, where); err != nil {
+				stop := cli.Working(cmd.ErrOrStderr(), "waiting for the statistics")
+				err := waitUntilCounted(waiting, where)
+				if stop(); err != nil {
 					return err
 				}
 			}

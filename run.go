@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -51,9 +51,11 @@ func (c *program) runs() *cobra.Command {
 		Long: `Start a run for each company. Companies with a score younger than --older-than are
 skipped, so an interrupted call can be repeated. With --wait the command waits for all
 runs and exits 1 if any failed.`,
+		Example: `  companyscore run start apple.com zapier.com --wait
+  companyscore run start --from examples/companies.csv --wait`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if (from == "") == (len(args) == 0) {
-				return cli.Usage(errors.New("no domains: give them as arguments, or use --from"))
+				return cli.Usage(errors.New("give domains either as arguments or with --from"))
 			}
 			raw := args
 			if from != "" {
@@ -64,7 +66,7 @@ runs and exits 1 if any failed.`,
 			}
 			domains, err := domainname.ParseAll(raw)
 			if err != nil {
-				return err
+				return fmt.Errorf("%w\nno run was started: correct or remove these domains", err)
 			}
 			s, q, err := open(cmd.Context())
 			if err != nil {
@@ -93,19 +95,24 @@ runs and exits 1 if any failed.`,
 
 	var limit int
 	var state string
+	var format cli.Output
 	list := &cobra.Command{
 		Use: "list", Short: "List lanes and runs", Args: cobra.NoArgs,
+		Long:    "List lanes and runs. CSV has the runs only.",
+		Example: "  companyscore run list\n  companyscore run list --state failed --output csv",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !slices.Contains(states, state) {
+				return cli.Usage(fmt.Errorf("--state %q: use %s", state, strings.Join(states, ", ")))
+			}
 			s, q, err := open(cmd.Context())
 			if err != nil {
 				return err
 			}
 			defer s.Close()
 			var runs []scoring.Run
+			var status queue.Status
 			if state == "open" {
-				var status queue.Status
 				if status, err = q.Status(cmd.Context()); err == nil {
-					printStatus(cmd.OutOrStdout(), status)
 					runs, err = q.List(cmd.Context(), "", limit)
 				}
 			} else {
@@ -115,19 +122,16 @@ runs and exits 1 if any failed.`,
 			if err != nil {
 				return err
 			}
-			w := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-			fmt.Fprintln(w, "RUN\tDOMAIN\tLANE\tSTATE\tATTEMPTS\tCREATED\tERROR")
-			for _, r := range runs {
-				fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%d\t%s\t%s\n", r.ID, r.Domain, r.Lane, r.State, r.Attempts, r.CreatedAt.Format(time.DateTime), r.Error)
-			}
-			return w.Flush()
+			return printRuns(cmd.OutOrStdout(), format, status, runs)
 		},
 	}
 	list.Flags().IntVar(&limit, "limit", 100, "maximum number of runs")
 	list.Flags().StringVar(&state, "state", "open", "open for runs that have not ended; all, succeeded, failed, timed_out or aborted for ended runs")
+	format.Flag(list)
 
 	abort := &cobra.Command{
 		Use: "abort RUN_ID", Short: "Abort a run", Args: cobra.ExactArgs(1),
+		Example: "  companyscore run list\n  companyscore run abort 01a20641-a025-71b0-ab47-253c6b81a94e",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, q, err := open(cmd.Context())
 			if err != nil {
@@ -135,7 +139,7 @@ runs and exits 1 if any failed.`,
 			}
 			defer s.Close()
 			if err := q.Abort(cmd.Context(), args[0]); err != nil {
-				return err
+				return fmt.Errorf("%w: `companyscore run list` shows the runs that can be aborted", err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "run %s is aborted\n", args[0])
 			return nil
@@ -145,19 +149,46 @@ runs and exits 1 if any failed.`,
 	return cmd
 }
 
-// printStatus prints a line for each lane and one for the runs that have begun.
-func printStatus(out io.Writer, status queue.Status) {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "LANE\tWAITING\tAGE OF NEXT")
-	for _, lane := range status.Lanes {
-		age := "-"
-		if lane.Waiting > 0 {
-			age = time.Since(lane.NextCreatedAt).Round(time.Second).String()
+// states are the values of `run list --state`.
+var states = []string{"open", "all", string(scoring.RunSucceeded), string(scoring.RunFailed), string(scoring.RunTimedOut), string(scoring.RunAborted)}
+
+var laneColumns = []cli.Column[queue.LaneStatus]{
+	{Name: "lane", Value: func(l queue.LaneStatus) any { return l.Lane }},
+	{Name: "waiting", Value: func(l queue.LaneStatus) any { return l.Waiting }},
+	{Name: "age_of_next", Value: func(l queue.LaneStatus) any {
+		if l.Waiting == 0 {
+			return nil
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\n", lane.Lane, lane.Waiting, age)
+		return time.Since(l.NextCreatedAt).Round(time.Second)
+	}},
+}
+
+var runColumns = []cli.Column[scoring.Run]{
+	{Name: "run_id", Value: func(r scoring.Run) any { return r.ID }},
+	{Name: "domain", Value: func(r scoring.Run) any { return r.Domain }},
+	{Name: "lane", Value: func(r scoring.Run) any { return r.Lane }},
+	{Name: "state", Value: func(r scoring.Run) any { return r.State }},
+	{Name: "attempts", Value: func(r scoring.Run) any { return r.Attempts }},
+	{Name: "created_at", Value: func(r scoring.Run) any { return r.CreatedAt }},
+	{Name: "finished_at", Only: cli.CSV, Value: func(r scoring.Run) any { return r.FinishedAt }},
+	{Name: "error", Value: func(r scoring.Run) any { return r.Error }},
+}
+
+// printRuns prints runs, and what waits in each lane unless the runs have ended.
+func printRuns(out io.Writer, format cli.Output, status queue.Status, runs []scoring.Run) error {
+	if format == cli.JSON {
+		return cli.PrintJSON(out, struct {
+			queue.Status
+			Runs []scoring.Run
+		}{status, append([]scoring.Run{}, runs...)})
 	}
-	_ = w.Flush()
-	fmt.Fprintf(out, "%d running, %d waiting for another attempt\n\n", status.Running, status.Retrying)
+	if format != cli.CSV && len(status.Lanes) > 0 {
+		if err := cli.PrintList(out, format, status.Lanes, laneColumns); err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%d running, %d waiting for another attempt\n\n", status.Running, status.Retrying)
+	}
+	return cli.PrintList(out, format, runs, runColumns)
 }
 
 // bulk is the runs of one call of `run start`.

@@ -22,9 +22,10 @@ func (c *program) serve() *cobra.Command {
 	var tiers string
 	var withDemo bool
 	cmd := &cobra.Command{
-		Use:   "serve",
-		Short: "Serve the HTTP API",
-		Args:  cobra.NoArgs,
+		Use:     "serve",
+		Short:   "Serve the HTTP API",
+		Example: "  companyscore serve --listen 127.0.0.1:8080   # the stores: CLICKHOUSE_URL and REDIS_URL, or a running up",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			cfg.Limits, err = meter.LoadLimits(tiers)
 			if err := errors.Join(cfg.Validate(), memory.Validate(), err); err != nil {

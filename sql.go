@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -48,9 +49,14 @@ statement from standard input.`,
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			err := analyst.Query(ctx, address, query, format, cmd.OutOrStdout())
-			if errors.Is(err, analyst.ErrAddress) {
+			answer := &cli.Awaited{Writer: cmd.OutOrStdout(), Stop: cli.Working(cmd.ErrOrStderr(), "querying")}
+			defer answer.Stop()
+			err := analyst.Query(ctx, address, query, format, answer)
+			switch {
+			case errors.Is(err, analyst.ErrAddress):
 				return cli.Usage(err)
+			case errors.As(err, new(*url.Error)):
+				return fmt.Errorf("%w: check that ClickHouse runs and its address (`companyscore doctor`), or allow more time with --timeout", err)
 			}
 			return err
 		},

@@ -21,7 +21,8 @@ func (c *program) up() *cobra.Command {
 		Long: `Start Redis, ClickHouse, the HTTP API, a worker and the cron jobs, with all data in one
 directory. Prints a line that begins with "ready" when the API serves. With --redis-url
 or --clickhouse-url it uses that server and does not start one.`,
-		Args: cobra.NoArgs,
+		Example: "  companyscore up\n  companyscore up --listen 127.0.0.1:9090 --data ./other --sources facts",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			cfg.Server.Limits, err = meter.LoadLimits(cfg.TiersFile)
 			if err := errors.Join(cfg.Validate(), memory.Validate(), err); err != nil {

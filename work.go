@@ -29,9 +29,10 @@ func (c *program) work() *cobra.Command {
 	var memory config.Memory
 	var tiers string
 	cmd := &cobra.Command{
-		Use:   "work",
-		Short: "Execute runs",
-		Args:  cobra.NoArgs,
+		Use:     "work",
+		Short:   "Execute runs",
+		Example: "  companyscore work --sources all --contact you@example.com",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			limits, err := meter.LoadLimits(tiers)
 			if cfg.Concurrency < 0 {

@@ -1,227 +1,288 @@
-// Package client calls the HTTP API of companyscore.
+// Package client calls the HTTP API of companyscore. It imports the standard library only.
+//
+// A [Client] calls one service with one API key and is safe for concurrent use:
+//
+//	c, err := client.New(client.Config{URL: "http://127.0.0.1:8080", Key: os.Getenv("COMPANYSCORE_KEY")})
+//
+// # Two ways to a score
+//
+// [Client.Score] reads the newest stored score of a company, of any age. It counts as a cached call and never starts a run.
+// [Client.ScoreAndWait] returns a score that is fresh enough for the tier of the account. If none is stored, it starts a run, which
+// counts as a cold call, waits for it and reads its score. [Client.Start], [Client.Job] and [Client.Wait] are its parts.
+//
+// # Errors
+//
+// A refusal by the service is an [*Error]. It matches one of the sentinels, such as [ErrNotScored], with errors.Is. A run that failed is
+// a [*RunError], one that is not done yet a [*PendingError] with the job to wait for again. Other errors are of the network, of ctx, or
+// of an answer that is too large or not readable.
+//
+// # Retries
+//
+// A call is repeated after a broken connection, a timeout, and answers that may pass: 408, 429, 500, 502, 503 and 504. The pause is at
+// least the Retry-After of the answer; without one it doubles from about 200 ms to 5 s, with jitter. A call is not repeated if the month's budget is used up
+// ([ErrMonthlyCap]), if the Retry-After exceeds [Config.MaxRetryAfter], or if ctx ends before it. Every call is safe to repeat: [Client.Start] sends the same
+// Idempotency-Key each time, so that a run is charged at most once even if the outcome of an attempt is not known. A read whose answer was
+// lost counts as another cached call when it is repeated.
+//
+// # Free reads
+//
+// The client keeps answers with their tags in a [TagStore]. It sends the tag with the next read. If nothing changed, the service
+// answers 304, which is free, and the client returns the kept answer: its Response.NotModified is true.
+//
+// New fields of answers are ignored. Response.Body has the whole answer.
 package client
 
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
-	"strconv"
+	"net/url"
+	"strings"
 	"time"
 )
 
 const (
-	// firstPoll is the time before the first poll of a job.
-	firstPoll = time.Second
-	// pollInterval is the time between later polls.
-	pollInterval = 5 * time.Second
-	// pollTimeout bounds the wait for a job.
-	pollTimeout = 180 * time.Second
-	// requestTimeout bounds one request with its answer.
+	// requestTimeout bounds one attempt of a call.
 	requestTimeout = 30 * time.Second
-	// answerMaxBytes bounds the bytes read of an answer.
-	answerMaxBytes = 1 << 20
+	// answerMax bounds the bytes of an answer. A batch of 1,000 scores with evidence takes about 1 MB.
+	answerMax = 16 << 20
+	// defaultTagsMax is the size in bytes of the tag store of a client that is given none.
+	defaultTagsMax = 16 << 20
+	// defaultRetries and defaultMaxRetryAfter are the defaults of Config.
+	defaultRetries       = 4
+	defaultMaxRetryAfter = 30 * time.Second
+	// idleTimeout is how long an unused connection stays open. It is below the two minutes after which the service closes it.
+	idleTimeout = 90 * time.Second
+	// idlePerHost is the number of unused connections that stay open, for as many concurrent calls.
+	idlePerHost = 64
 )
 
-// Client calls one service with one API key. It is safe for concurrent use if Progress is.
-type Client struct {
-	// URL is the base of the service, without a trailing slash.
+// Config is the configuration of a [Client]. URL and Key are required.
+type Config struct {
+	// URL is the base address of the service, such as https://scores.example.com.
 	URL string
-	// Key is the API key.
+	// Key is the API key. Keys that begin with svc_test_ read the sandbox.
 	Key string
-	// Evidence asks for the evidence of each score.
-	Evidence bool
-	// Progress is called before each wait for a run, with the time since the first wait began.
-	// It may be nil.
-	Progress func(domain string, waited time.Duration)
+	// HTTPClient sends the requests. Redirects are not followed, since they would get the key. Nil means a client of its own that keeps up
+	// to 64 unused connections open.
+	HTTPClient *http.Client
+	// Tags keeps answers for conditional reads. Nil means 16 MB in memory.
+	Tags TagStore
+	// Retries is the number of times a call is repeated. Zero means 4, a negative number none.
+	Retries int
+	// MaxRetryAfter is the longest Retry-After that is waited for. Zero means 30 seconds.
+	MaxRetryAfter time.Duration
+	// OnPoll is called before each pause of a wait for a job, with the time since the wait began. It may be nil. Concurrent waits call
+	// it concurrently.
+	OnPoll func(job Job, waited time.Duration)
 }
 
-// Score is the newest score of a company.
-type Score struct {
-	Domain    string    `json:"domain"`
-	Rating    string    `json:"svc_rating"`
-	Composite float64   `json:"composite_score"`
-	Premium   float64   `json:"scale_premium"`
-	ScoredAt  time.Time `json:"scored_at"`
-	Buckets   struct {
-		Team     float64 `json:"team_structure"`
-		Market   float64 `json:"market_position"`
-		Momentum float64 `json:"momentum_tailwinds"`
-		Finance  float64 `json:"financial_health"`
-	} `json:"buckets"`
-	// Evidence is nil unless the client asked for it.
-	Evidence *Evidence `json:"evidence"`
-	// Body is the raw body of the answer.
-	Body []byte `json:"-"`
+// Client calls one service with one API key. It is safe for concurrent use.
+type Client struct {
+	cfg   Config
+	base  string
+	http  *http.Client
+	scope string // of keys in the tag store: identifies service and API key
+	sleep func(ctx context.Context, d time.Duration) error
 }
 
-// Evidence is how much of a score rests on data.
-type Evidence struct {
-	PipelineVersion string `json:"pipeline_version"`
-	RunID           string `json:"run_id"`
-	// Band is high, medium, low or directional.
-	Band string `json:"band"`
-	// CompletenessPct is the weighted share of the applicable signals that rest on data, 0 to 100.
-	CompletenessPct float64 `json:"data_completeness_pct"`
-	// Interval is the likely range of the composite if all signals were known.
-	Interval Interval `json:"interval"`
-}
-
-// Interval is a range of composites, 0 to 100.
-type Interval struct {
-	Low  float64 `json:"low"`
-	High float64 `json:"high"`
-	// Level is the probability of the range in percent.
-	Level int `json:"level"`
-}
-
-// Error is an answer of the service that is neither a score nor a job.
-type Error struct {
-	// Status is the HTTP status.
-	Status int
-	// Code is the `error` of the body, empty if the body is not an error of the service.
-	Code string
-	// Reason is the code of the limit that was exceeded, empty for other errors.
-	Reason string
-	// Message explains the error.
-	Message string
-	// RetryAfter is the time to wait before a retry, zero if the answer has no Retry-After.
-	RetryAfter time.Duration
-}
-
-// Error returns code, reason, message and RetryAfter, or the status if there is no code.
-func (e *Error) Error() string {
-	if e.Code == "" {
-		return fmt.Sprintf("the service answered %d %s", e.Status, http.StatusText(e.Status))
+// New returns a client. It sends no request. The error names everything that is wrong with cfg.
+func New(cfg Config) (*Client, error) {
+	var faults []error
+	base, err := url.Parse(cfg.URL)
+	if err != nil || (base.Scheme != "http" && base.Scheme != "https") || base.Host == "" || base.RawQuery != "" || base.Fragment != "" {
+		faults = append(faults, fmt.Errorf("client: URL %q: use the address of the service, such as https://scores.example.com", cfg.URL))
 	}
-	text := e.Code
-	if e.Reason != "" {
-		text += " (" + e.Reason + ")"
+	if cfg.Key == "" || strings.ContainsFunc(cfg.Key, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		faults = append(faults, errors.New("client: the API key is empty or has characters that no key has"))
 	}
-	if e.Message != "" {
-		text += ": " + e.Message
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
 	}
-	if e.RetryAfter > 0 {
-		text += fmt.Sprintf(" Room again in %s.", e.RetryAfter)
+	if cfg.Retries == 0 {
+		cfg.Retries = defaultRetries
 	}
-	return text
+	if cfg.MaxRetryAfter == 0 {
+		cfg.MaxRetryAfter = defaultMaxRetryAfter
+	}
+	if cfg.Tags == nil {
+		cfg.Tags = NewMemoryTags(defaultTagsMax)
+	}
+	doer := &http.Client{Transport: newTransport()}
+	if cfg.HTTPClient != nil {
+		copied := *cfg.HTTPClient
+		doer = &copied
+	}
+	doer.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	c := &Client{cfg: cfg, base: strings.TrimRight(cfg.URL, "/"), http: doer, sleep: sleep}
+	sum := sha256.Sum256([]byte(c.base + "\n" + cfg.Key))
+	c.scope = hex.EncodeToString(sum[:8]) + " "
+	return c, nil
 }
 
-// RunError is the error of a run that failed.
-type RunError struct{ Reason string }
-
-// Error returns the reason.
-func (e *RunError) Error() string { return "the run failed: " + e.Reason }
-
-// Score returns the score of a company. If the service answers with a job, Score polls it for up
-// to three minutes. forceFresh starts a run even if there is a fresh score; the service ignores it
-// unless the tier is enterprise. The error is an *Error, a *RunError, or an error of the network, of
-// an unreadable answer, of the timeout or of ctx.
-func (c *Client) Score(ctx context.Context, domain string, forceFresh bool) (Score, error) {
-	fields := map[string]any{"domain": domain, "force_fresh": forceFresh}
-	if c.Evidence {
-		fields["include"] = []string{"evidence"}
+func newTransport() http.RoundTripper {
+	transport, ok := http.DefaultTransport.(*http.Transport)
+	if !ok { // the program replaced it
+		return http.DefaultTransport
 	}
-	request, err := json.Marshal(fields)
+	transport = transport.Clone()
+	transport.MaxIdleConns, transport.MaxIdleConnsPerHost, transport.IdleConnTimeout = 0, idlePerHost, idleTimeout
+	return transport
+}
+
+// CloseIdleConnections closes the connections that no call uses.
+func (c *Client) CloseIdleConnections() { c.http.CloseIdleConnections() }
+
+// Response is what every answer has besides its body.
+type Response struct {
+	// RequestID identifies the request in the logs of the service. Give it to support.
+	RequestID string
+	// NotModified is set if the service answered 304: the body was kept and the read was free.
+	NotModified bool
+	// Quotas are the limits that the answer reports, by name, such as "cold". It is nil if the answer reports none.
+	Quotas map[string]Quota
+	// Body is the whole JSON body. It must not be changed.
+	Body json.RawMessage
+}
+
+// request is one call of the API.
+type request struct {
+	method string
+	path   string // with query
+	body   any    // nil for none
+	tagged bool   // the answer has a tag
+	key    string // Idempotency-Key, empty for none
+}
+
+// answer is an answer with status 200 or 202.
+type answer struct {
+	status    int
+	pollAfter time.Duration // Retry-After of a pending job, zero if there is none
+	Response
+}
+
+// get reads a path with a tag into v. response points into v.
+func (c *Client) get(ctx context.Context, path string, v any, response *Response) error {
+	return c.read(ctx, request{method: http.MethodGet, path: path, tagged: true}, v, response)
+}
+
+// read makes a call and decodes its answer into v. response points into v.
+func (c *Client) read(ctx context.Context, r request, v any, response *Response) error {
+	a, err := c.call(ctx, r)
 	if err != nil {
-		return Score{}, err
+		return err
 	}
-	status, body, err := c.call(ctx, http.MethodPost, "/v1/score", request)
-	if err != nil {
-		return Score{}, err
+	if err := json.Unmarshal(a.Body, v); err != nil {
+		return fmt.Errorf("read answer of %s %s: %w", r.method, r.path, err)
 	}
-	if status == http.StatusAccepted {
-		if body, err = c.await(ctx, body); err != nil {
-			return Score{}, err
-		}
-	}
-	score := Score{Body: body}
-	if err := json.Unmarshal(body, &score); err != nil {
-		return Score{}, fmt.Errorf("read score of %s: %w", domain, err)
-	}
-	return score, nil
+	*response = a.Response
+	return nil
 }
 
-// await polls the job in the body of a 202 until it is settled and returns the body of its score.
-func (c *Client) await(ctx context.Context, accepted []byte) ([]byte, error) {
-	var job struct {
-		PollURL string `json:"poll_url"`
-		Domain  string `json:"domain"`
+// call makes a call with retries.
+func (c *Client) call(ctx context.Context, r request) (answer, error) {
+	var body []byte
+	if r.body != nil {
+		var err error
+		if body, err = json.Marshal(r.body); err != nil {
+			return answer{}, err
+		}
 	}
-	if err := json.Unmarshal(accepted, &job); err != nil {
-		return nil, fmt.Errorf("read accepted job: %w", err)
-	}
-	began, pause := time.Now(), firstPoll
-	for {
-		if c.Progress != nil {
-			c.Progress(job.Domain, time.Since(began))
+	for retry := 0; ; retry++ {
+		a, err := c.attempt(ctx, r, body)
+		if err == nil || retry >= c.cfg.Retries || !mayPass(ctx, err) {
+			return a, err
 		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-time.After(pause):
+		pause, ok := c.pause(err, retry)
+		if deadline, limited := ctx.Deadline(); !ok || limited && time.Until(deadline) <= pause {
+			return answer{}, err
 		}
-		pause = pollInterval
-		_, body, err := c.call(ctx, http.MethodGet, job.PollURL, nil)
-		if err != nil {
-			return nil, err
-		}
-		var polled struct {
-			Status   string `json:"status"`
-			ScoreURL string `json:"score_url"`
-			Reason   string `json:"failure_reason"`
-		}
-		if err := json.Unmarshal(body, &polled); err != nil {
-			return nil, fmt.Errorf("read job: %w", err)
-		}
-		switch polled.Status {
-		case "complete":
-			path := polled.ScoreURL
-			if c.Evidence {
-				path += "?include=evidence"
-			}
-			_, body, err := c.call(ctx, http.MethodGet, path, nil)
-			return body, err
-		case "failed":
-			return nil, &RunError{polled.Reason}
-		}
-		if time.Since(began) > pollTimeout {
-			return nil, fmt.Errorf("not scored within %s; poll %s%s later", pollTimeout, c.URL, job.PollURL)
+		if c.sleep(ctx, pause) != nil {
+			return answer{}, fmt.Errorf("%w, after: %w", ctx.Err(), err)
 		}
 	}
 }
 
-// call makes one request. An answer with a status other than 200 and 202 is an *Error.
-func (c *Client) call(ctx context.Context, method, path string, body []byte) (int, []byte, error) {
+// attempt sends a request once. An answer with a status other than 200, 202 and 304 is an *Error.
+func (c *Client) attempt(ctx context.Context, r request, body []byte) (answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, method, c.URL+path, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, err
+		return answer{}, err
 	}
-	req.Header.Set("X-API-Key", c.Key)
-	req.Header.Set("Content-Type", "application/json")
-	res, err := http.DefaultClient.Do(req)
+	req.Header.Set("X-API-Key", c.cfg.Key)
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "companyscore-go")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if r.key != "" {
+		req.Header.Set("Idempotency-Key", r.key)
+	}
+	var kept Tagged
+	if r.tagged {
+		var found bool
+		if kept, found = c.cfg.Tags.Get(ctx, c.scope+r.path); found {
+			req.Header.Set("If-None-Match", kept.Tag)
+		}
+	}
+	res, err := c.http.Do(req)
 	if err != nil {
-		return 0, nil, fmt.Errorf("reach the service: %w", err)
+		return answer{}, &networkError{fmt.Errorf("reach the service: %w", err)}
 	}
 	defer res.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(res.Body, answerMaxBytes))
+	text, err := io.ReadAll(io.LimitReader(res.Body, answerMax+1))
 	if err != nil {
-		return 0, nil, fmt.Errorf("read answer: %w", err)
+		return answer{}, &networkError{fmt.Errorf("read answer: %w", err)}
 	}
-	if res.StatusCode == http.StatusOK || res.StatusCode == http.StatusAccepted {
-		return res.StatusCode, text, nil
+	if len(text) > answerMax {
+		return answer{}, fmt.Errorf("the answer of %s %s exceeds %d bytes", r.method, r.path, answerMax)
 	}
-	failed := &Error{Status: res.StatusCode}
-	var problem struct{ Error, Message, Reason string }
-	if json.Unmarshal(text, &problem) == nil {
-		failed.Code, failed.Message, failed.Reason = problem.Error, problem.Message, problem.Reason
+	a := answer{res.StatusCode, retryAfter(res.Header), Response{RequestID: res.Header.Get("X-Request-Id"), Quotas: parseQuotas(res.Header), Body: text}}
+	switch res.StatusCode {
+	case http.StatusOK, http.StatusAccepted:
+		if tag := res.Header.Get("ETag"); r.tagged && tag != "" {
+			c.cfg.Tags.Put(ctx, c.scope+r.path, Tagged{Tag: tag, Body: text})
+		}
+		return a, nil
+	case http.StatusNotModified:
+		if kept.Tag != "" {
+			a.NotModified, a.Body = true, kept.Body
+			return a, nil
+		}
 	}
-	if after, err := strconv.Atoi(res.Header.Get("Retry-After")); err == nil {
-		failed.RetryAfter = time.Duration(after) * time.Second
+	return answer{}, newError(res, a)
+}
+
+// pause returns the time until the next attempt, and false if the service asks for more than the
+// client waits.
+func (c *Client) pause(err error, retry int) (time.Duration, bool) {
+	var refused *Error
+	if errors.As(err, &refused) && refused.RetryAfter > 0 {
+		// Many clients are told the same time. A tenth more spreads them.
+		jitter := time.Duration(rand.Int64N(int64(refused.RetryAfter/10) + 1))
+		return refused.RetryAfter + jitter, refused.RetryAfter <= c.cfg.MaxRetryAfter
 	}
-	return 0, nil, failed
+	longest := min(200*time.Millisecond<<min(retry, 10), 5*time.Second)
+	return longest/2 + time.Duration(rand.Int64N(int64(longest/2)+1)), true
+}
+
+// sleep waits for d or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
 }

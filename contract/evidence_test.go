@@ -112,8 +112,8 @@ func (s suite) evidence(starter customer) {
 				t.Errorf("%s prints %.300s, want %q", args[0], out, want)
 			}
 		}
-		if out := s.cli(t, "score", domain, "--json", "--key", starter.live, "--url", s.base); strings.TrimSpace(out) != r.raw {
-			t.Errorf("score --json prints %s, want %s", out, r.raw)
+		if out := s.cli(t, "score", domain, "--output", "json", "--key", starter.live, "--url", s.base); strings.TrimSpace(out) != r.raw {
+			t.Errorf("score --output json prints %s, want %s", out, r.raw)
 		}
 	})
 	s.rule("decided: evidence", "POST of a score and of a batch take a list of names", func(t *testing.T) {

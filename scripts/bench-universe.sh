@@ -86,7 +86,7 @@ peak=$(awk '/^VmHWM/ { print int($2 / 1024) }' "/proc/$engine/status")
 
 echo "slow computation over all history, without score_latest, FINAL and the queries of the jobs"
 "$bin" batch --once count >/dev/null
-"$bin" batch show --json >"$dir/shown.json"
+"$bin" batch show --output json >"$dir/shown.json"
 ask "$(cat scripts/bench-universe/newest.sql)"
 ask "$(cat scripts/bench-universe/cohorts.sql)" >"$dir/cohorts.tsv"
 end=$(sed -n 's/.*"30d":{"Start":"[^"]*","End":"\([^"]*\)".*/\1/p' "$dir/shown.json")

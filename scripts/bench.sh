@@ -107,7 +107,7 @@ wrk)
 		exit 1
 	}
 	examples
-	"$bin" score --key "$key" apple.com >/dev/null
+	COMPANYSCORE_KEY=$key "$bin" score apple.com >/dev/null
 	echo "\$ wrk -t1 -c64 -d15s --latency -s scripts/load/hot.lua $url"
 	API_KEY=$key wrk -t1 -c64 -d15s --latency -s scripts/load/hot.lua "$url" "$@"
 	run hot-saturated --scenario hot --saturate --domains-file examples/companies.csv

@@ -1,6 +1,6 @@
 // Package sql holds all SQL text of the project: migrations, which are applied
-// once and in order; views, which are replaced at every migration; and queries,
-// one statement to a file.
+// once and in order; views, which are replaced at every migration; queries,
+// one statement to a file; and checks, the statements of `companyscore doctor`.
 package sql
 
 import (
@@ -13,7 +13,7 @@ import (
 	"unicode"
 )
 
-//go:embed migrations/*.sql queries/*.sql views/*.sql
+//go:embed checks/*.sql migrations/*.sql queries/*.sql views/*.sql
 var files embed.FS
 
 // Query returns the statement of queries/NAME.sql. It panics when there is none,
@@ -25,6 +25,9 @@ func Query(name string) string {
 	}
 	return string(text)
 }
+
+// Check returns the statement of checks/NAME.sql. It panics when there is none.
+func Check(name string) string { return read("checks", name) }
 
 // Queries lists the names of all queries, sorted.
 func Queries() []string { return names("queries") }

@@ -138,8 +138,9 @@ func (u *run) startAPI(ctx context.Context) (server.Address, error) {
 		u.api = a
 		return at, nil
 	case <-a.ended:
+		err := errors.Join(a.err, ctx.Err())
 		cancel()
-		return server.Address{}, errors.Join(a.err, ctx.Err())
+		return server.Address{}, err
 	}
 }
 

@@ -58,7 +58,8 @@ of bare Fiber or below 1.1 times the cache of nginx, by answers or by CPU for ea
 
 Servers have one processor and the generator another, or what is measured would be how the
 two share them. With --apart=false, or with the up of --data, all run where they like.`,
-		Args: cobra.NoArgs,
+		Example: "  companyscore bench peers --rounds 5 --json peers.json",
+		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if f.rounds < 1 || f.rounds > 1000 || f.each < 100*time.Millisecond || f.connections < 1 {
 				return cli.Usage(errors.New("use 1 to 1000 rounds, at least 100ms for --each, and at least one connection"))

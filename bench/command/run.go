@@ -64,7 +64,7 @@ Scenarios:
 	flags.StringVar(&cfg.Scenario, "scenario", "hot", "kind of load; see above")
 	flags.StringVar(&f.url, "url", "", "address of the service, http://host:port (default: of the running `up` of --data, else http://127.0.0.1:8080)")
 	flags.StringVar(&f.data, "data", config.DefaultData, "data directory of a running `up`, for its address, demo key and processes")
-	flags.StringArrayVar(&cfg.Keys, "key", nil, "API key; several are used in turn")
+	flags.StringArrayVar(&cfg.Keys, "key", nil, "API key; several are used in turn; prefer the variable or --keys-file, because other users can see arguments")
 	flags.StringVar(&f.keysFile, "keys-file", "", "file of API keys, one per line, as written by bench seed --keys")
 	flags.StringVar(&f.domainsFile, "domains-file", "", `file of domains: column "domain" of a .csv file, or one per line; - for standard input`)
 	flags.IntVar(&f.domains, "domains", 0, "number of companies of the universe that bench seed generated from --seed")
@@ -90,6 +90,13 @@ Scenarios:
 	flags.StringVar(&f.jsonTo, "json", "", "write the report as JSON to this file; - for standard output, instead of text")
 	flags.StringVar(&f.html, "html", "", "write the report as an HTML page to this file")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress")
+	var scenarios []string
+	for _, s := range bench.Scenarios {
+		scenarios = append(scenarios, s.Name)
+	}
+	cli.Complete(cmd, "scenario", scenarios...)
+	cli.Complete(cmd, "arrivals", string(load.Constant), string(load.Poisson))
+	cli.Complete(cmd, "priority", "normal", "high", "real-time")
 	return cmd
 }
 
@@ -356,7 +363,8 @@ func (c *commands) compare() *cobra.Command {
 		Long: `Compare the second report with the first. Exits 1 when a latency rose by more than the
 tolerance and 50 µs, when throughput fell or CPU for each answer rose by more than the
 tolerance, when more answers were unexpected, or when the two cannot be compared.`,
-		Args: cobra.ExactArgs(2),
+		Example: "  companyscore bench compare before.json after.json --tolerance 5",
+		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !(percent >= 0 && percent <= 1000) {
 				return cli.Usage(fmt.Errorf("tolerance %g: use a percentage", percent))
@@ -386,9 +394,10 @@ tolerance, when more answers were unexpected, or when the two cannot be compared
 func (c *commands) report() *cobra.Command {
 	var html string
 	cmd := &cobra.Command{
-		Use:   "report RUN.json",
-		Short: "Print a report as text or as an HTML page",
-		Args:  cobra.ExactArgs(1),
+		Use:     "report RUN.json",
+		Short:   "Print a report as text or as an HTML page",
+		Example: "  companyscore bench report run.json\n  companyscore bench report run.json --html run.html",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			run, err := report.Read(args[0])
 			if err != nil {

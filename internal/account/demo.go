@@ -106,11 +106,12 @@ func (d *Demo) Print(out io.Writer, base string) {
 
 Try it:
 
-  curl -s %[1]s/v1/score/acme.test -H 'X-API-Key: %[5]s'
+  export COMPANYSCORE_KEY=%[5]s
+  curl -s %[1]s/v1/score/acme.test -H "X-API-Key: $COMPANYSCORE_KEY"
 
-  curl -s %[1]s/v1/score -H 'X-API-Key: %[4]s' -H 'Content-Type: application/json' -d '{"domain": "example.com"}'
-
-  curl -s --retry 5 --retry-all-errors --fail %[1]s/v1/score/example.com -H 'X-API-Key: %[4]s'
+  export COMPANYSCORE_KEY=%[4]s
+  companyscore score example.com --url %[1]s
+  curl -s %[1]s/v1/score/example.com -H "X-API-Key: $COMPANYSCORE_KEY"
 `, base, d.AccountID, d.Tier, d.LiveKey, d.TestKey)
 }
 

@@ -78,7 +78,7 @@ func Start(cfg Config) (*Admin, error) {
 	if cfg.Listen != "" {
 		ln, err := net.Listen("tcp", cfg.Listen)
 		if err != nil {
-			return nil, fmt.Errorf("admin server: %w", err)
+			return nil, fmt.Errorf("admin server: %w: choose another address with --admin-listen", err)
 		}
 		a.URL = "http://" + ln.Addr().String()
 		a.server = &http.Server{

@@ -1,10 +1,9 @@
-// Package cli has what the commands of all rooms share: how they fail and show progress.
+// Package cli has what the commands of all rooms share: how they fail, show progress and print results.
 package cli
 
 import (
 	"errors"
 	"io"
-	"os"
 	"time"
 
 	"github.com/schollz/progressbar/v3"
@@ -28,16 +27,6 @@ func Usage(err error) error {
 		return nil
 	}
 	return &UsageError{err}
-}
-
-// IsTerminal reports whether w is a terminal.
-func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // NewBar returns a progress bar on w. It draws nothing when w is no terminal or quiet

@@ -78,11 +78,11 @@ func ReadRuntime(data string) (*Runtime, error) {
 // the returned file releases the lock; so does the end of the process.
 func LockData(data string) (*os.File, error) {
 	if err := os.MkdirAll(data, 0o700); err != nil {
-		return nil, fmt.Errorf("make data directory: %w", err)
+		return nil, fmt.Errorf("make data directory: %w: choose a directory that this user can write, with --data", err)
 	}
 	f, err := os.OpenFile(filepath.Join(data, "lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
-		return nil, fmt.Errorf("lock data directory: %w", err)
+		return nil, fmt.Errorf("lock data directory: %w: choose a directory that this user can write, with --data", err)
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()

@@ -28,6 +28,9 @@ type Stores struct {
 	writers []func(context.Context) error // Close of each store that writes in the background
 }
 
+// advice is what to do if a store does not answer.
+const advice = "check that it runs and its address: `companyscore doctor` does"
+
 // Open connects to both stores.
 func Open(ctx context.Context, where config.Stores) (*Stores, error) {
 	if _, err := where.Resolve(); err != nil {
@@ -35,11 +38,11 @@ func Open(ctx context.Context, where config.Stores) (*Stores, error) {
 	}
 	db, err := clickhouse.Open(ctx, clickhouse.Config{URL: where.ClickHouseURL})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w (%s)", err, advice)
 	}
 	rdb, err := redis.Open(ctx, where.RedisURL)
 	if err != nil {
-		return nil, errors.Join(err, db.Close())
+		return nil, errors.Join(fmt.Errorf("%w (%s)", err, advice), db.Close())
 	}
 	return &Stores{DB: db, Redis: rdb}, nil
 }
@@ -53,7 +56,11 @@ func OpenClickHouse(ctx context.Context, where config.Stores, queryTimeout time.
 	if _, err := where.Resolve(); err != nil {
 		return nil, err
 	}
-	return clickhouse.Open(ctx, clickhouse.Config{URL: where.ClickHouseURL, QueryTimeout: queryTimeout})
+	db, err := clickhouse.Open(ctx, clickhouse.Config{URL: where.ClickHouseURL, QueryTimeout: queryTimeout})
+	if err != nil {
+		return nil, fmt.Errorf("%w (%s)", err, advice)
+	}
+	return db, nil
 }
 
 // Close writes pending records and traces, within the time limit of process.ShutdownContext, and

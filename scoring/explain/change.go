@@ -1,13 +1,13 @@
 package explain
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
 	"text/tabwriter"
 	"time"
 
+	"companyscore/internal/cli"
 	"companyscore/scoring"
 )
 
@@ -60,14 +60,52 @@ func (c Change) Text(out io.Writer) error {
 	return w.Flush()
 }
 
-// Print writes an explanation or a change as text, or as indented JSON.
-func Print(out io.Writer, x interface{ Text(io.Writer) error }, asJSON bool) error {
-	if !asJSON {
-		return x.Text(out)
+// printed is an explanation or a change.
+type printed interface {
+	Text(out io.Writer) error
+	csv(out io.Writer) error
+}
+
+// Print writes an explanation or a change as text, as JSON, or as CSV with a row for each signal.
+func Print(out io.Writer, x printed, format cli.Output) error {
+	switch format {
+	case cli.JSON:
+		return cli.PrintJSON(out, x)
+	case cli.CSV:
+		return x.csv(out)
 	}
-	encoder := json.NewEncoder(out)
-	encoder.SetIndent("", "  ")
-	return encoder.Encode(x)
+	return x.Text(out)
+}
+
+func (c Change) csv(out io.Writer) error {
+	type change = scoring.SignalChange
+	return cli.PrintList(out, cli.CSV, c.Signals, []cli.Column[change]{
+		{Name: "signal", Value: func(s change) any { return s.ID }},
+		{Name: "state_before", Value: func(s change) any { return s.Before.State }},
+		{Name: "raw_before", Value: func(s change) any { return s.Before.Raw }},
+		{Name: "score_before", Value: func(s change) any { return s.Before.Score }},
+		{Name: "state_after", Value: func(s change) any { return s.After.State }},
+		{Name: "raw_after", Value: func(s change) any { return s.After.Raw }},
+		{Name: "score_after", Value: func(s change) any { return s.After.Score }},
+		{Name: "contribution", Value: func(s change) any { return s.Contribution }},
+	})
+}
+
+func (x Explanation) csv(out io.Writer) error {
+	type part = scoring.SignalPart
+	return cli.PrintList(out, cli.CSV, x.Signals, []cli.Column[part]{
+		{Name: "signal", Value: func(s part) any { return s.ID }},
+		{Name: "bucket", Value: func(s part) any { return s.Bucket }},
+		{Name: "state", Value: func(s part) any { return s.State }},
+		{Name: "raw", Value: func(s part) any { return s.Raw }},
+		{Name: "unit", Value: func(s part) any { return s.Unit }},
+		{Name: "score", Value: func(s part) any { return s.Score }},
+		{Name: "weight", Value: func(s part) any { return s.Weight }},
+		{Name: "contribution", Value: func(s part) any { return s.Contribution }},
+		{Name: "source", Value: func(s part) any { return s.Source }},
+		{Name: "reason", Value: func(s part) any { return s.Reason }},
+		{Name: "observed_at", Value: func(s part) any { return s.ObservedAt }},
+	})
 }
 
 // state returns the raw value of a signal, or its state.

@@ -33,7 +33,7 @@ const stores = {
 			const out = execFileSync(env.BIN, ['batch', '--once', job], { encoding: 'utf8' })
 			jobs[job] = Number(out.match(/took ([0-9.]+) s/)[1])
 		}
-		const { All: all } = JSON.parse(execFileSync(env.BIN, ['batch', 'show', '--json'], { encoding: 'utf8', maxBuffer: 2 ** 30 }))
+		const { All: all } = JSON.parse(execFileSync(env.BIN, ['batch', 'show', '--output', 'json'], { encoding: 'utf8', maxBuffer: 2 ** 30 }))
 		found.here = [all.Count, all.Mean, all.Stddev, all.Min, all.Max]
 		return jobs
 	},

@@ -1,4 +1,4 @@
-// Compares what `companyscore batch show --json` prints with what SQL found in all history:
+// Compares what `companyscore batch show --output json` prints with what SQL found in all history:
 //   node compare.mjs shown.json cohorts.tsv movers.tsv
 // Numbers may differ by 1e-6. Exits 1 when anything differs.
 import { createHash } from 'node:crypto'

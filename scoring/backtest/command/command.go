@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -20,7 +21,7 @@ import (
 func New() *cobra.Command {
 	cfg := backtest.Config{}
 	var at, page, limits string
-	var asJSON bool
+	var format cli.Output
 	cmd := &cobra.Command{
 		Use:   "backtest FILE.csv|FILE.jsonl|FILE.parquet --outcome COLUMN",
 		Short: "Measure scores against outcomes in a file of facts",
@@ -31,7 +32,7 @@ outcome column may be one of them or any other. docs/backtest.md explains the fi
 Numbers and market_cap_class are compared by rank. Other values are classes: --good and --bad
 name them; for status they are operating and dead.
 
-Invalid rows are reported and left out. Exits 1 if there are any or if a limit is not met.`,
+CSV has a row for each outcome. Invalid rows are reported and left out. Exits 1 if there are any or if a limit is not met.`,
 		Example: `  companyscore backtest examples/companies.csv --outcome revenue_usd,status
   companyscore backtest portfolio.csv --outcome exit --good ipo,acquired --bad closed --html report.html`,
 		Args: cobra.ExactArgs(1),
@@ -47,8 +48,9 @@ Invalid rows are reported and left out. Exits 1 if there are any or if a limit i
 					return usage(err)
 				}
 			}
+			stop := cli.Working(cmd.ErrOrStderr(), "scoring "+cfg.Path)
 			report, err := backtest.Run(cmd.Context(), cfg)
-			if err != nil {
+			if stop(); err != nil {
 				return usage(err)
 			}
 			checks, err := report.Check(bounds)
@@ -66,7 +68,7 @@ Invalid rows are reported and left out. Exits 1 if there are any or if a limit i
 					return err
 				}
 			}
-			if err := write(cmd.OutOrStdout(), report, checks, asJSON); err != nil {
+			if err := write(cmd.OutOrStdout(), report, checks, format); err != nil {
 				return err
 			}
 			for _, c := range checks {
@@ -84,7 +86,7 @@ Invalid rows are reported and left out. Exits 1 if there are any or if a limit i
 	cmd.Flags().StringSliceVar(&cfg.Good, "good", nil, "values of the outcome that count as good")
 	cmd.Flags().StringSliceVar(&cfg.Bad, "bad", nil, "values of the outcome that count as bad")
 	cmd.Flags().StringVar(&at, "at", "", "day for which the companies are scored, YYYY-MM-DD (default today)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	format.Flag(cmd)
 	cmd.Flags().StringVar(&page, "html", "", "write a page with plots to this file")
 	cmd.Flags().StringVar(&limits, "limits", "", "JSON file with limits of figures, as examples/limits.json")
 	return cmd
@@ -124,15 +126,41 @@ func writePage(path string, report *backtest.Report) (err error) {
 	return w.Flush()
 }
 
+var outcomeColumns = slices.Concat([]cli.Column[backtest.Outcome]{
+	{Name: "outcome", Value: func(o backtest.Outcome) any { return o.Column }},
+	{Name: "kind", Value: func(o backtest.Outcome) any { return o.Kind }},
+	{Name: "companies", Value: func(o backtest.Outcome) any { return o.Companies }},
+},
+	estimates("spearman", func(f backtest.Figures) *backtest.Estimate { return f.Spearman }),
+	estimates("auc", func(f backtest.Figures) *backtest.Estimate { return f.AUC }),
+)
+
+// estimates returns the columns of a figure: given the outcome, if it is a fact, and withheld.
+func estimates(name string, of func(backtest.Figures) *backtest.Estimate) []cli.Column[backtest.Outcome] {
+	value := func(f *backtest.Figures) any {
+		if f == nil || of(*f) == nil {
+			return nil
+		}
+		return of(*f).Value
+	}
+	return []cli.Column[backtest.Outcome]{
+		{Name: name, Value: func(o backtest.Outcome) any { return value(&o.Given) }},
+		{Name: name + "_withheld", Value: func(o backtest.Outcome) any { return value(o.Withheld) }},
+	}
+}
+
 // write prints the report and the checks.
-func write(out io.Writer, report *backtest.Report, checks []backtest.Check, asJSON bool) error {
-	if asJSON {
+func write(out io.Writer, report *backtest.Report, checks []backtest.Check, format cli.Output) error {
+	switch format {
+	case cli.JSON:
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
 		return e.Encode(struct {
 			*backtest.Report
 			Checks []backtest.Check `json:"checks,omitempty"`
 		}{report, checks})
+	case cli.CSV:
+		return cli.PrintList(out, format, report.Outcomes, outcomeColumns)
 	}
 	if err := report.Text(out); err != nil {
 		return err

@@ -48,7 +48,7 @@ func rows() string {
 func TestCommandPrintsJSONAndWritesPage(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "page.html")
-	stdout, stderr, err := execute(writeFile(t, "a.csv", rows()), "--outcome", "exit", "--good", "ipo,acquired", "--bad", "closed", "--json", "--html", page)
+	stdout, stderr, err := execute(writeFile(t, "a.csv", rows()), "--outcome", "exit", "--good", "ipo,acquired", "--bad", "closed", "--output", "json", "--html", page)
 	if err != nil || stderr != "" {
 		t.Fatalf("%v: %s", err, stderr)
 	}

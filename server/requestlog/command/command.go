@@ -2,16 +2,14 @@
 package command
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"companyscore/internal/account"
+	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/stores"
 )
@@ -25,7 +23,7 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{Use: "request", Short: "Show answered requests"}
 	where.Flags(cmd.PersistentFlags())
 
-	var asJSON bool
+	var format cli.Output
 	show := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show the requests with an X-Request-Id",
@@ -49,60 +47,54 @@ requests while the buffer of a server is full, are only counted (v1_request_minu
 				return fmt.Errorf("no request %s in the last 30 days; rows are written within seconds, and scores answered from memory "+
 					"beyond --request-rows per second are only counted", args[0])
 			}
-			if asJSON {
-				return writeJSON(cmd.OutOrStdout(), found)
+			rows := make([]shown, len(found))
+			for i, r := range found {
+				rows[i] = newShown(r)
 			}
-			return writeTable(cmd.OutOrStdout(), found)
+			return cli.PrintList(cmd.OutOrStdout(), format, rows, columns)
 		},
 	}
-	show.Flags().BoolVar(&asJSON, "json", false, "print JSON, one request per line")
+	format.Flag(show)
 	cmd.AddCommand(show)
 	return cmd
 }
 
-func writeTable(out io.Writer, requests []account.Request) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "AT\tREQUEST\tACCOUNT\tKEY\tROUTE\tSTATUS\tERROR\tANSWERED BY\tTOOK\tBYTES\tCHARGED\tJOB")
-	for _, r := range requests {
-		charged := "no"
-		if r.Charged {
-			charged = "yes"
-		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%d\t%s\t%s\t%s\t%d\t%s\t%s\n", r.At.Format("2006-01-02 15:04:05.000"), r.ID, dash(r.AccountID), dash(r.KeyID),
-			r.Route, r.Status, dash(r.ErrorCode), r.AnsweredBy, r.Took, r.Bytes, charged, dash(r.JobID))
-	}
-	return w.Flush()
+// shown is a request as it is printed.
+type shown struct {
+	At         time.Time `json:"at"`
+	ID         string    `json:"id"`
+	AccountID  string    `json:"account_id,omitempty"`
+	KeyID      string    `json:"key_id,omitempty"`
+	Route      string    `json:"route"`
+	Status     int       `json:"status"`
+	Error      string    `json:"error,omitempty"`
+	AnsweredBy string    `json:"answered_by"`
+	TookUs     int64     `json:"took_us"`
+	Bytes      uint64    `json:"bytes"`
+	Charged    bool      `json:"charged"`
+	JobID      string    `json:"job_id,omitempty"`
+	Server     string    `json:"server"`
 }
 
-func dash(text string) string {
-	if text == "" {
-		return "-"
+func newShown(r account.Request) shown {
+	return shown{
+		At: r.At, ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Route: r.Route, Status: int(r.Status), Error: r.ErrorCode, AnsweredBy: r.AnsweredBy,
+		TookUs: r.Took.Microseconds(), Bytes: r.Bytes, Charged: r.Charged, JobID: r.JobID, Server: r.Server,
 	}
-	return text
 }
 
-func writeJSON(out io.Writer, requests []account.Request) error {
-	e := json.NewEncoder(out)
-	e.SetEscapeHTML(false)
-	for _, r := range requests {
-		err := e.Encode(struct {
-			ID         string    `json:"id"`
-			At         time.Time `json:"at"`
-			AccountID  string    `json:"account_id,omitempty"`
-			KeyID      string    `json:"key_id,omitempty"`
-			Route      string    `json:"route"`
-			Status     uint16    `json:"status"`
-			Error      string    `json:"error,omitempty"`
-			AnsweredBy string    `json:"answered_by"`
-			TookUs     int64     `json:"took_us"`
-			Bytes      uint64    `json:"bytes"`
-			Charged    bool      `json:"charged"`
-			JobID      string    `json:"job_id,omitempty"`
-			Server     string    `json:"server"`
-		}{r.ID, r.At, r.AccountID, r.KeyID, r.Route, r.Status, r.ErrorCode, r.AnsweredBy, r.Took.Microseconds(), r.Bytes, r.Charged, r.JobID, r.Server})
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+var columns = []cli.Column[shown]{
+	{Name: "at", Value: func(r shown) any { return r.At }},
+	{Name: "request", Value: func(r shown) any { return r.ID }},
+	{Name: "account", Value: func(r shown) any { return r.AccountID }},
+	{Name: "key", Value: func(r shown) any { return r.KeyID }},
+	{Name: "route", Value: func(r shown) any { return r.Route }},
+	{Name: "status", Value: func(r shown) any { return r.Status }},
+	{Name: "error", Value: func(r shown) any { return r.Error }},
+	{Name: "answered_by", Value: func(r shown) any { return r.AnsweredBy }},
+	{Name: "took_us", Value: func(r shown) any { return r.TookUs }},
+	{Name: "bytes", Value: func(r shown) any { return r.Bytes }},
+	{Name: "charged", Value: func(r shown) any { return r.Charged }},
+	{Name: "job", Value: func(r shown) any { return r.JobID }},
+	{Name: "server", Only: cli.CSV, Value: func(r shown) any { return r.Server }},
 }
