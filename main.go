@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	bench "companyscore/bench/command"
+	analysts "companyscore/internal/analyst/command"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/release"
@@ -94,7 +95,7 @@ func (c *program) root() *cobra.Command {
 	}
 	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
 	add("operator", c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), c.source())
-	add("customer", c.score(), backtest.New(), c.sql(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
+	add("customer", c.score(), backtest.New(), analysts.SQL(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
 	config.DescribeEnv(root)
 	return root
 }

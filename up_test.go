@@ -331,7 +331,7 @@ func TestUpStartsAtOnceAfterKill(t *testing.T) {
 			p := launchUp(t, data)
 			p.await(t, "Ctrl-C")
 			rt := runtimeOf(t, data)
-			if status, body := query(t, rt.ClickHouseURL, "INSERT INTO account (id, name) VALUES ('kept', 'kept')"); status != http.StatusOK {
+			if status, body := query(t, rt.ClickHouseURL, "INSERT INTO companyscore_private.account (id, name) VALUES ('kept', 'kept')"); status != http.StatusOK {
 				t.Fatal(body)
 			}
 			occupy(t, rt.ClickHouseURL, rt.AnalystURL, longStatement, stubbornStatement)
@@ -346,7 +346,7 @@ func TestUpStartsAtOnceAfterKill(t *testing.T) {
 			p = launchUp(t, data)
 			p.await(t, "Ctrl-C")
 			t.Logf("ready %s after the kill", time.Since(killed).Round(time.Millisecond))
-			if _, n := query(t, runtimeOf(t, data).ClickHouseURL, "SELECT count() FROM account WHERE name = 'kept'"); n != "1" {
+			if _, n := query(t, runtimeOf(t, data).ClickHouseURL, "SELECT count() FROM companyscore_private.account WHERE name = 'kept'"); n != "1" {
 				t.Errorf("acknowledged rows after the kill: %s", n)
 			}
 			p.signal(t, syscall.SIGTERM)
@@ -542,7 +542,7 @@ func TestDemoAccount(t *testing.T) {
 			t.Errorf("serve %v: %s", c.args, text)
 		}
 	}
-	_, accounts := query(t, runtimeOf(t, data).ClickHouseURL, "SELECT count() FROM account FINAL")
+	_, accounts := query(t, runtimeOf(t, data).ClickHouseURL, "SELECT count() FROM companyscore_private.account FINAL")
 	if accounts != "1" {
 		t.Errorf("%s accounts, want the demo account alone", accounts)
 	}

@@ -1,6 +1,10 @@
 // Package sql holds all SQL text of the project: migrations, which are applied
-// once and in order; views, which are replaced at every migration; and queries,
-// one statement to a file.
+// once and in order; views for analysts and for operators, which are replaced at
+// every migration; and queries, one statement to a file.
+//
+// There are two databases. The public one has the views for analysts only, and
+// analysts may read all of it. The private one, which is the default of the
+// service's connections, has the tables and the views for operators.
 package sql
 
 import (
@@ -13,8 +17,15 @@ import (
 	"unicode"
 )
 
-//go:embed migrations/*.sql queries/*.sql views/*.sql
+//go:embed migrations/*.sql queries/*.sql views/*.sql operator
 var files embed.FS
+
+// Public is the name of the public database, unless the address of ClickHouse has
+// another one.
+const Public = "companyscore"
+
+// Private returns the name of the private database that belongs to a public one.
+func Private(public string) string { return public + "_private" }
 
 // Query returns the statement of queries/NAME.sql. It panics when there is none,
 // so that a wrong name shows when the program starts.
@@ -52,11 +63,19 @@ func Migrations() []Migration {
 	return all
 }
 
-// Views returns the statements that define the public views.
-func Views() []string {
+// Views returns the statements that define the views for analysts. They have the
+// parameter public Identifier, the database of the views, and read tables of the
+// default database.
+func Views() []string { return statements("views") }
+
+// OperatorViews returns the statements that define the views for operators, in the
+// default database.
+func OperatorViews() []string { return statements("operator") }
+
+func statements(dir string) []string {
 	var all []string
-	for _, name := range names("views") {
-		all = append(all, Split(read("views", name))...)
+	for _, name := range names(dir) {
+		all = append(all, Split(read(dir, name))...)
 	}
 	return all
 }

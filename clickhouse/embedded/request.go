@@ -44,6 +44,17 @@ type user struct {
 	guard    *analystGuard // nil for the service's user, who has all rights
 }
 
+// database returns the default database of a session that asks for one, or an exception. Many tools send "default" if none is entered.
+func (u *user) database(asked string) (string, error) {
+	switch {
+	case u.guard == nil:
+		return asked, nil
+	case asked == "", asked == "default", asked == u.guard.public:
+		return u.guard.public, nil
+	}
+	return "", u.guard.denied("The database of this user is %s; write the name of another one in front of the table", u.guard.public)
+}
+
 // transport lists the parameters of ClickHouse's HTTP interface that are not settings of the engine.
 var transport = []string{"query", "user", "password", "quota_key", "database", "default_format", "query_id", "compress", "decompress",
 	"buffer_size", "wait_end_of_query", "session_timeout", "session_check", "stacktrace", "client_protocol_version", "enable_http_compression",
@@ -93,7 +104,9 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 		return nil, newException(codeNotImplemented, "multipart bodies and external tables are not supported by the embedded ClickHouse")
 	}
 
-	req.session.database = get("X-ClickHouse-Database", "database", "")
+	if req.session.database, err = req.user.database(get("X-ClickHouse-Database", "database", "")); err != nil {
+		return nil, err
+	}
 	for name, values := range query {
 		switch {
 		case strings.HasPrefix(name, "param_"):

@@ -20,12 +20,15 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"companyscore/sql"
 )
 
 // Config configures the engine, its users and its limits.
 type Config struct {
 	Library         string        // path of libchdb; "" means Find()
 	Path            string        // data directory, created if missing; one process at a time may have it open
+	Database        string        // public database, the only one that analysts may read; "" means sql.Public
 	User            string        // name of the service's user; "" means "companyscore"
 	Password        string        // password of User, required
 	AnalystPassword string        // password of the read-only user "analyst"; "" disables that user
@@ -61,6 +64,9 @@ func (c *Config) setDefaults() (err error) {
 		if c.Library, err = Find(); err != nil {
 			return err
 		}
+	}
+	if c.Database == "" {
+		c.Database = sql.Public
 	}
 	if c.User == "" {
 		c.User = "companyscore"
@@ -109,7 +115,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err := os.MkdirAll(cfg.Path, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
-	e, err := openEngine(cfg.Library, cfg.Path)
+	e, err := openEngine(cfg.Library, cfg.Path, cfg.Database)
 	if err != nil {
 		return nil, err
 	}
@@ -138,14 +144,14 @@ func (s *Server) prepare() (err error) {
 	if err := s.logDetached(); err != nil {
 		s.cfg.Logger.Warn("embedded ClickHouse", "err", err)
 	}
-	own := newPool(s.engine, s.cfg.Connections, s.cfg.QueueWait, "", "")
+	own := newPool(s.engine, s.cfg.Connections, s.cfg.QueueWait, rights{})
 	s.users = []*user{{name: s.cfg.User, password: sha256.Sum256([]byte(s.cfg.Password)), pool: own}}
 	if s.cfg.AnalystPassword != "" {
-		guard, err := newAnalystGuard(s.engine.control)
+		guard, err := newAnalystGuard(s.engine.control, s.cfg.Database)
 		if err != nil {
 			return err
 		}
-		reading := newPool(s.engine, max(1, s.cfg.Connections/2), s.cfg.QueueWait, analystLimits(), "readonly = 1")
+		reading := newPool(s.engine, max(1, s.cfg.Connections/2), s.cfg.QueueWait, rights{roleAnalysts, analystLimits()})
 		s.users = append(s.users, &user{name: analyst, password: sha256.Sum256([]byte(s.cfg.AnalystPassword)), pool: reading, guard: guard})
 	}
 	var once sync.Once
@@ -223,7 +229,7 @@ func (s *Server) serveStatement(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		e := s.asException(err)
 		if req.user != nil && req.user.guard != nil {
-			e = advised(e)
+			e = s.forAnalyst(e, req.user)
 		}
 		out.fail(e, s.engine.version)
 	}
@@ -266,7 +272,8 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 	case st.verb == "SYSTEM" && (st.target == "SHUTDOWN" || st.target == "KILL"):
 		return summary{}, newException(codeNotImplemented, "SYSTEM %s would end the process that the engine lives in", st.target)
 	case req.user.guard != nil && st.hasData:
-		return summary{}, req.user.guard.check(st)
+		_, err := req.user.guard.check(st)
+		return summary{}, err
 	}
 	text := st.text
 	if st.verb == "DROP" {

@@ -41,7 +41,7 @@ var analystSettings = map[string]rule{
 	"max_result_rows":    {limit, 20_000_000},
 	"max_rows_to_read":   {limit, unlimited},
 	"max_threads":        {limit, uint64(runtime.NumCPU())},
-	"readonly":           {limit, 1},
+	"readonly":           {limit, 2}, // 2: settings may change, data not
 
 	// Settings of ClickHouse's HTTP interface.
 	"http_headers_progress_interval_ms":     {kind: dropped},

@@ -97,7 +97,7 @@ func TestAnalystOnlyLowersLimits(t *testing.T) {
 	t.Parallel()
 	for name, ceiling := range map[string]uint64{
 		"max_result_rows": 20_000_000, "max_result_bytes": 8 << 30, "max_memory_usage": 2 << 30, "max_execution_time": 300, "max_block_size": 65409,
-		"max_threads": 0, "max_rows_to_read": 0, "max_bytes_to_read": 0, "readonly": 1,
+		"max_threads": 0, "max_rows_to_read": 0, "max_bytes_to_read": 0, "readonly": 2,
 	} {
 		read := fmt.Sprintf("SELECT getSetting('%s')", name)
 		_, before := ask(t, "analyst", read, nil)
@@ -198,7 +198,7 @@ func TestSettingsAreNoWords(t *testing.T) {
 	for query, want := range map[string]string{
 		"SELECT 1 AS settings, settings = 1": "1\t1",
 		"SELECT 'SETTINGS readonly = 0'":     "SETTINGS readonly = 0",
-		"SELECT count() > 0 FROM system.settings WHERE name = 'readonly' AND value = '1' SETTINGS max_threads = 1":   "1",
+		"SELECT count() > 0 FROM system.settings WHERE name = 'readonly' AND value = '2' SETTINGS max_threads = 1":   "1",
 		"SELECT count() FROM (SELECT 1 AS settings) AS settings WHERE settings.settings = 1":                         "1",
 		"SELECT a FROM (SELECT 'x\\'y' AS a) SETTINGS format_csv_delimiter = ';', session_timezone = 'Asia/Tokyo'":   "x\\'y",
 		"SELECT 'a', 'b' FORMAT CSV SETTINGS format_csv_delimiter = ';', output_format_csv_crlf_end_of_line = false": `"a";"b"`,
