@@ -2,11 +2,14 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
+	"companyscore/internal/analyst/roster"
 	"companyscore/sql"
 )
 
@@ -20,14 +23,29 @@ const analyst = "analyst"
 // engine's formatted version of the statement, not the analyst's text, because two parsers could disagree on where a string ends. The formatted
 // version is executed.
 
-// analystAdvice explains the analyst's limit and what to do, by name of the exception.
-var analystAdvice = map[string]string{
-	"MEMORY_LIMIT_EXCEEDED": "This is the analyst's limit of 2 GiB of memory for a statement, or what max_memory_usage asked for: select fewer columns, " +
-		"narrow it by domain or time, or join the smaller side last",
-	"TIMEOUT_EXCEEDED": "This is the analyst's limit of time, 300 s or what max_execution_time asked for: narrow the statement by domain or time, or aggregate first",
-	"TOO_MANY_ROWS_OR_BYTES": "This is the analyst's limit for a result, 20 million rows or 8 GiB, or what max_result_rows or max_result_bytes asked for: add a LIMIT, " +
-		"aggregate, or export in parts, such as one range of domains after the other",
-	"TOO_MANY_SIMULTANEOUS_QUERIES": "This is the analyst's limit of statements at a time: wait for those under way, and run one after the other",
+// advice returns what an analyst can do about an exception of a limit, or "".
+func advice(exception string, l roster.Limits) string {
+	switch exception {
+	case "MEMORY_LIMIT_EXCEEDED":
+		return fmt.Sprintf("This is the analyst's limit of %s of memory for a statement, or what max_memory_usage asked for: select fewer columns, "+
+			"narrow it by domain or time, or join the smaller side last", size(l.MemoryBytes))
+	case "TIMEOUT_EXCEEDED":
+		return fmt.Sprintf("This is the analyst's limit of time, %d s or what max_execution_time asked for: narrow the statement by domain or time, or aggregate first", l.Seconds)
+	case "TOO_MANY_ROWS_OR_BYTES":
+		return fmt.Sprintf("This is the analyst's limit for a result, %d rows or %s, or what max_result_rows or max_result_bytes asked for: add a LIMIT, "+
+			"aggregate, or export in parts, such as one range of domains after the other", l.Rows, size(l.Bytes))
+	case "TOO_MANY_SIMULTANEOUS_QUERIES":
+		return "This is the analyst's limit of statements at a time: wait for those under way, and run one after the other"
+	}
+	return ""
+}
+
+// size returns a number of bytes in GiB if they are whole, else in MiB.
+func size(bytes uint64) string {
+	if bytes%(1<<30) == 0 {
+		return fmt.Sprintf("%d GiB", bytes>>30)
+	}
+	return fmt.Sprintf("%d MiB", bytes>>20)
 }
 
 // forAnalyst returns e without the names of private tables, the paths of the machine and the name of the engine's own user. It adds advice if e is
@@ -38,8 +56,8 @@ func (s *Server) forAnalyst(e *exception, u *user) *exception {
 	if rest, ok := strings.CutPrefix(message, "default: "); ok {
 		message = u.name + ": " + rest
 	}
-	if advice, ok := analystAdvice[e.name]; ok {
-		message += ". " + advice
+	if text := advice(e.name, u.guard.limits); text != "" {
+		message += ". " + text
 	}
 	return &exception{e.code, e.name, message}
 }
@@ -73,6 +91,8 @@ var catalogue = map[string]string{
 // analystGuard decides which statements of an analyst may run.
 type analystGuard struct {
 	user            string
+	limits          roster.Limits
+	rules           rules
 	public          string          // database of the views
 	privateDatabase string          // lower case
 	private         *regexp.Regexp  // name of a private table in a text of the engine
@@ -80,10 +100,10 @@ type analystGuard struct {
 	tableFunctions  map[string]bool // names rejected before a parenthesis, lower case
 }
 
-// newAnalystGuard reads the engine's table functions. The guard rejects all but insideTableFunctions.
+// newAnalystGuard reads the engine's settings and table functions. The guard rejects all but insideTableFunctions. It is that of no analyst; see of.
 func newAnalystGuard(c *conn, public string) (*analystGuard, error) {
 	private := sql.Private(public)
-	g := &analystGuard{user: analyst, public: public, privateDatabase: strings.ToLower(private), functions: map[string]bool{}, tableFunctions: map[string]bool{},
+	g := &analystGuard{public: public, privateDatabase: strings.ToLower(private), functions: map[string]bool{}, tableFunctions: map[string]bool{},
 		private: regexp.MustCompile(privatePattern(private))}
 	for _, name := range outsideFunctions {
 		g.functions[strings.ToLower(name)] = true
@@ -91,6 +111,9 @@ func newAnalystGuard(c *conn, public string) (*analystGuard, error) {
 	out, _, err := c.query("SELECT lower(name) FROM system.table_functions", "TSV", nil)
 	if err != nil {
 		return nil, fmt.Errorf("list table functions: %w", err)
+	}
+	if g.rules, err = readRules(c); err != nil {
+		return nil, err
 	}
 	for name := range strings.Lines(string(out)) {
 		g.tableFunctions[strings.TrimSpace(name)] = true
@@ -106,13 +129,24 @@ func privatePattern(database string) string {
 	return "`?" + regexp.QuoteMeta(database) + "`?(\\.`?[A-Za-z0-9_.]+`?)?"
 }
 
-// admit returns the statement to run in place of text, or the exception that rejects it.
-func (g *analystGuard) admit(ctx context.Context, c *conn, text string) (statement, error) {
+// of returns the guard of an analyst with limits.
+func (g *analystGuard) of(name string, l roster.Limits) *analystGuard {
+	own := *g
+	own.user, own.limits, own.rules = name, l, g.rules.of(l)
+	return &own
+}
+
+// admit returns the statement to run in place of text, or the exception that rejects it. params are those of the statement.
+func (g *analystGuard) admit(ctx context.Context, c *conn, text string, params []param) (statement, error) {
 	rendered, _, err := c.queryContext(ctx, "SELECT formatQuerySingleLine({text:String})", "RawBLOB", []param{{"text", escapeParam(text)}})
+	if err != nil {
+		return statement{}, inText(err, text)
+	}
+	bound, err := bindIdentifiers(string(rendered), params)
 	if err != nil {
 		return statement{}, err
 	}
-	st, err := parseStatement(string(rendered))
+	st, err := parseStatement(bound)
 	if err != nil {
 		return statement{}, err
 	}
@@ -123,6 +157,65 @@ func (g *analystGuard) admit(ctx context.Context, c *conn, text string) (stateme
 	}
 	return st, nil
 }
+
+// inText returns the error of formatting an analyst's text as an error of that text, with line and column.
+func inText(err error, text string) error {
+	e, ok := errors.AsType[*exception](err)
+	if !ok {
+		return err
+	}
+	message, _, _ := strings.Cut(e.message, ": In scope SELECT formatQuerySingleLine(")
+	if strings.TrimSpace(text) == "" {
+		message = "Syntax error: Empty query"
+	}
+	if m := failedAt.FindStringSubmatchIndex(message); m != nil && !strings.Contains(message, "(line ") {
+		if position, err := strconv.Atoi(message[m[2]:m[3]]); err == nil && position > 0 && position <= len(text)+1 {
+			before := text[:position-1]
+			line, column := strings.Count(before, "\n")+1, position-1-strings.LastIndex(before, "\n")
+			message = message[:m[1]] + fmt.Sprintf(" (line %d, col %d)", line, column) + message[m[1]:]
+		}
+	}
+	return &exception{e.code, e.name, message}
+}
+
+// failedAt matches the byte position in a syntax error, from 1, and the token there.
+var failedAt = regexp.MustCompile(`failed at position (\d+)(?: \((?:[^()]|\(\))*\))?`)
+
+// bindIdentifiers replaces parameters of type Identifier in a formatted statement by their values, quoted, so that the guard checks them as names.
+func bindIdentifiers(text string, params []param) (string, error) {
+	lex := &lexer{src: text}
+	var out strings.Builder
+	copied := 0
+	for tok := lex.next(); tok.kind != tokenEnd; tok = lex.next() {
+		if !tok.isMark('{') {
+			continue
+		}
+		ahead := *lex
+		name := ahead.next()
+		if !ahead.next().isMark(':') || !ahead.next().is("Identifier") {
+			continue
+		}
+		end := ahead.next()
+		i := slices.IndexFunc(params, func(p param) bool { return p.name == name.text })
+		if !end.isMark('}') || i < 0 {
+			return "", newException(codeUnknownParameter, "Substitution %s is not set", quoteName(name.text))
+		}
+		parts := []string{params[i].value}
+		if plainName.MatchString(params[i].value) {
+			parts = strings.Split(params[i].value, ".")
+		}
+		for i, part := range parts {
+			parts[i] = quoteName(part)
+		}
+		out.WriteString(text[copied:tok.pos] + strings.Join(parts, "."))
+		copied = end.pos + 1
+		*lex = ahead
+	}
+	return out.String() + text[copied:], nil
+}
+
+// plainName matches a name that may have that of its database in front.
+var plainName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*$`)
 
 var analystVerbs = []string{"SELECT", "WITH", "FROM", "SHOW", "DESCRIBE", "DESC", "EXISTS", "EXPLAIN"}
 
@@ -167,13 +260,7 @@ func (g *analystGuard) tokens(st statement) (string, error) {
 	}
 	prev := token{}
 	for tok := lex.next(); tok.kind != tokenEnd; prev, tok = tok, lex.next() {
-		if tok.isMark('{') { // {name:Type}
-			for tok.kind != tokenEnd && !tok.isMark('}') {
-				if tok.is("Identifier") {
-					return "", g.denied("Parameters of type Identifier are not open to this user")
-				}
-				tok = lex.next()
-			}
+		if tok.isMark('{') { // {name:Type}, or a map
 			continue
 		}
 		name, ok := tok.identifier()
@@ -182,7 +269,20 @@ func (g *analystGuard) tokens(st statement) (string, error) {
 		}
 		folded := strings.ToLower(name)
 		if setting, ok := lex.settingAfter(tok); ok {
-			return "", newException(codeReadonly, "Cannot modify '%s' setting in readonly mode: give settings in the URL, or with plain values at the end of the statement", setting)
+			ahead := *lex
+			settings, plain := ahead.settings()
+			if !plain {
+				return "", newException(codeSettingConstraint, "Setting %s should not be changed: this user gives settings as plain values", setting)
+			}
+			for _, s := range settings {
+				if r, err := g.rules.check(s.name, s.value); err != nil {
+					return "", err
+				} else if r.kind == dropped || r.kind == ignored {
+					return "", newException(codeSettingConstraint, "Setting %s should not be changed here: give it at the end of the statement, or in the URL", s.name)
+				}
+			}
+			*lex, tok = ahead, token{}
+			continue
 		}
 		switch next := lex.peek(); {
 		case g.functions[folded], g.tableFunctions[folded] && next.isMark('('):

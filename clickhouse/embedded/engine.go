@@ -98,7 +98,7 @@ func openEngine(library, path, public string) (*engine, error) {
 		return nil, errors.Join(err, lock.Close())
 	}
 	e := &engine{lib: lib, path: path, config: config, lock: lock}
-	if e.control, err = e.open(session{}, rights{}); err == nil {
+	if e.control, err = e.open(session{}); err == nil {
 		var out []byte
 		if out, _, err = e.control.query("SELECT version(), timezone()", "TSV", nil); err == nil {
 			e.version, e.zone, _ = strings.Cut(strings.TrimSpace(string(out)), "\t")
@@ -136,6 +136,7 @@ func (e *engine) kill(c *conn) error {
 // session is the initial state of a connection. It never changes, so requests with equal sessions can share a connection and cannot
 // affect each other.
 type session struct {
+	rights
 	database string
 	settings string // argument of SET, sorted by name
 }
@@ -150,26 +151,26 @@ type conn struct {
 
 // rights are what the connections of a user have in common.
 type rights struct {
-	role     string // current role, "" for all
-	settings string // argument of SET, before the settings of the session
+	role   string // current role, "" for all
+	limits string // argument of SET, before the settings of the session
 }
 
-// open opens a connection with the rights r and the database and settings of s. The last value of a setting applies.
-func (e *engine) open(s session, r rights) (*conn, error) {
+// open opens a connection with session s. The last value of a setting applies.
+func (e *engine) open(s session) (*conn, error) {
 	c := &conn{engine: e, tag: "connection " + strconv.FormatInt(e.opened.Add(1), 10), session: s}
 	c.handle = e.lib.open("clickhouse", "--path="+e.path, "--config-file="+e.config)
 	if c.handle == nil {
 		return nil, errors.New("libchdb returned no connection: it supports one data directory per process; stderr has the cause")
 	}
 	var setup []string
-	if r.role != "" { // first, so that the database must be open to the role
-		setup = append(setup, "SET ROLE "+quoteName(r.role))
+	if s.role != "" { // first, so that the database must be open to the role
+		setup = append(setup, "SET ROLE "+quoteName(s.role))
 	}
 	if s.database != "" {
 		setup = append(setup, "USE "+quoteName(s.database))
 	}
 	settings := "SET implicit_select = 0, max_query_size = " + strconv.Itoa(2*maxQuery)
-	for _, more := range []string{r.settings, s.settings, "log_comment = " + quoteString(c.tag)} {
+	for _, more := range []string{s.limits, s.settings, "log_comment = " + quoteString(c.tag)} {
 		if more != "" {
 			settings += ", " + more
 		}

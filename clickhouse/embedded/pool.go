@@ -12,10 +12,9 @@ import (
 // maxWaiting is the maximum number of requests that wait for a connection of one pool. Further requests are rejected.
 const maxWaiting = 1024
 
-// pool is a pool of connections of one user. It reuses idle connections for requests with the same session. It is safe for concurrent use.
+// pool is a pool of connections. It reuses idle connections for requests with the same session. It is safe for concurrent use.
 type pool struct {
 	engine  *engine
-	rights  rights
 	slots   chan struct{} // one element per connection in use
 	wait    time.Duration // maximum wait of get
 	waiting atomic.Int64
@@ -25,8 +24,8 @@ type pool struct {
 	closed bool
 }
 
-func newPool(e *engine, size int, wait time.Duration, r rights) *pool {
-	return &pool{engine: e, rights: r, slots: make(chan struct{}, size), wait: wait}
+func newPool(e *engine, size int, wait time.Duration) *pool {
+	return &pool{engine: e, slots: make(chan struct{}, size), wait: wait}
 }
 
 var errPoolClosed = errors.New("server is shutting down")
@@ -41,7 +40,7 @@ func (p *pool) get(ctx context.Context, s session) (*conn, error) {
 		surplus.close()
 	}
 	if c == nil && err == nil {
-		c, err = p.engine.open(s, p.rights)
+		c, err = p.engine.open(s)
 	}
 	if err != nil {
 		<-p.slots

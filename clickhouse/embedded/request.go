@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -40,6 +41,7 @@ type request struct {
 type user struct {
 	name     string
 	password [sha256.Size]byte
+	rights   rights
 	pool     *pool
 	guard    *analystGuard // nil for the service's user, who has all rights
 }
@@ -55,10 +57,28 @@ func (u *user) database(asked string) (string, error) {
 	return "", u.guard.denied("The database of this user is %s; write the name of another one in front of the table", u.guard.public)
 }
 
+// admits returns an exception for a session or role that the user cannot have. An analyst's session has no state: it can change none, and settings come
+// with each statement. So each session exists, and statements of one may run at once.
+func (u *user) admits(query url.Values) error {
+	switch {
+	case u.guard == nil && query.Has("session_id"):
+		return newException(codeNotImplemented, "session_id: sessions are not kept by the embedded ClickHouse, send settings with each request")
+	case u.guard == nil && query.Has("role"):
+		return newException(codeNotImplemented, "role: the embedded ClickHouse has no roles")
+	}
+	for _, role := range query["role"] {
+		if role != "" && role != roleAnalysts {
+			return newException(codeUnknownRole, "There is no role %s in user directories", quoteName(role))
+		}
+	}
+	return nil
+}
+
 // transport lists the parameters of ClickHouse's HTTP interface that are not settings of the engine.
 var transport = []string{"query", "user", "password", "quota_key", "database", "default_format", "query_id", "compress", "decompress",
 	"buffer_size", "wait_end_of_query", "session_timeout", "session_check", "stacktrace", "client_protocol_version", "enable_http_compression",
 	"network_compression_method", "network_zstd_compression_level", "http_zlib_compression_level", "add_http_cors_header",
+	"session_id", "role",
 	"log_comment"} // log_comment is reserved: kill selects statements by it
 
 var formatName = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
@@ -77,7 +97,7 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 	}
 	on := func(name string) bool { v := query.Get(name); return v == "1" || v == "true" }
 
-	req := &request{queryID: get("", "query_id", ""), format: get("X-ClickHouse-Format", "default_format", "TabSeparated"), hold: on("wait_end_of_query"),
+	req := &request{queryID: get("X-ClickHouse-Query-Id", "query_id", ""), format: get("X-ClickHouse-Format", "default_format", "TabSeparated"), hold: on("wait_end_of_query"),
 		settings: make(map[string]string)}
 	if len(req.queryID) > 256 || strings.ContainsFunc(req.queryID, func(r rune) bool { return r < ' ' }) {
 		return nil, newException(codeBadArguments, "query_id is no plain text of at most 256 bytes")
@@ -94,11 +114,8 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 	if req.user, err = s.authenticate(r); err != nil {
 		return nil, err
 	}
-	if query.Has("session_id") {
-		return nil, newException(codeNotImplemented, "session_id: sessions are not kept by the embedded ClickHouse, send settings with each request")
-	}
-	if query.Has("role") {
-		return nil, newException(codeNotImplemented, "role: the embedded ClickHouse has no roles")
+	if err := req.user.admits(query); err != nil {
+		return nil, err
 	}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
 		return nil, newException(codeNotImplemented, "multipart bodies and external tables are not supported by the embedded ClickHouse")
@@ -121,7 +138,7 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 	if get := r.Method == http.MethodGet || r.Method == http.MethodHead; get && (req.settings["readonly"] == "" || req.settings["readonly"] == "0") {
 		req.settings["readonly"] = "2" // as in ClickHouse: GET must not change data
 	}
-	req.session.settings = assignments(req.settings)
+	req.session.rights, req.session.settings = req.user.rights, assignments(req.settings)
 
 	if on("enable_http_compression") {
 		req.encoding = acceptedEncoding(r.Header.Get("Accept-Encoding"))
@@ -166,7 +183,7 @@ func (s *Server) authenticate(r *http.Request) (*user, error) {
 	}
 	hash := sha256.Sum256([]byte(password)) // equal lengths make the comparison constant-time
 	var found *user
-	for _, u := range s.users {
+	for _, u := range s.users.all() {
 		if subtle.ConstantTimeCompare([]byte(u.name), []byte(name))&subtle.ConstantTimeCompare(u.password[:], hash[:]) == 1 {
 			found = u
 		}

@@ -21,6 +21,7 @@ import (
 	"sync"
 	"time"
 
+	"companyscore/internal/analyst/roster"
 	"companyscore/sql"
 )
 
@@ -31,11 +32,13 @@ type Config struct {
 	Database        string        // public database, the only one that analysts may read; "" means sql.Public
 	User            string        // name of the service's user; "" means "companyscore"
 	Password        string        // password of User, required
-	AnalystPassword string        // password of the read-only user "analyst"; "" disables that user
-	Connections     int           // maximum concurrent statements of User; the analyst has half of it; 0 means 2 per CPU, at least 4
+	AnalystPassword string        // password of the read-only user "analyst"; "" disables that user, not those of the roster
+	Connections     int           // maximum concurrent statements of User; 0 means 2 per CPU, at least 4
 	QueueWait       time.Duration // maximum wait of a statement for a connection; 0 means 10 s
+	AnalystSlots    int           // maximum concurrent statements of all analysts; 0 means 2 per CPU
+	AnalystWait     time.Duration // maximum wait of an analyst's statement for a slot; 0 means 1 min
 	MaxInsert       int64         // maximum bytes of data of one INSERT; 0 means 4 GiB
-	Idle            time.Duration // timeout of one read from or write to a client; 0 means 1 min
+	Idle            time.Duration // timeout of one read from or write to a client; 0 means 5 min
 	Logger          *slog.Logger  // nil means slog.Default()
 	Listener        net.Listener  // listener that Run serves and closes
 	Ready           func()        // called by Run after it began to serve; may be nil
@@ -54,6 +57,8 @@ func (c Config) Validate() error {
 	fault(c.User == analyst, `User is "analyst", which is the name of the read-only user`)
 	fault(c.Connections < 0, "Connections is negative")
 	fault(c.QueueWait < 0, "QueueWait is negative")
+	fault(c.AnalystSlots < 0, "AnalystSlots is negative")
+	fault(c.AnalystWait < 0, "AnalystWait is negative")
 	fault(c.MaxInsert < 0, "MaxInsert is negative")
 	fault(c.Idle < 0, "Idle is negative")
 	return errors.Join(faults...)
@@ -77,11 +82,17 @@ func (c *Config) setDefaults() (err error) {
 	if c.QueueWait == 0 {
 		c.QueueWait = 10 * time.Second
 	}
+	if c.AnalystSlots == 0 {
+		c.AnalystSlots = 2 * runtime.NumCPU()
+	}
+	if c.AnalystWait == 0 {
+		c.AnalystWait = time.Minute
+	}
 	if c.MaxInsert == 0 {
 		c.MaxInsert = 4 << 30
 	}
 	if c.Idle == 0 {
-		c.Idle = time.Minute
+		c.Idle = 5 * time.Minute
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -94,7 +105,8 @@ func (c *Config) setDefaults() (err error) {
 type Server struct {
 	cfg    Config
 	engine *engine
-	users  []*user
+	users  *users
+	gate   *gate // of analysts
 	spool  *spool
 	http   *http.Server
 	stop   context.CancelCauseFunc // cancels the context of every request
@@ -144,22 +156,25 @@ func (s *Server) prepare() (err error) {
 	if err := s.logDetached(); err != nil {
 		s.cfg.Logger.Warn("embedded ClickHouse", "err", err)
 	}
-	own := newPool(s.engine, s.cfg.Connections, s.cfg.QueueWait, rights{})
-	s.users = []*user{{name: s.cfg.User, password: sha256.Sum256([]byte(s.cfg.Password)), pool: own}}
+	own := newPool(s.engine, s.cfg.Connections, s.cfg.QueueWait)
+	reading := newPool(s.engine, s.cfg.AnalystSlots, s.cfg.QueueWait)
+	s.gate = newGate(s.cfg.AnalystSlots, s.cfg.AnalystWait)
+	guard, err := newAnalystGuard(s.engine.control, s.cfg.Database)
+	if err != nil {
+		return err
+	}
+	s.users = &users{path: roster.Path(s.cfg.Path), pool: reading, guard: guard, logger: s.cfg.Logger}
+	s.users.builtIn = []*user{{name: s.cfg.User, password: sha256.Sum256([]byte(s.cfg.Password)), pool: own}}
 	if s.cfg.AnalystPassword != "" {
-		guard, err := newAnalystGuard(s.engine.control, s.cfg.Database)
-		if err != nil {
-			return err
-		}
-		reading := newPool(s.engine, max(1, s.cfg.Connections/2), s.cfg.QueueWait, rights{roleAnalysts, analystLimits()})
-		s.users = append(s.users, &user{name: analyst, password: sha256.Sum256([]byte(s.cfg.AnalystPassword)), pool: reading, guard: guard})
+		first := s.users.analyst(analyst, sha256.Sum256([]byte(s.cfg.AnalystPassword)), roster.Default)
+		s.users.builtIn = append(s.users.builtIn, first)
 	}
 	var once sync.Once
 	var failed error
 	s.close = func(ctx context.Context) error {
 		once.Do(func() {
-			for _, u := range s.users {
-				failed = errors.Join(failed, u.pool.close(ctx))
+			for _, p := range []*pool{own, reading} {
+				failed = errors.Join(failed, p.close(ctx))
 			}
 			if failed == nil { // otherwise statements still run, and only the end of the process stops them
 				failed = s.engine.close()
@@ -198,11 +213,31 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // closeMax is the time limit of Shutdown after the service's statements have ended.
 const closeMax = time.Second
 
-// Handler returns the HTTP handler: / runs statements, /ping returns "Ok.".
+// Handler returns the HTTP handler: / runs statements. /ping, /replicas_status and / without parameters return "Ok.", and OPTIONS tells a page of another
+// host that it may send statements, which need a password.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "Ok.\n") })
-	mux.HandleFunc("/{$}", s.serveStatement)
+	ok := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=UTF-8")
+		_, _ = io.WriteString(w, "Ok.\n")
+	}
+	mux.HandleFunc("/ping", ok)
+	mux.HandleFunc("/replicas_status", ok)
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodOptions:
+			h := w.Header()
+			h.Set("Access-Control-Allow-Origin", "*")
+			h.Set("Access-Control-Allow-Headers", "origin, x-requested-with, x-clickhouse-format, x-clickhouse-user, x-clickhouse-key, x-clickhouse-database, Authorization")
+			h.Set("Access-Control-Allow-Methods", "POST, GET, OPTIONS")
+			h.Set("Access-Control-Max-Age", "86400")
+			w.WriteHeader(http.StatusNoContent)
+		case r.URL.RawQuery == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+			ok(w, r)
+		default:
+			s.serveStatement(w, r)
+		}
+	})
 	return mux
 }
 
@@ -213,15 +248,31 @@ func (s *Server) serveStatement(w http.ResponseWriter, r *http.Request) {
 		req = &request{}
 	}
 	out := newOutput(w, req, s.cfg.Idle)
+	defer out.close()
 	h := w.Header()
 	h.Set("X-ClickHouse-Server-Display-Name", "companyscore embedded ClickHouse")
 	h.Set("X-ClickHouse-Timezone", s.engine.zone)
 	if req.queryID != "" {
 		h.Set("X-ClickHouse-Query-Id", req.queryID)
 	}
+	if r.Header.Get("Origin") != "" {
+		h.Set("Access-Control-Allow-Origin", "*")
+	}
+	ctx := r.Context()
+	if err == nil && req.user.guard != nil {
+		// Shutdown cancels the analyst's statements at once, and a failed write to the client its own.
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(s.analysts, func() {
+			cancel(errPoolClosed)
+			_ = out.control.SetWriteDeadline(time.Now())
+		})()
+		out.spool, out.kill = s.spool, cancel
+	}
 	var sum summary
 	if err == nil {
-		sum, err = s.run(r.Context(), req, out)
+		sum, err = s.run(ctx, req, out)
 	}
 	if err == nil {
 		err = out.finish(sum)
@@ -241,7 +292,7 @@ func (s *Server) asException(err error) *exception {
 	switch {
 	case errors.As(err, &e):
 		return e
-	case errors.Is(err, context.Canceled), errors.Is(err, errPoolClosed):
+	case errors.Is(err, context.Canceled), errors.Is(err, errPoolClosed), errors.Is(err, errClientGone):
 		return newException(codeCancelled, "Query was cancelled: %v", err)
 	}
 	s.cfg.Logger.Error("embedded ClickHouse: request failed", "err", err)
@@ -292,11 +343,11 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 		if text, err = req.setFromStatement(text); err != nil {
 			return summary{}, err
 		}
-		// Shutdown cancels the analyst's statements at once.
-		var cancel context.CancelCauseFunc
-		ctx, cancel = context.WithCancelCause(ctx)
-		defer cancel(nil)
-		defer context.AfterFunc(s.analysts, func() { cancel(errPoolClosed) })()
+		leave, err := s.gate.enter(ctx, req.user.name, req.user.guard.limits.Statements)
+		if err != nil {
+			return summary{}, err
+		}
+		defer leave()
 	}
 	c, err := req.user.pool.get(ctx, req.session)
 	if err != nil {
@@ -310,7 +361,7 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 		defer cancel()
 	}
 	if req.user.guard != nil {
-		if st, err = req.user.guard.admit(ctx, c, text); err != nil {
+		if st, err = req.user.guard.admit(ctx, c, text, req.params); err != nil {
 			return summary{}, err
 		}
 		text = st.text

@@ -69,25 +69,39 @@ func TestAnalystCannotNameFiles(t *testing.T) {
 	}
 }
 
-// TestSettingsOpenToTheAnalyst checks that the engine has each setting and accepts its default value.
+// TestSettingsOpenToTheAnalyst checks that the engine has each setting with a rule by name and accepts its default value, and settings that tools send.
 func TestSettingsOpenToTheAnalyst(t *testing.T) {
 	t.Parallel()
-	limits, others := embedded.AnalystSettings()
-	for _, name := range slices.Concat(limits, others) {
-		status, body := ask(t, "analyst", "SELECT concat('value ', value) FROM system.settings WHERE name = {n:String} FORMAT TSVRaw", url.Values{"param_n": {name}})
-		value, known := strings.CutPrefix(body, "value")
-		if status != http.StatusOK || !known {
-			t.Errorf("the engine has no setting %s: %s", name, body)
-		}
-		if slices.Contains(limits, name) {
-			continue
-		}
-		value = strings.TrimPrefix(value, " ")
+	open := func(name, value string) {
+		t.Helper()
 		if status, body := ask(t, "analyst", "SELECT 1", url.Values{name: {value}}); status != http.StatusOK {
 			t.Errorf("%s = %q in the URL: %s", name, value, body)
 		}
 		if status, body := ask(t, "analyst", fmt.Sprintf("SELECT 1 SETTINGS %s = '%s'", name, strings.ReplaceAll(value, `\`, `\\`)), nil); status != http.StatusOK {
 			t.Errorf("%s = %q in SQL: %s", name, value, body)
+		}
+	}
+	for _, name := range embedded.NamedSettings() {
+		status, body := ask(t, "analyst", "SELECT concat('value ', value) FROM system.settings WHERE name = {n:String} FORMAT TSVRaw", url.Values{"param_n": {name}})
+		value, known := strings.CutPrefix(body, "value")
+		if status != http.StatusOK || !known {
+			t.Errorf("the engine has no setting %s: %s", name, body)
+		}
+		open(name, strings.TrimPrefix(value, " "))
+	}
+	for name, value := range map[string]string{
+		"async_insert": "0", "cancel_http_readonly_queries_on_client_close": "1", "connect_timeout": "30", "date_time_output_format": "iso", "final": "1",
+		"http_headers_progress_interval_ms": "110000", "join_algorithm": "grace_hash", "join_use_nulls": "1", "log_comment": "dashboard", "max_bytes_in_join": "1000000",
+		"max_execution_time": "60", "max_memory_usage": "1000000000", "max_result_bytes": "1000", "max_result_rows": "1000", "max_rows_to_group_by": "10", "max_threads": "1",
+		"output_format_json_quote_64bit_integers": "0", "output_format_parquet_compression_method": "snappy", "output_format_pretty_max_rows": "100000", "priority": "5",
+		"query_plan_enable_optimizations": "1", "readonly": "1", "send_progress_in_http_headers": "1", "send_timeout": "30", "union_default_mode": "ALL", "use_query_cache": "0", "wait_for_async_insert": "0",
+	} {
+		open(name, value)
+	}
+	for name, value := range map[string]string{"allow_experimental_json_type": "2", "compatibility": "22.3", "no_such_setting": "1", "max_threads": "100", "max_joined_block_size_rows": "100000000"} {
+		status, body := ask(t, "analyst", "SELECT 1", url.Values{name: {value}})
+		if code := map[bool]string{true: "UNKNOWN_SETTING", false: "SETTING_CONSTRAINT_VIOLATION"}[name == "no_such_setting"]; status == http.StatusOK || !strings.Contains(body, code) {
+			t.Errorf("%s = %s: %d %s", name, value, status, body)
 		}
 	}
 }
