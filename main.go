@@ -94,7 +94,7 @@ func (c *program) root() *cobra.Command {
 		}
 	}
 	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
-	add("operator", c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), c.source())
+	add("operator", c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), c.source(), analysts.New())
 	add("customer", c.score(), backtest.New(), analysts.SQL(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
 	config.DescribeEnv(root)
 	return root

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -577,4 +578,48 @@ func runtimeOf(t *testing.T, data string) *config.Runtime {
 		t.Fatal(err)
 	}
 	return rt
+}
+
+// TestAnalystsFindTheSameAddressAgain starts an `up` twice with a fixed port for SQL tools.
+func TestAnalystsFindTheSameAddressAgain(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := ln.Addr().String()
+	ln.Close()
+	data := t.TempDir()
+	var passwords []string
+	for range 2 {
+		p := launchUp(t, data, "--clickhouse-listen", address)
+		p.await(t, "Ctrl-C")
+		password, err := os.ReadFile(filepath.Join(data, "analyst-password"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		passwords = append(passwords, strings.TrimSpace(string(password)))
+		login := "http://analyst:" + passwords[0] + "@" + address
+		if status, body := query(t, login, "SELECT currentUser(), currentDatabase()"); status != http.StatusOK || body != "analyst\tcompanyscore" {
+			t.Errorf("%d %s", status, body)
+		}
+		if got := runtimeOf(t, data).AnalystURL; got != login+"/companyscore" {
+			t.Errorf("the address is %s, want %s", got, login)
+		}
+		if strings.Contains(p.text(), passwords[0]) || !strings.Contains(p.text(), filepath.Join(data, "analyst-password")) {
+			t.Errorf("the output has the password, or not its file: %s", p.text())
+		}
+		code, out, _ := command(t, "", "sql", "--data", data, "--connection")
+		if code != exitDone || !strings.Contains(out, "port       "+address[strings.LastIndex(address, ":")+1:]) || strings.Contains(out, passwords[0]) {
+			t.Errorf("--connection: %d %s", code, out)
+		}
+		code, out, _ = command(t, "", "analyst", "list", "--data", data)
+		if code != exitDone || !strings.Contains(out, "analyst") {
+			t.Errorf("analyst list: %d %s", code, out)
+		}
+		p.stop(t)
+	}
+	if passwords[0] != passwords[1] {
+		t.Error("the password changed")
+	}
 }

@@ -17,6 +17,8 @@ var (
 	migrationTable  = sql.Query("migration_table")
 	migrationList   = sql.Query("migration_list")
 	migrationInsert = sql.Query("migration_insert")
+	logFlush        = sql.Query("log_flush")
+	logExists       = sql.Query("log_exists")
 )
 
 // Migrate creates both databases, applies the pending migrations and replaces the views of
@@ -32,7 +34,14 @@ func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
 			return nil, fmt.Errorf("make database %s: %w", name, err)
 		}
 	}
-	return db.migrate(ctx, sql.Migrations(), slices.Concat(sql.Views(), sql.OperatorViews()))
+	var row struct {
+		Logs uint64 `ch:"logs"`
+	}
+	_ = db.exec(ctx, logFlush) // the embedded engine has no logs, and the user of a hosted one may not
+	if _, err := db.first(ctx, &row, logExists); err != nil {
+		return nil, fmt.Errorf("look for query_log: %w", err)
+	}
+	return db.migrate(ctx, sql.Migrations(), slices.Concat(sql.Views(), sql.OperatorViews(row.Logs > 0)))
 }
 
 func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []string) (applied []string, err error) {

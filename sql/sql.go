@@ -69,8 +69,15 @@ func Migrations() []Migration {
 func Views() []string { return statements("views") }
 
 // OperatorViews returns the statements that define the views for operators, in the
-// default database.
-func OperatorViews() []string { return statements("operator") }
+// default database. A server that logs statements in system.query_log has its own
+// definition of some.
+func OperatorViews(logs bool) []string {
+	all := statements("operator")
+	if logs {
+		all = append(all, statements("operator/server")...)
+	}
+	return all
+}
 
 func statements(dir string) []string {
 	var all []string

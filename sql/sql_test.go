@@ -70,7 +70,7 @@ func TestFilesSayWhatTheyAre(t *testing.T) {
 			t.Errorf("a view is not one of the public database, or reads with the rights of the analyst: %.80s", statement)
 		}
 	}
-	for _, statement := range OperatorViews() {
+	for _, statement := range OperatorViews(true) {
 		if !strings.Contains(statement, "CREATE OR REPLACE VIEW v1_") {
 			t.Errorf("a view for operators is not in the private database: %.80s", statement)
 		}

@@ -35,6 +35,8 @@ type request struct {
 	method   compress.Method // of native blocks, compress.None for an uncompressed result
 	revision int             // protocol revision of the client
 	body     io.Reader       // query text and data, decompressed
+	text     string          // of the statement, as sent
+	waited   time.Duration   // for a slot
 }
 
 // user is a user of the server.
@@ -114,15 +116,16 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 	if req.user, err = s.authenticate(r); err != nil {
 		return nil, err
 	}
+	req.text = query.Get("query") // if no more is read
 	if err := req.user.admits(query); err != nil {
-		return nil, err
+		return req, err
 	}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
-		return nil, newException(codeNotImplemented, "multipart bodies and external tables are not supported by the embedded ClickHouse")
+		return req, newException(codeNotImplemented, "multipart bodies and external tables are not supported by the embedded ClickHouse")
 	}
 
 	if req.session.database, err = req.user.database(get("X-ClickHouse-Database", "database", "")); err != nil {
-		return nil, err
+		return req, err
 	}
 	for name, values := range query {
 		switch {
@@ -131,7 +134,7 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 		case slices.Contains(transport, name):
 		default:
 			if err := req.set(name, values[0]); err != nil {
-				return nil, err
+				return req, err
 			}
 		}
 	}
@@ -145,7 +148,7 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 	}
 	if on("compress") {
 		if req.method, err = blockMethod(query.Get("network_compression_method")); err != nil {
-			return nil, err
+			return req, err
 		}
 	} else {
 		req.method = compress.None

@@ -107,6 +107,7 @@ type Server struct {
 	engine *engine
 	users  *users
 	gate   *gate // of analysts
+	past   *history
 	spool  *spool
 	http   *http.Server
 	stop   context.CancelCauseFunc // cancels the context of every request
@@ -169,10 +170,17 @@ func (s *Server) prepare() (err error) {
 		first := s.users.analyst(analyst, sha256.Sum256([]byte(s.cfg.AnalystPassword)), roster.Default)
 		s.users.builtIn = append(s.users.builtIn, first)
 	}
+	writing, stopWriting := context.WithCancel(context.Background())
+	s.past = newHistory(writing, s, own)
 	var once sync.Once
 	var failed error
 	s.close = func(ctx context.Context) error {
 		once.Do(func() {
+			stopWriting()
+			select {
+			case <-s.past.stopped:
+			case <-ctx.Done():
+			}
 			for _, p := range []*pool{own, reading} {
 				failed = errors.Join(failed, p.close(ctx))
 			}
@@ -247,6 +255,7 @@ func (s *Server) serveStatement(w http.ResponseWriter, r *http.Request) {
 	if req == nil {
 		req = &request{}
 	}
+	began := time.Now()
 	out := newOutput(w, req, s.cfg.Idle)
 	defer out.close()
 	h := w.Header()
@@ -281,8 +290,11 @@ func (s *Server) serveStatement(w http.ResponseWriter, r *http.Request) {
 		e := s.asException(err)
 		if req.user != nil && req.user.guard != nil {
 			e = s.forAnalyst(e, req.user)
+			s.past.add(req, began, sum, e)
 		}
 		out.fail(e, s.engine.version)
+	} else if req.user.guard != nil {
+		s.past.add(req, began, sum, nil)
 	}
 }
 
@@ -308,7 +320,8 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 	if err != nil {
 		return summary{}, newException(codeBadArguments, "read the request: %v", err)
 	}
-	st, err := parseStatement(string(head))
+	req.text = string(head)
+	st, err := parseStatement(req.text)
 	switch {
 	case err != nil:
 		return summary{}, err
@@ -343,7 +356,9 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 		if text, err = req.setFromStatement(text); err != nil {
 			return summary{}, err
 		}
+		began := time.Now()
 		leave, err := s.gate.enter(ctx, req.user.name, req.user.guard.limits.Statements)
+		req.waited = time.Since(began)
 		if err != nil {
 			return summary{}, err
 		}

@@ -21,7 +21,7 @@ import (
 // SQL returns the command `sql`.
 func SQL() *cobra.Command {
 	var address, data, format string
-	var operator bool
+	var operator, connection bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   `sql "SELECT ..."`,
@@ -33,8 +33,30 @@ statement from standard input. If an answer breaks off, the command prints the r
 standard error and exits 1; the answer has no trace of it.`,
 		Example: `  companyscore sql "SELECT sector, round(avg(composite), 1) AS mean, count() FROM v1_score_latest GROUP BY sector ORDER BY mean DESC"
   companyscore sql --format Parquet "SELECT * FROM v1_score_latest" > latest.parquet`,
-		Args: cobra.ExactArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if connection {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			passwordFile := ""
+			if address == "" {
+				rt, err := config.ReadRuntime(data)
+				if err != nil {
+					return fmt.Errorf("no ClickHouse: start `companyscore up`, or use --data or --analyst-url: %w", err)
+				}
+				passwordFile = config.AnalystPasswordPath(data)
+				if address = rt.AnalystURL; operator {
+					address = private(rt.ClickHouseURL)
+				}
+				if address == "" {
+					return errors.New("this up uses an external ClickHouse: use --analyst-url")
+				}
+			}
+			if connection {
+				return analyst.PrintConnection(cmd.OutOrStdout(), address, passwordFile)
+			}
 			query := args[0]
 			if query == "-" {
 				text, err := io.ReadAll(io.LimitReader(cmd.InOrStdin(), 1<<20))
@@ -42,18 +64,6 @@ standard error and exits 1; the answer has no trace of it.`,
 					return err
 				}
 				query = string(text)
-			}
-			if address == "" {
-				rt, err := config.ReadRuntime(data)
-				if err != nil {
-					return fmt.Errorf("no ClickHouse: start `companyscore up`, or use --data or --analyst-url: %w", err)
-				}
-				if address = rt.AnalystURL; operator {
-					address = private(rt.ClickHouseURL)
-				}
-				if address == "" {
-					return errors.New("this up uses an external ClickHouse: use --analyst-url")
-				}
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
@@ -68,8 +78,10 @@ standard error and exits 1; the answer has no trace of it.`,
 	cmd.Flags().StringVar(&data, "data", config.DefaultData, "data directory of the running `up`")
 	cmd.Flags().StringVar(&format, "format", "PrettyCompactMonoBlock", "output format of ClickHouse, such as CSVWithNames or JSONEachRow")
 	cmd.Flags().BoolVar(&operator, "operator", false, "query the private database of the running `up` as the service, read-only: tables, and views for operators")
+	cmd.Flags().BoolVar(&connection, "connection", false, "print what to enter in Grafana, Metabase, Superset, dbt, DBeaver, Python, DuckDB and curl, and query nothing")
 	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "timeout of the query")
 	cmd.MarkFlagsMutuallyExclusive("operator", "analyst-url")
+	cmd.MarkFlagsMutuallyExclusive("operator", "connection")
 	return cmd
 }
 
