@@ -288,7 +288,7 @@ func (g *analystGuard) tokens(st statement) (string, error) {
 		case g.functions[folded], g.tableFunctions[folded] && next.isMark('('):
 			return "", g.denied("%s reads more than the public views", name)
 		case folded == g.privateDatabase:
-			return "", g.denied("To execute this query, it's necessary to have the grant SELECT ON %s.*", quoteName(name))
+			return "", g.denied("The tables of the service are private: read the views of %s", g.public)
 		case strings.Contains(name, "/") && slices.Contains(beforeTable, strings.ToUpper(prev.text)):
 			return "", g.denied("%s reads as a file", quoteName(name))
 		case (folded == "system" || folded == "information_schema") && next.isMark('.') && !prev.isMark('.'):

@@ -200,7 +200,10 @@ func (o *output) fail(e *exception, version string) {
 			_ = o.answer.end()
 		}
 		_, _ = fmt.Fprintf(o.body, "\r\n__exception__\r\n%s\r\n%s%d %s\r\n__exception__\r\n", o.tag, text, len(text), o.tag)
-		_ = o.flush()
+		for _, c := range o.end { // a client can then decode all of the body
+			_ = c.Close()
+		}
+		_ = o.control.Flush()
 		panic(http.ErrAbortHandler)
 	}
 	h := o.w.Header()
