@@ -140,7 +140,7 @@ func TestDriverOfGoAsAnalyst(t *testing.T) {
 	refused(115, "SELECT 1", ch.Settings{"no_such_setting": 1})
 	refused(60, "SELECT * FROM v1_nothing", nil)
 	refused(62, "SELEC 1", nil)
-	if err := conn.AsyncInsert(t.Context(), "INSERT INTO v1_score_latest (domain) VALUES ('a')", true); err == nil {
+	if err := conn.Exec(ch.Context(t.Context(), ch.WithAsync(true)), "INSERT INTO v1_score_latest (domain) VALUES ('a')"); err == nil {
 		t.Error("an insert is accepted")
 	}
 }

@@ -47,7 +47,7 @@ var zoneName = regexp.MustCompile(`^([A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*)?$`)
 // script or a dictionary, and the engine must not look up its value outside the database.
 var namedSettings = map[string]ruleKind{
 	// They change what is checked, or show the tables under a view.
-	"analyzer_inline_views": fixed, "dialect": fixed, "implicit_select": fixed,
+	"analyzer_inline_views": fixed, "dialect": fixed, "format_display_secrets_in_show_and_select": fixed, "implicit_select": fixed, "replace_running_query": fixed,
 
 	"limit": number, "offset": number,
 	"session_timezone": zone,
@@ -95,6 +95,8 @@ func ruleOf(name, kind, value string) rule {
 		return rule{kind: flag}
 	case "UInt64", "Int64", "Int32", "Float", "Double", "FloatAuto", "UInt64Auto", "NonZeroUInt64", "MaxThreads", "Seconds", "Milliseconds":
 		switch ceiling, err := strconv.ParseUint(value, 10, 64); {
+		case strings.Contains(name, "_for_user"), strings.Contains(name, "_for_all_users"): // to the engine, all analysts and the service are one user
+			return rule{kind: ignored}
 		case strings.HasPrefix(name, "max_") && err == nil && ceiling > 0:
 			return rule{kind: limit, ceiling: ceiling}
 		case strings.HasPrefix(name, "max_"):

@@ -223,3 +223,21 @@ func TestSettingsAreNoWords(t *testing.T) {
 		}
 	}
 }
+
+// TestAnalystsLimitNobodyElse sends limits of the engine's user, which all share.
+func TestAnalystsLimitNobodyElse(t *testing.T) {
+	t.Parallel()
+	for _, name := range settingsLike(t, "_for_(user|all_users)$") {
+		if status, body := ask(t, "analyst", "SELECT sum(number) FROM numbers(1000000)", url.Values{name: {"1"}}); status != http.StatusOK {
+			t.Errorf("%s in the URL: %s", name, body)
+		}
+		if status, body := ask(t, "analyst", "SELECT * FROM (SELECT 1 SETTINGS "+name+" = 1)", nil); status == http.StatusOK {
+			t.Errorf("%s in a subquery: %s", name, body)
+		}
+		for _, user := range []string{"companyscore", "analyst"} {
+			if status, body := ask(t, user, "SELECT length(groupArray(number)) FROM numbers(1000000)", nil); status != http.StatusOK {
+				t.Errorf("after %s, %s: %s", name, user, body)
+			}
+		}
+	}
+}
