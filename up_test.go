@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"companyscore/internal/config"
+	"companyscore/sql"
 )
 
 // built is the directory of the built program, empty before the first use.
@@ -616,6 +617,16 @@ func TestAnalystsFindTheSameAddressAgain(t *testing.T) {
 		code, out, _ = command(t, "", "analyst", "list", "--data", data)
 		if code != exitDone || !strings.Contains(out, "analyst") {
 			t.Errorf("analyst list: %d %s", code, out)
+		}
+		code, out, _ = command(t, "", "analyst", "create", "eve", "--statements", "2", "--print-sql")
+		statements := sql.Split(out)
+		if code != exitDone || len(statements) != 2 {
+			t.Errorf("analyst create --print-sql: %d %s", code, out)
+		}
+		for _, statement := range statements { // of a server, so the engine only reads them
+			if status, body := query(t, login, "SELECT formatQuerySingleLine($sql$"+statement+"$sql$)"); status != http.StatusOK {
+				t.Errorf("%s: %s", statement, body)
+			}
 		}
 		p.stop(t)
 	}

@@ -300,7 +300,7 @@ func (g *analystGuard) tokens(st statement) (string, error) {
 			if !open {
 				return "", g.denied("To execute this query, it's necessary to have the grant SELECT ON %s.%s", folded, table)
 			}
-			if with != "" && st.verb != "EXISTS" {
+			if with != "" && st.verb != "EXISTS" && st.verb != "DESCRIBE" { // these do not read it
 				after := ahead.peek()
 				if !after.is("AS") {
 					with += " AS " + quoteName(table)
