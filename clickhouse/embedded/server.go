@@ -1,8 +1,9 @@
 // Package embedded serves ClickHouse's HTTP protocol with the engine in libchdb. Clients are clickhouse-go, curl and other HTTP clients.
 //
-// A request passes through the files in this order: request.go parses headers and URL, statement.go and lexer.go parse the SQL,
-// settings.go and analyst.go reject what the read-only user may not do, pool.go provides a connection, spool.go transfers data,
-// output.go writes the response. engine.go and chdb.go call the library. docs/adr/0002-embedded-clickhouse.md has the reasons.
+// A request passes through the files in this order: request.go parses headers and URL, users.go finds the user, statement.go and lexer.go parse the SQL,
+// settings.go and analyst.go reject what an analyst may not do, gate.go provides a slot and pool.go a connection, spool.go transfers data, output.go and
+// answer.go write the response, history.go records it. access.go, engine.go and chdb.go set up and call the library. docs/adr/0002-embedded-clickhouse.md and
+// docs/adr/0017-analysts.md have the reasons.
 package embedded
 
 import (
