@@ -18,6 +18,7 @@ import (
 	"companyscore/clickhouse/embedded"
 	score "companyscore/client/command"
 	"companyscore/internal/account"
+	analysts "companyscore/internal/analyst/command"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/doctor"
@@ -101,8 +102,8 @@ func (c *program) root() *cobra.Command {
 		}
 	}
 	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
-	add("operator", doctor.New(embedded.Find), c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), sources.New(func() *slog.Logger { return c.logger }), request.New())
-	add("customer", score.New(), backtest.New(), c.sql(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
+	add("operator", doctor.New(embedded.Find), c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), sources.New(func() *slog.Logger { return c.logger }), analysts.New(), request.New())
+	add("customer", score.New(), backtest.New(), analysts.SQL(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
 	config.DescribeEnv(root)
 	cli.CompleteAll(root, map[string][]string{
 		"tier": tierNames(), "mode": {string(account.Live), string(account.Test)}, "sources": append([]string{"all"}, selection.Known()...),

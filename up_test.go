@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
@@ -20,6 +21,7 @@ import (
 	"time"
 
 	"companyscore/internal/config"
+	"companyscore/sql"
 )
 
 // built is the directory of the built program, empty before the first use.
@@ -331,7 +333,7 @@ func TestUpStartsAtOnceAfterKill(t *testing.T) {
 			p := launchUp(t, data)
 			p.await(t, "Ctrl-C")
 			rt := runtimeOf(t, data)
-			if status, body := query(t, rt.ClickHouseURL, "INSERT INTO account (id, name) VALUES ('kept', 'kept')"); status != http.StatusOK {
+			if status, body := query(t, rt.ClickHouseURL, "INSERT INTO companyscore_private.account (id, name) VALUES ('kept', 'kept')"); status != http.StatusOK {
 				t.Fatal(body)
 			}
 			occupy(t, rt.ClickHouseURL, rt.AnalystURL, longStatement, stubbornStatement)
@@ -346,7 +348,7 @@ func TestUpStartsAtOnceAfterKill(t *testing.T) {
 			p = launchUp(t, data)
 			p.await(t, "Ctrl-C")
 			t.Logf("ready %s after the kill", time.Since(killed).Round(time.Millisecond))
-			if _, n := query(t, runtimeOf(t, data).ClickHouseURL, "SELECT count() FROM account WHERE name = 'kept'"); n != "1" {
+			if _, n := query(t, runtimeOf(t, data).ClickHouseURL, "SELECT count() FROM companyscore_private.account WHERE name = 'kept'"); n != "1" {
 				t.Errorf("acknowledged rows after the kill: %s", n)
 			}
 			p.signal(t, syscall.SIGTERM)
@@ -542,7 +544,7 @@ func TestDemoAccount(t *testing.T) {
 			t.Errorf("serve %v: %s", c.args, text)
 		}
 	}
-	_, accounts := query(t, runtimeOf(t, data).ClickHouseURL, "SELECT count() FROM account FINAL")
+	_, accounts := query(t, runtimeOf(t, data).ClickHouseURL, "SELECT count() FROM companyscore_private.account FINAL")
 	if accounts != "1" {
 		t.Errorf("%s accounts, want the demo account alone", accounts)
 	}
@@ -577,4 +579,58 @@ func runtimeOf(t *testing.T, data string) *config.Runtime {
 		t.Fatal(err)
 	}
 	return rt
+}
+
+// TestAnalystsFindTheSameAddressAgain starts an `up` twice with a fixed port for SQL tools.
+func TestAnalystsFindTheSameAddressAgain(t *testing.T) {
+	t.Parallel()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := ln.Addr().String()
+	ln.Close()
+	data := t.TempDir()
+	var passwords []string
+	for range 2 {
+		p := launchUp(t, data, "--clickhouse-listen", address)
+		p.await(t, "Ctrl-C")
+		password, err := os.ReadFile(filepath.Join(data, "analyst-password"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		passwords = append(passwords, strings.TrimSpace(string(password)))
+		login := "http://analyst:" + passwords[0] + "@" + address
+		if status, body := query(t, login, "SELECT currentUser(), currentDatabase()"); status != http.StatusOK || body != "analyst\tcompanyscore" {
+			t.Errorf("%d %s", status, body)
+		}
+		if got := runtimeOf(t, data).AnalystURL; got != login+"/companyscore" {
+			t.Errorf("the address is %s, want %s", got, login)
+		}
+		if strings.Contains(p.text(), passwords[0]) || !strings.Contains(p.text(), filepath.Join(data, "analyst-password")) {
+			t.Errorf("the output has the password, or not its file: %s", p.text())
+		}
+		code, out, _ := command(t, "", "sql", "--data", data, "--connection")
+		if code != exitDone || !strings.Contains(out, "port       "+address[strings.LastIndex(address, ":")+1:]) || strings.Contains(out, passwords[0]) {
+			t.Errorf("--connection: %d %s", code, out)
+		}
+		code, out, _ = command(t, "", "analyst", "list", "--data", data)
+		if code != exitDone || !strings.Contains(out, "analyst") {
+			t.Errorf("analyst list: %d %s", code, out)
+		}
+		code, out, _ = command(t, "", "analyst", "create", "eve", "--statements", "2", "--print-sql")
+		statements := sql.Split(out)
+		if code != exitDone || len(statements) != 2 {
+			t.Errorf("analyst create --print-sql: %d %s", code, out)
+		}
+		for _, statement := range statements { // of a server, so the engine only reads them
+			if status, body := query(t, login, "SELECT formatQuerySingleLine($sql$"+statement+"$sql$)"); status != http.StatusOK {
+				t.Errorf("%s: %s", statement, body)
+			}
+		}
+		p.stop(t)
+	}
+	if passwords[0] != passwords[1] {
+		t.Error("the password changed")
+	}
 }

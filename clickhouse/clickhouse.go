@@ -16,11 +16,14 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
+
+	"companyscore/sql"
 )
 
 // Config configures the connection to ClickHouse.
 type Config struct {
-	// URL is clickhouse:// or http(s)://user:password@host:port/database.
+	// URL is clickhouse:// or http(s)://user:password@host:port/database. The database is the
+	// public one; connections use the private one that belongs to it.
 	URL string
 	// QueryTimeout bounds a query whose context has no deadline; zero means 30 s.
 	QueryTimeout time.Duration
@@ -28,20 +31,21 @@ type Config struct {
 	MaxConns int
 }
 
-// DB is a pool of connections to one database. It is safe for concurrent use.
+// DB is a pool of connections to one private database. It is safe for concurrent use.
 type DB struct {
-	conn     driver.Conn
-	options  *ch.Options
-	database string
-	timeout  time.Duration
+	conn    driver.Conn
+	options *ch.Options
+	public  string // database of the views for analysts
+	private string // database of all else
+	timeout time.Duration
 }
 
 // readMax is the read timeout of a connection. Contexts end reads earlier: those of batch
 // jobs have deadlines of up to one hour.
 const readMax = 2 * time.Hour
 
-// Open connects to ClickHouse and pings it. The database of the URL may be missing:
-// Migrate creates it. The caller closes the DB.
+// Open connects to ClickHouse and pings it. The databases may be missing: Migrate
+// creates them. The caller closes the DB.
 func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.QueryTimeout == 0 {
 		cfg.QueryTimeout = 30 * time.Second
@@ -56,7 +60,8 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	opt.DialTimeout = 5 * time.Second
 	opt.ReadTimeout = readMax
 	opt.MaxOpenConns, opt.MaxIdleConns = cfg.MaxConns, cfg.MaxConns
-	db := &DB{options: opt, database: opt.Auth.Database, timeout: cfg.QueryTimeout}
+	db := &DB{options: opt, public: opt.Auth.Database, private: sql.Private(opt.Auth.Database), timeout: cfg.QueryTimeout}
+	opt.Auth.Database = db.private
 	if db.conn, err = ch.Open(opt); err != nil {
 		return nil, fmt.Errorf("open ClickHouse: %w", err)
 	}
@@ -79,7 +84,7 @@ func parseURL(raw string) (*ch.Options, error) {
 		return nil, fmt.Errorf("ClickHouse URL scheme %q: use http, https or clickhouse", u.Scheme)
 	}
 	if strings.Trim(u.Path, "/") == "" {
-		u.Path = "/default"
+		u.Path = "/" + sql.Public
 	}
 	opt, err := ch.ParseDSN(u.String())
 	if err != nil {

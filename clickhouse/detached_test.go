@@ -15,11 +15,14 @@ import (
 func TestDamagedPartsAreLogged(t *testing.T) {
 	t.Parallel()
 	server := stores.StartClickHouse(t)
-	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: server.URL("default")})
+	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: server.URL("")})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 	for _, statement := range []string{
 		"CREATE DATABASE damaged", "CREATE TABLE damaged.parts (a UInt8) ENGINE = MergeTree ORDER BY a", "SYSTEM STOP MERGES damaged.parts",
 		"INSERT INTO damaged.parts SELECT 1", "INSERT INTO damaged.parts SELECT 2", "INSERT INTO damaged.parts SELECT 3", "ALTER TABLE damaged.parts DETACH PART 'all_3_3_0'",

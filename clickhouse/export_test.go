@@ -13,8 +13,11 @@ import (
 // Conn gives tests the connections of a DB.
 func (db *DB) Conn() driver.Conn { return db.conn }
 
-// Database is the name of the database.
-func (db *DB) Database() string { return db.database }
+// Database is the name of the private database.
+func (db *DB) Database() string { return db.private }
+
+// Public is the name of the public database.
+func (db *DB) Public() string { return db.public }
 
 // MigrateWith applies the given migrations and views.
 func (db *DB) MigrateWith(ctx context.Context, migrations []sql.Migration, views []string) ([]string, error) {

@@ -56,7 +56,7 @@ func TestImportParquetOfClickHouse(t *testing.T) {
 	stored := clickhouse.NewFacts(db)
 	export := func(query string) string {
 		t.Helper()
-		res, err := http.Post(strings.TrimSuffix(url, db.Database()), "", strings.NewReader(query+" FORMAT Parquet")) //nolint:noctx // a test on loopback
+		res, err := http.Post(strings.TrimSuffix(url, db.Public()), "", strings.NewReader(query+" FORMAT Parquet")) //nolint:noctx // a test on loopback
 		if err != nil {
 			t.Fatal(err)
 		}

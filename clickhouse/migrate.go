@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
@@ -16,20 +17,31 @@ var (
 	migrationTable  = sql.Query("migration_table")
 	migrationList   = sql.Query("migration_list")
 	migrationInsert = sql.Query("migration_insert")
+	logFlush        = sql.Query("log_flush")
+	logExists       = sql.Query("log_exists")
 )
 
-// Migrate creates the database, applies the pending migrations and replaces the public
-// views. It returns the names of the migrations that it applied.
+// Migrate creates both databases, applies the pending migrations and replaces the views of
+// analysts and operators. It returns the names of the migrations that it applied.
 //
 // Several processes may call it concurrently, and it may be repeated: all statements are
 // idempotent. An interrupted migration is applied again from its first statement. Migrate
 // changes nothing and returns an error if an applied migration has another text. It does
 // not replace the views if a newer program has migrated the database.
 func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
-	if err := db.createDatabase(ctx); err != nil {
-		return nil, fmt.Errorf("make database %s: %w", db.database, err)
+	for _, name := range []string{db.private, db.public} {
+		if err := db.createDatabase(ctx, name); err != nil {
+			return nil, fmt.Errorf("make database %s: %w", name, err)
+		}
 	}
-	return db.migrate(ctx, sql.Migrations(), sql.Views())
+	var row struct {
+		Logs uint64 `ch:"logs"`
+	}
+	_ = db.exec(ctx, logFlush) // the embedded engine has no logs, and the user of a hosted one may not
+	if _, err := db.first(ctx, &row, logExists); err != nil {
+		return nil, fmt.Errorf("look for query_log: %w", err)
+	}
+	return db.migrate(ctx, sql.Migrations(), slices.Concat(sql.Views(), sql.OperatorViews(row.Logs > 0)))
 }
 
 func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []string) (applied []string, err error) {
@@ -43,7 +55,7 @@ func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []s
 		checksums[m.Number] = hex.EncodeToString(sum[:])
 		if before, ok := done[m.Number]; ok && before != checksums[m.Number] {
 			return nil, fmt.Errorf("database %s was made by another build: migration %s has another text. Use an empty database (for `up`, a new --data directory) "+
-				"and import the facts again, or run the build that made it. To change the schema, restore the text of the migration and add a new one", db.database, m.Name)
+				"and import the facts again, or run the build that made it. To change the schema, restore the text of the migration and add a new one", db.private, m.Name)
 		}
 	}
 	for _, m := range migrations {
@@ -65,7 +77,7 @@ func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []s
 		return applied, nil // the schema and its views are newer than this program
 	}
 	for _, statement := range views {
-		if err := db.exec(ctx, statement); err != nil {
+		if err := db.exec(ctx, statement, ch.Named("public", db.public)); err != nil {
 			return applied, fmt.Errorf("replace view: %w", err)
 		}
 	}
@@ -92,8 +104,8 @@ func (db *DB) appliedMigrations(ctx context.Context) (map[uint32]string, error) 
 	return done, nil
 }
 
-// createDatabase creates the database. It connects without one, as it may not exist.
-func (db *DB) createDatabase(ctx context.Context) error {
+// createDatabase creates a database. It connects without one, as it may not exist.
+func (db *DB) createDatabase(ctx context.Context, name string) error {
 	opt := *db.options
 	opt.Auth.Database = "default"
 	conn, err := ch.Open(&opt)
@@ -103,7 +115,7 @@ func (db *DB) createDatabase(ctx context.Context) error {
 	defer conn.Close()
 	ctx, cancel := db.bound(ctx)
 	defer cancel()
-	return conn.Exec(ctx, databaseCreate, ch.Named("database", db.database))
+	return conn.Exec(ctx, databaseCreate, ch.Named("database", name))
 }
 
 func (db *DB) exec(ctx context.Context, query string, args ...any) error {

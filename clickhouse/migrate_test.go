@@ -32,9 +32,10 @@ func openURL(t testing.TB, url string) *clickhouse.DB {
 	return db
 }
 
-// column runs a query with one column and returns its values.
+// column runs a query with one column and returns its values. Names of views need no database.
 func column(t testing.TB, db *clickhouse.DB, query string, args ...any) []string {
 	t.Helper()
+	query = strings.ReplaceAll(query, " v1_", " "+db.Public()+".v1_")
 	rows, err := db.Conn().Query(t.Context(), query, args...)
 	if err != nil {
 		t.Fatalf("%s: %v", query, err)
@@ -57,8 +58,8 @@ func column(t testing.TB, db *clickhouse.DB, query string, args ...any) []string
 // schema returns the definitions of all tables without the name of the database.
 func schema(t testing.TB, db *clickhouse.DB) string {
 	t.Helper()
-	tables := column(t, db, "SELECT create_table_query FROM system.tables WHERE database = currentDatabase() ORDER BY name")
-	return strings.ReplaceAll(strings.Join(tables, "\n"), db.Database(), "DATABASE")
+	tables := column(t, db, "SELECT create_table_query FROM system.tables WHERE database IN ({public:String}, currentDatabase()) ORDER BY name", clickhouse.Named("public", db.Public()))
+	return strings.ReplaceAll(strings.Join(tables, "\n"), db.Public(), "DATABASE")
 }
 
 func TestMigrateTwiceAppliesOnce(t *testing.T) {

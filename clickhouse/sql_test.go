@@ -83,8 +83,9 @@ func TestEveryQueryIsUsedAndUnderstood(t *testing.T) {
 func TestTablesExplainThemselves(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	tables := column(t, db, `SELECT concat(name, ' (', engine, '): ', comment) FROM system.tables WHERE database = currentDatabase() ORDER BY name`)
-	columns := column(t, db, `SELECT concat(table, '.', name, ' ', type, ': ', comment) FROM system.columns WHERE database = currentDatabase() ORDER BY table, position`)
+	public := clickhouse.Named("public", db.Public())
+	tables := column(t, db, `SELECT concat(name, ' (', engine, '): ', comment) FROM system.tables WHERE database IN ({public:String}, currentDatabase()) ORDER BY name`, public)
+	columns := column(t, db, `SELECT concat(table, '.', name, ' ', type, ': ', comment) FROM system.columns WHERE database IN ({public:String}, currentDatabase()) ORDER BY table, position`, public)
 	for _, line := range append(tables, columns...) {
 		if strings.HasSuffix(line, ": ") && !strings.HasPrefix(line, "score_latest_feed") {
 			t.Errorf("no comment on %s", line)

@@ -25,6 +25,7 @@ import (
 
 	"companyscore/internal/redis"
 	"companyscore/scoring"
+	"companyscore/sql"
 )
 
 // TestClauses checks single sentences of the specification that the larger tests do not
@@ -410,7 +411,7 @@ func (s *system) everything(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u.RawQuery = url.Values{"database": {strings.Trim(u.Path, "/")}, "query": {"SELECT * FROM " + table + " FORMAT JSONEachRow"}}.Encode()
+		u.RawQuery = url.Values{"database": {sql.Private(strings.Trim(u.Path, "/"))}, "query": {"SELECT * FROM " + table + " FORMAT JSONEachRow"}}.Encode()
 		u.Path = "/"
 		res, err := client.Get(u.String())
 		if err != nil {

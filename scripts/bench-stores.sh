@@ -69,7 +69,7 @@ done
 address=$(sed -n 's/^ready http:\/\///p' "$dir/ours/engine.log")
 CLICKHOUSE_URL=http://companyscore:$password@$address/companyscore REDIS_URL=unix://$dir/ours/redis.sock
 export CLICKHOUSE_URL REDIS_URL
-ask() { curl -sS --fail-with-body "http://companyscore:$password@$address/?database=companyscore" --data-binary "$1"; }
+ask() { curl -sS --fail-with-body "http://companyscore:$password@$address/?database=companyscore_private" --data-binary "$1"; }
 "$bin" migrate >/dev/null
 started=$(now)
 "$bin" bench seed --domains "$domains" --records "$records" --signals none --quiet

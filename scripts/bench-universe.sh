@@ -40,7 +40,7 @@ done
 address=$(sed -n 's/^ready http:\/\///p' "$dir/engine.log")
 CLICKHOUSE_URL=http://companyscore:$password@$address/companyscore REDIS_URL=unix://$dir/redis.sock
 export CLICKHOUSE_URL REDIS_URL
-ask() { curl -sS --fail-with-body "http://companyscore:$password@$address/?database=companyscore${2:-}" --data-binary "$1"; }
+ask() { curl -sS --fail-with-body "http://companyscore:$password@$address/?database=companyscore_private${2:-}" --data-binary "$1"; }
 settle() { # merges are work of the engine, whether there are batch jobs or not
 	until [ "$(ask "SELECT count() FROM system.merges")" = 0 ]; do
 		sleep 1

@@ -5,31 +5,9 @@
 # 127.0.0.1, and stops all processes that it started.
 set -eu
 cd "$(dirname "$0")/.."
-bin=$PWD/bin/companyscore
-dir=$(mktemp -d)
-up=
-finish() {
-	if [ -n "$up" ]; then
-		kill "$up" 2>/dev/null || true
-		wait "$up" 2>/dev/null || true
-	fi
-	rm -rf "$dir"
-}
-trap finish EXIT
-trap 'exit 1' INT TERM
+. scripts/up.sh
 
-"$bin" up --data "$dir/data" --listen 127.0.0.1:0 --sources facts --log-level error >"$dir/up.log" 2>&1 &
-up=$!
-i=0
-until grep -qs "^ready" "$dir/up.log"; do
-	i=$((i + 1))
-	if [ $i -gt 600 ] || ! kill -0 "$up" 2>/dev/null; then
-		cat "$dir/up.log" >&2
-		exit 1
-	fi
-	sleep 0.1
-done
-export COMPANYSCORE_DATA="$dir/data"
+start_up
 "$bin" facts import --quiet examples/companies.csv >/dev/null
 "$bin" run start --quiet --from examples/companies.csv --wait >/dev/null
 "$bin" bench seed --keys 4 --tier enterprise --keys-file "$dir/keys" >/dev/null
@@ -42,7 +20,7 @@ const url = new URL(JSON.parse(fs.readFileSync(runtime)).clickhouse_url);
 const report = JSON.parse(fs.readFileSync(reportFile));
 const auth = "Basic " + Buffer.from(url.username + ":" + url.password).toString("base64");
 async function query(statement) {
-	const res = await fetch(`http://${url.host}/?database=${url.pathname.slice(1)}`, {method: "POST", body: statement, headers: {Authorization: auth}});
+	const res = await fetch(`http://${url.host}/?database=${url.pathname.slice(1)}_private`, {method: "POST", body: statement, headers: {Authorization: auth}});
 	const text = await res.text();
 	if (!res.ok) throw new Error(text);
 	return text.trim().split("\n").filter(Boolean).map(line => JSON.parse(line));

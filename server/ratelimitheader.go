@@ -81,9 +81,12 @@ func (s *Server) setQuota(c *fiber.Ctx, who directory.Caller) {
 	if len(policy) == 0 {
 		return
 	}
-	used, known := sandbox.Quota(limits), true
+	var used meter.Quota
+	known := true
 	if who.Mode == account.Live {
 		used, known = s.Meter.Quota(who.Account, now)
+	} else {
+		used.Cold, used.Cached = sandbox.Calls(limits.ColdCallsIncluded, limits.CachedCallsIncluded)
 	}
 	if !known {
 		ctx, cancel := context.WithTimeout(c.UserContext(), quotaWait)

@@ -131,7 +131,7 @@ func (l loggedServer) send(t *testing.T, client *http.Client, r sent) (id string
 func (l loggedServer) query(t *testing.T, statement string) map[seen]sums {
 	t.Helper()
 	var out bytes.Buffer
-	if err := analyst.Query(t.Context(), l.database, statement, "JSONEachRow", &out); err != nil {
+	if err := analyst.Query(t.Context(), stores.PrivateOf(l.database), statement, "JSONEachRow", &out); err != nil {
 		t.Fatal(err)
 	}
 	counts := make(map[seen]sums)

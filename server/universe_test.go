@@ -26,6 +26,7 @@ import (
 	"companyscore/server/api"
 	"companyscore/server/cache"
 	"companyscore/server/directory"
+	"companyscore/sql"
 	"companyscore/universe"
 )
 
@@ -91,7 +92,7 @@ func newPast(t *testing.T) *past {
 	if p.url, err = url.Parse(address); err != nil {
 		t.Fatal(err)
 	}
-	p.url.RawQuery = "database=" + strings.Trim(p.url.Path, "/")
+	p.url.RawQuery = "database=" + sql.Private(strings.Trim(p.url.Path, "/"))
 	p.url.Path = "/"
 	return p
 }

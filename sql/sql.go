@@ -1,6 +1,11 @@
 // Package sql holds all SQL text of the project: migrations, which are applied
-// once and in order; views, which are replaced at every migration; queries,
-// one statement to a file; and checks, the statements of `companyscore doctor`.
+// once and in order; views for analysts and for operators, which are replaced at
+// every migration; queries, one statement to a file; and checks, the statements of
+// `companyscore doctor`.
+//
+// There are two databases. The public one has the views for analysts only, and
+// analysts may read all of it. The private one, which is the default of the
+// service's connections, has the tables and the views for operators.
 package sql
 
 import (
@@ -13,8 +18,15 @@ import (
 	"unicode"
 )
 
-//go:embed checks/*.sql migrations/*.sql queries/*.sql views/*.sql
+//go:embed checks/*.sql migrations/*.sql queries/*.sql views/*.sql operator
 var files embed.FS
+
+// Public is the name of the public database, unless the address of ClickHouse has
+// another one.
+const Public = "companyscore"
+
+// Private returns the name of the private database that belongs to a public one.
+func Private(public string) string { return public + "_private" }
 
 // Query returns the statement of queries/NAME.sql. It panics when there is none,
 // so that a wrong name shows when the program starts.
@@ -55,11 +67,26 @@ func Migrations() []Migration {
 	return all
 }
 
-// Views returns the statements that define the public views.
-func Views() []string {
+// Views returns the statements that define the views for analysts. They have the
+// parameter public Identifier, the database of the views, and read tables of the
+// default database.
+func Views() []string { return statements("views") }
+
+// OperatorViews returns the statements that define the views for operators, in the
+// default database. A server that logs statements in system.query_log has its own
+// definition of some.
+func OperatorViews(logs bool) []string {
+	all := statements("operator")
+	if logs {
+		all = append(all, statements("operator/server")...)
+	}
+	return all
+}
+
+func statements(dir string) []string {
 	var all []string
-	for _, name := range names("views") {
-		all = append(all, Split(read("views", name))...)
+	for _, name := range names(dir) {
+		all = append(all, Split(read(dir, name))...)
 	}
 	return all
 }

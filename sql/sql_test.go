@@ -66,8 +66,13 @@ func TestFilesSayWhatTheyAre(t *testing.T) {
 		}
 	}
 	for _, statement := range Views() {
+		if !strings.Contains(statement, "CREATE OR REPLACE VIEW {public:Identifier}.v1_") || !strings.Contains(statement, "\nDEFINER = CURRENT_USER SQL SECURITY DEFINER\n") {
+			t.Errorf("a view is not one of the public database, or reads with the rights of the analyst: %.80s", statement)
+		}
+	}
+	for _, statement := range OperatorViews(true) {
 		if !strings.Contains(statement, "CREATE OR REPLACE VIEW v1_") {
-			t.Errorf("a view does not replace a public one: %.80s", statement)
+			t.Errorf("a view for operators is not in the private database: %.80s", statement)
 		}
 	}
 }

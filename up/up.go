@@ -46,8 +46,12 @@ type Config struct {
 	// Server configures the HTTP API. Run sets its Stores, Logger and Ready.
 	Server server.Config
 	// Demo opens a demo account and prints its keys.
-	Demo    bool
-	Sources selection.Config
+	Demo bool
+	// ClickHouseListen is the address of the embedded ClickHouse.
+	ClickHouseListen string
+	// Analysts configures the slots of the embedded ClickHouse for analysts.
+	Analysts config.Analysts
+	Sources  selection.Config
 	// TiersFile is the YAML file of limits that the children read, empty for none.
 	TiersFile string
 	Schedules batch.Schedules
@@ -66,6 +70,8 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 	account.DemoFlag(flags, &c.Demo, true)
 	flags.StringVar(&c.Stores.Data, "data", config.DefaultData, "data directory")
 	flags.StringVar(&c.Stores.ClickHouseURL, "clickhouse-url", "", "external ClickHouse")
+	flags.StringVar(&c.ClickHouseListen, "clickhouse-listen", "127.0.0.1:0", "address of the embedded ClickHouse, for SQL tools; port 0 is a free one, another at each start")
+	c.Analysts.Flags(flags)
 	flags.StringVar(&c.Stores.RedisURL, "redis-url", "", "external Redis")
 	c.Sources.Flags(flags)
 	meter.LimitsFlag(flags, &c.TiersFile)
@@ -75,7 +81,7 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 
 // Validate returns an error that names every flag that is wrong.
 func (c *Config) Validate() error {
-	return errors.Join(c.Server.Validate(), c.Sources.Validate(), c.Schedules.Validate(), c.Ages.Validate())
+	return errors.Join(config.CheckAddress("--clickhouse-listen", c.ClickHouseListen), c.Analysts.Validate(), c.Server.Validate(), c.Sources.Validate(), c.Schedules.Validate(), c.Ages.Validate())
 }
 
 // Run starts all roles and stops them when ctx ends or the HTTP API fails. It returns after all
@@ -218,8 +224,11 @@ func (u *run) start(ctx context.Context) (err error) {
 		return err
 	}
 	fmt.Fprintf(u.cfg.Out, "ready %s in %.1f s\n", at.URL, time.Since(began).Seconds())
-	fmt.Fprintf(u.cfg.Out, "\n  api          %s\n  clickhouse   %s   (user analyst; or: companyscore sql \"SELECT 1\")\n  data         %s\n",
-		at.URL, hostOf(u.cfg.Stores.ClickHouseURL), u.cfg.Stores.Data)
+	login := "external"
+	if u.clickhouse != nil {
+		login = "user analyst, password in " + config.AnalystPasswordPath(u.cfg.Stores.Data) + "; tools: companyscore sql --connection"
+	}
+	fmt.Fprintf(u.cfg.Out, "\n  api          %s\n  clickhouse   %s   (%s)\n  data         %s\n", at.URL, hostOf(u.cfg.Stores.ClickHouseURL), login, u.cfg.Stores.Data)
 	if at.AdminURL != "" {
 		fmt.Fprintf(u.cfg.Out, "  operators    %s   (/healthz, /readyz, /metrics)\n", at.AdminURL)
 	}
@@ -241,7 +250,7 @@ func (u *run) startClickHouse(ctx context.Context) error {
 	if err := u.awaitUnused(ctx, path); err != nil {
 		return err
 	}
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	ln, err := net.Listen("tcp", u.cfg.ClickHouseListen)
 	if err != nil {
 		return fmt.Errorf("listen for ClickHouse: %w", err)
 	}
@@ -253,13 +262,18 @@ func (u *run) startClickHouse(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	address := ln.Addr().String()
-	password, analyst := rand.Text(), rand.Text()
+	address := reachable(ln.Addr().(*net.TCPAddr))
+	password := rand.Text()
+	analyst, err := config.AnalystPassword(u.cfg.Stores.Data)
+	if err != nil {
+		return err
+	}
 	u.clickhouse, err = process.Start(ctx, process.Config{
 		Name: "clickhouse",
 		Command: func() *exec.Cmd {
 			cmd := exec.Command(self, "clickhouse", "--path", path, "--nice", strconv.Itoa(niceBeside),
 				"--log-level", u.cfg.Log.Level, "--log-format", u.cfg.Log.Format)
+			cmd.Args = append(cmd.Args, u.cfg.Analysts.Args()...)
 			if runtime.GOOS != "linux" { // on Linux OrphanSignal ends the child
 				cmd.Args = append(cmd.Args, "--exit-with-stdin")
 			}
@@ -287,6 +301,14 @@ func (u *run) startClickHouse(ctx context.Context) error {
 	u.cfg.Stores.ClickHouseURL = fmt.Sprintf("http://companyscore:%s@%s/companyscore", password, address)
 	u.analystURL = fmt.Sprintf("http://analyst:%s@%s/companyscore", analyst, address)
 	return err
+}
+
+// reachable returns the address at which this machine reaches a listener.
+func reachable(at *net.TCPAddr) string {
+	if at.IP.IsUnspecified() {
+		return net.JoinHostPort("127.0.0.1", strconv.Itoa(at.Port))
+	}
+	return at.String()
 }
 
 // leftoverTimeout bounds the wait for the end of an earlier `up`'s ClickHouse.

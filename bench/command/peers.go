@@ -363,7 +363,7 @@ func (r *peersRun) addClickHouse(cfg *peer.Config, rt *config.Runtime) error {
 	}
 	password, _ := u.User.Password()
 	query := url.Values{
-		"database": {strings.Trim(u.Path, "/")}, "default_format": {"JSONEachRow"}, "query": {sql.Query("score_heads")}, "param_domains": {"['" + r.flags.domain + "']"},
+		"database": {sql.Private(strings.Trim(u.Path, "/"))}, "default_format": {"JSONEachRow"}, "query": {sql.Query("score_heads")}, "param_domains": {"['" + r.flags.domain + "']"},
 	}
 	cfg.Peers = append(cfg.Peers, peer.Peer{
 		Name: "ClickHouse over HTTP", Address: u.Host, Target: "/?" + query.Encode(), Serving: []int{pid},

@@ -20,6 +20,7 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
 	"companyscore/clickhouse/embedded"
+	"companyscore/sql"
 )
 
 // server is the only engine of this test binary: the library opens one data directory per
@@ -56,6 +57,9 @@ func run(m *testing.M) int {
 	server.address = ln.Addr().String()
 	done := make(chan error, 1)
 	go func() { done <- s.Serve(ln) }()
+	if err := post(context.Background(), "CREATE DATABASE "+sql.Private(sql.Public), nil); err != nil {
+		panic(err)
+	}
 	code := m.Run()
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
@@ -172,8 +176,8 @@ func TestPlainHTTP(t *testing.T) {
 
 func TestAnalystReadsAndNothingElse(t *testing.T) {
 	t.Parallel()
-	must(t, "CREATE TABLE shared (a UInt8) ENGINE = MergeTree ORDER BY a")
-	must(t, "INSERT INTO shared VALUES (7)")
+	must(t, "CREATE TABLE companyscore.shared (a UInt8) ENGINE = MergeTree ORDER BY a")
+	must(t, "INSERT INTO companyscore.shared VALUES (7)")
 	if status, body := ask(t, "analyst", "SELECT a FROM shared", nil); status != 200 || body != "7" {
 		t.Fatalf("analyst reads = %d %q", status, body)
 	}
@@ -199,7 +203,7 @@ func TestAnalystReadsAndNothingElse(t *testing.T) {
 		refuse(query, nil)
 	}
 	refuse("INSERT INTO shared VALUES (9)", url.Values{"readonly": {"0"}})
-	if status, body := ask(t, "companyscore", "SELECT count() FROM shared", nil); status != 200 || body != "1" {
+	if status, body := ask(t, "companyscore", "SELECT count() FROM companyscore.shared", nil); status != 200 || body != "1" {
 		t.Errorf("after all that the table has %q rows", body)
 	}
 }

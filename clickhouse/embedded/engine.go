@@ -21,6 +21,7 @@ var ErrInUse = errors.New("data directory is in use by another process")
 type engine struct {
 	lib     *library
 	path    string
+	config  string // main configuration file
 	lock    *os.File
 	version string
 	zone    string
@@ -80,7 +81,7 @@ func InUse(path string) (inUse bool, pid int, err error) {
 
 // openEngine locks the data directory, removes the files of dropped tables and opens the engine. The lock of libchdb itself is not
 // reliable.
-func openEngine(library, path string) (*engine, error) {
+func openEngine(library, path, public string) (*engine, error) {
 	lib, err := loadLibrary(library)
 	if err != nil {
 		return nil, err
@@ -92,12 +93,19 @@ func openEngine(library, path string) (*engine, error) {
 	if err := removeDropped(path); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	e := &engine{lib: lib, path: path, lock: lock}
-	if e.control, err = e.open(session{}, "", ""); err == nil {
+	config, err := writeAccess(path, public)
+	if err != nil {
+		return nil, errors.Join(err, lock.Close())
+	}
+	e := &engine{lib: lib, path: path, config: config, lock: lock}
+	if e.control, err = e.open(session{}); err == nil {
 		var out []byte
 		if out, _, err = e.control.query("SELECT version(), timezone()", "TSV", nil); err == nil {
 			e.version, e.zone, _ = strings.Cut(strings.TrimSpace(string(out)), "\t")
-			return e, nil
+			// Migrate does this too, but analysts may connect earlier.
+			if _, _, err = e.control.query("CREATE DATABASE IF NOT EXISTS "+quoteName(public), "Null", nil); err == nil {
+				return e, nil
+			}
 		}
 	}
 	return nil, errors.Join(fmt.Errorf("open %s: %w", path, err), e.close())
@@ -128,6 +136,7 @@ func (e *engine) kill(c *conn) error {
 // session is the initial state of a connection. It never changes, so requests with equal sessions can share a connection and cannot
 // affect each other.
 type session struct {
+	rights
 	database string
 	settings string // argument of SET, sorted by name
 }
@@ -140,23 +149,33 @@ type conn struct {
 	session session
 }
 
-// open opens a connection with the database and the settings of s. The order is initial, s, final; the last value of a setting applies.
-func (e *engine) open(s session, initial, final string) (*conn, error) {
+// rights are what the connections of a user have in common.
+type rights struct {
+	role   string // current role, "" for all
+	limits string // argument of SET, before the settings of the session
+}
+
+// open opens a connection with session s. The last value of a setting applies.
+func (e *engine) open(s session) (*conn, error) {
 	c := &conn{engine: e, tag: "connection " + strconv.FormatInt(e.opened.Add(1), 10), session: s}
-	c.handle = e.lib.open("clickhouse", "--path="+e.path)
+	c.handle = e.lib.open("clickhouse", "--path="+e.path, "--config-file="+e.config)
 	if c.handle == nil {
 		return nil, errors.New("libchdb returned no connection: it supports one data directory per process; stderr has the cause")
 	}
-	setup := []string{"SET implicit_select = 0, max_query_size = " + strconv.Itoa(2*maxQuery)}
-	for _, more := range []string{initial, s.settings, "log_comment = " + quoteString(c.tag), final} {
-		if more != "" {
-			setup[0] += ", " + more
-		}
+	var setup []string
+	if s.role != "" { // first, so that the database must be open to the role
+		setup = append(setup, "SET ROLE "+quoteName(s.role))
 	}
 	if s.database != "" {
 		setup = append(setup, "USE "+quoteName(s.database))
 	}
-	for _, text := range setup {
+	settings := "SET implicit_select = 0, max_query_size = " + strconv.Itoa(2*maxQuery)
+	for _, more := range []string{s.limits, s.settings, "log_comment = " + quoteString(c.tag)} {
+		if more != "" {
+			settings += ", " + more
+		}
+	}
+	for _, text := range append(setup, settings) {
 		if _, _, err := c.query(text, "Null", nil); err != nil {
 			c.close()
 			return nil, err

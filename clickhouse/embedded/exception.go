@@ -28,6 +28,7 @@ const (
 	codeNotImplemented    = 48
 	codeSyntaxError       = 62
 	codeUnknownFormat     = 73
+	codeUnknownSetting    = 115
 	codeTimeoutExceeded   = 159
 	codeReadonly          = 164
 	codeRequiredPassword  = 194
@@ -38,6 +39,8 @@ const (
 	codeCancelled         = 394
 	codeSettingConstraint = 452
 	codeAccessDenied      = 497
+	codeUnknownParameter  = 456
+	codeUnknownRole       = 511
 	codeAuthFailed        = 516
 	codeUnknownException  = 1002
 )
@@ -47,6 +50,7 @@ var codeNames = map[int]string{
 	codeNotImplemented:    "NOT_IMPLEMENTED",
 	codeSyntaxError:       "SYNTAX_ERROR",
 	codeUnknownFormat:     "UNKNOWN_FORMAT",
+	codeUnknownSetting:    "UNKNOWN_SETTING",
 	codeTimeoutExceeded:   "TIMEOUT_EXCEEDED",
 	codeReadonly:          "READONLY",
 	codeRequiredPassword:  "REQUIRED_PASSWORD",
@@ -57,6 +61,8 @@ var codeNames = map[int]string{
 	codeCancelled:         "QUERY_WAS_CANCELLED",
 	codeSettingConstraint: "SETTING_CONSTRAINT_VIOLATION",
 	codeAccessDenied:      "ACCESS_DENIED",
+	codeUnknownParameter:  "UNKNOWN_QUERY_PARAMETER",
+	codeUnknownRole:       "UNKNOWN_ROLE",
 	codeAuthFailed:        "AUTHENTICATION_FAILED",
 	codeUnknownException:  "UNKNOWN_EXCEPTION",
 }

@@ -7,17 +7,8 @@ import (
 	"slices"
 )
 
-// AnalystSettings returns the settings that the analyst may change, bounded ones first.
-func AnalystSettings() (limits, others []string) {
-	for _, name := range slices.Sorted(maps.Keys(analystSettings)) {
-		if analystSettings[name].kind == limit {
-			limits = append(limits, name)
-		} else {
-			others = append(others, name)
-		}
-	}
-	return limits, others
-}
+// NamedSettings returns the settings that have a rule by name.
+func NamedSettings() []string { return slices.Sorted(maps.Keys(namedSettings)) }
 
 // WithConfiguration opens an engine with a configuration file of a ClickHouse server and returns the output of each statement, or
 // "exception" and the code of its error.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"compress/zlib"
+	"context"
 	"crypto/rand"
 	"fmt"
 	"io"
@@ -38,27 +39,33 @@ type output struct {
 	begun bool
 	body  io.Writer // set by begin
 	end   []io.Closer
+
+	spool  *spool // of the answers to analysts
+	kill   context.CancelCauseFunc
+	answer *answer // bytes after head, nil for the service and for short answers
 }
 
 func newOutput(w http.ResponseWriter, req *request, idle time.Duration) *output {
 	return &output{w: w, control: http.NewResponseController(w), idle: idle, req: req, tag: strings.ToLower(rand.Text()[:16])}
 }
 
-// Write writes a part of the result. It buffers up to headSize or holdSize bytes; after that it sends each part at once.
+// Write writes a part of the result. It buffers up to headSize or holdSize bytes; after that it sends each part at once, or for an analyst spools it.
 func (o *output) Write(p []byte) (int, error) {
+	if o.answer != nil {
+		return o.answer.Write(p)
+	}
 	if o.begun {
-		n, err := o.body.Write(p)
-		if err == nil {
-			err = o.flush()
-		}
-		return n, err
+		return o.writeOut(p)
 	}
 	limit := headSize
-	if o.req.hold {
+	if o.req.hold && o.kill == nil {
 		limit = holdSize
 	}
 	if o.head.Len()+len(p) <= limit {
 		return o.head.Write(p)
+	}
+	if o.kill != nil {
+		return o.spoolRest(p)
 	}
 	if o.req.hold {
 		return 0, newException(codeTooManyBytes, "The answer is larger than %d bytes, which is the most wait_end_of_query can hold back", holdSize)
@@ -67,6 +74,40 @@ func (o *output) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	return o.Write(p)
+}
+
+// spoolRest spools all after the head. The client gets it while the statement runs, or with wait_end_of_query after its end.
+func (o *output) spoolRest(p []byte) (n int, err error) {
+	if o.answer, err = o.spool.newAnswer(writerFunc(o.writeOut), o.kill); err != nil {
+		return 0, err
+	}
+	if !o.req.hold {
+		if err := o.begin(nil); err != nil {
+			return 0, err
+		}
+		o.answer.send()
+	}
+	return o.answer.Write(p)
+}
+
+// writeOut sends a part of the result.
+func (o *output) writeOut(p []byte) (int, error) {
+	n, err := o.body.Write(p)
+	if err == nil {
+		err = o.flush()
+	}
+	return n, err
+}
+
+type writerFunc func(p []byte) (int, error)
+
+func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
+
+// close removes what is spooled.
+func (o *output) close() {
+	if o.answer != nil {
+		o.answer.close()
+	}
 }
 
 // begin sends the headers and the buffered bytes. sum is nil if the result is not complete.
@@ -82,8 +123,12 @@ func (o *output) begin(sum *summary) error {
 	o.body = deadlineWriter{o.w, o.control, o.idle}
 	switch o.req.encoding {
 	case "":
-		if sum != nil && (o.req.method == compress.None || o.head.Len() == 0) {
-			h.Set("Content-Length", strconv.Itoa(o.head.Len()))
+		if sum != nil && (o.req.method == compress.None || o.head.Len() == 0 && o.answer == nil) {
+			length := int64(o.head.Len())
+			if o.answer != nil {
+				length += o.answer.written
+			}
+			h.Set("Content-Length", strconv.FormatInt(length, 10))
 		}
 	case "gzip":
 		o.encode(gzip.NewWriter(o.body))
@@ -133,6 +178,11 @@ func (o *output) finish(sum summary) error {
 			return err
 		}
 	}
+	if o.answer != nil {
+		if err := o.answer.end(); err != nil {
+			return err
+		}
+	}
 	for _, c := range o.end {
 		if err := c.Close(); err != nil {
 			return err
@@ -146,8 +196,14 @@ func (o *output) finish(sum summary) error {
 func (o *output) fail(e *exception, version string) {
 	text := e.render(version)
 	if o.begun {
+		if o.answer != nil {
+			_ = o.answer.end()
+		}
 		_, _ = fmt.Fprintf(o.body, "\r\n__exception__\r\n%s\r\n%s%d %s\r\n__exception__\r\n", o.tag, text, len(text), o.tag)
-		_ = o.flush()
+		for _, c := range o.end { // a client can then decode all of the body
+			_ = c.Close()
+		}
+		_ = o.control.Flush()
 		panic(http.ErrAbortHandler)
 	}
 	h := o.w.Header()

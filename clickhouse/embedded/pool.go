@@ -12,21 +12,20 @@ import (
 // maxWaiting is the maximum number of requests that wait for a connection of one pool. Further requests are rejected.
 const maxWaiting = 1024
 
-// pool is a pool of connections of one user. It reuses idle connections for requests with the same session. It is safe for concurrent use.
+// pool is a pool of connections. It reuses idle connections for requests with the same session. It is safe for concurrent use.
 type pool struct {
-	engine         *engine
-	initial, final string        // settings of each connection, set before and after those of the session
-	slots          chan struct{} // one element per connection in use
-	wait           time.Duration // maximum wait of get
-	waiting        atomic.Int64
+	engine  *engine
+	slots   chan struct{} // one element per connection in use
+	wait    time.Duration // maximum wait of get
+	waiting atomic.Int64
 
 	mu     sync.Mutex
 	idle   []*conn // longest idle first
 	closed bool
 }
 
-func newPool(e *engine, size int, wait time.Duration, initial, final string) *pool {
-	return &pool{engine: e, initial: initial, final: final, slots: make(chan struct{}, size), wait: wait}
+func newPool(e *engine, size int, wait time.Duration) *pool {
+	return &pool{engine: e, slots: make(chan struct{}, size), wait: wait}
 }
 
 var errPoolClosed = errors.New("server is shutting down")
@@ -41,7 +40,7 @@ func (p *pool) get(ctx context.Context, s session) (*conn, error) {
 		surplus.close()
 	}
 	if c == nil && err == nil {
-		c, err = p.engine.open(s, p.initial, p.final)
+		c, err = p.engine.open(s)
 	}
 	if err != nil {
 		<-p.slots

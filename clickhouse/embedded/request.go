@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"io"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,20 +35,52 @@ type request struct {
 	method   compress.Method // of native blocks, compress.None for an uncompressed result
 	revision int             // protocol revision of the client
 	body     io.Reader       // query text and data, decompressed
+	text     string          // of the statement, as sent
+	waited   time.Duration   // for a slot
 }
 
 // user is a user of the server.
 type user struct {
 	name     string
 	password [sha256.Size]byte
+	rights   rights
 	pool     *pool
 	guard    *analystGuard // nil for the service's user, who has all rights
+}
+
+// database returns the default database of a session that asks for one, or an exception. Many tools send "default" if none is entered.
+func (u *user) database(asked string) (string, error) {
+	switch {
+	case u.guard == nil:
+		return asked, nil
+	case asked == "", asked == "default", asked == u.guard.public:
+		return u.guard.public, nil
+	}
+	return "", u.guard.denied("The database of this user is %s; write the name of another one in front of the table", u.guard.public)
+}
+
+// admits returns an exception for a session or role that the user cannot have. An analyst's session has no state: it can change none, and settings come
+// with each statement. So each session exists, and statements of one may run at once.
+func (u *user) admits(query url.Values) error {
+	switch {
+	case u.guard == nil && query.Has("session_id"):
+		return newException(codeNotImplemented, "session_id: sessions are not kept by the embedded ClickHouse, send settings with each request")
+	case u.guard == nil && query.Has("role"):
+		return newException(codeNotImplemented, "role: the embedded ClickHouse has no roles")
+	}
+	for _, role := range query["role"] {
+		if role != "" && role != roleAnalysts {
+			return newException(codeUnknownRole, "There is no role %s in user directories", quoteName(role))
+		}
+	}
+	return nil
 }
 
 // transport lists the parameters of ClickHouse's HTTP interface that are not settings of the engine.
 var transport = []string{"query", "user", "password", "quota_key", "database", "default_format", "query_id", "compress", "decompress",
 	"buffer_size", "wait_end_of_query", "session_timeout", "session_check", "stacktrace", "client_protocol_version", "enable_http_compression",
 	"network_compression_method", "network_zstd_compression_level", "http_zlib_compression_level", "add_http_cors_header",
+	"session_id", "role",
 	"log_comment"} // log_comment is reserved: kill selects statements by it
 
 var formatName = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
@@ -66,7 +99,7 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 	}
 	on := func(name string) bool { v := query.Get(name); return v == "1" || v == "true" }
 
-	req := &request{queryID: get("", "query_id", ""), format: get("X-ClickHouse-Format", "default_format", "TabSeparated"), hold: on("wait_end_of_query"),
+	req := &request{queryID: get("X-ClickHouse-Query-Id", "query_id", ""), format: get("X-ClickHouse-Format", "default_format", "TabSeparated"), hold: on("wait_end_of_query"),
 		settings: make(map[string]string)}
 	if len(req.queryID) > 256 || strings.ContainsFunc(req.queryID, func(r rune) bool { return r < ' ' }) {
 		return nil, newException(codeBadArguments, "query_id is no plain text of at most 256 bytes")
@@ -83,17 +116,17 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 	if req.user, err = s.authenticate(r); err != nil {
 		return nil, err
 	}
-	if query.Has("session_id") {
-		return nil, newException(codeNotImplemented, "session_id: sessions are not kept by the embedded ClickHouse, send settings with each request")
-	}
-	if query.Has("role") {
-		return nil, newException(codeNotImplemented, "role: the embedded ClickHouse has no roles")
+	req.text = query.Get("query") // if no more is read
+	if err := req.user.admits(query); err != nil {
+		return req, err
 	}
 	if strings.HasPrefix(r.Header.Get("Content-Type"), "multipart/") {
-		return nil, newException(codeNotImplemented, "multipart bodies and external tables are not supported by the embedded ClickHouse")
+		return req, newException(codeNotImplemented, "multipart bodies and external tables are not supported by the embedded ClickHouse")
 	}
 
-	req.session.database = get("X-ClickHouse-Database", "database", "")
+	if req.session.database, err = req.user.database(get("X-ClickHouse-Database", "database", "")); err != nil {
+		return req, err
+	}
 	for name, values := range query {
 		switch {
 		case strings.HasPrefix(name, "param_"):
@@ -101,21 +134,21 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 		case slices.Contains(transport, name):
 		default:
 			if err := req.set(name, values[0]); err != nil {
-				return nil, err
+				return req, err
 			}
 		}
 	}
 	if get := r.Method == http.MethodGet || r.Method == http.MethodHead; get && (req.settings["readonly"] == "" || req.settings["readonly"] == "0") {
 		req.settings["readonly"] = "2" // as in ClickHouse: GET must not change data
 	}
-	req.session.settings = assignments(req.settings)
+	req.session.rights, req.session.settings = req.user.rights, assignments(req.settings)
 
 	if on("enable_http_compression") {
 		req.encoding = acceptedEncoding(r.Header.Get("Accept-Encoding"))
 	}
 	if on("compress") {
 		if req.method, err = blockMethod(query.Get("network_compression_method")); err != nil {
-			return nil, err
+			return req, err
 		}
 	} else {
 		req.method = compress.None
@@ -153,7 +186,7 @@ func (s *Server) authenticate(r *http.Request) (*user, error) {
 	}
 	hash := sha256.Sum256([]byte(password)) // equal lengths make the comparison constant-time
 	var found *user
-	for _, u := range s.users {
+	for _, u := range s.users.all() {
 		if subtle.ConstantTimeCompare([]byte(u.name), []byte(name))&subtle.ConstantTimeCompare(u.password[:], hash[:]) == 1 {
 			found = u
 		}

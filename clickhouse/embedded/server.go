@@ -1,8 +1,9 @@
 // Package embedded serves ClickHouse's HTTP protocol with the engine in libchdb. Clients are clickhouse-go, curl and other HTTP clients.
 //
-// A request passes through the files in this order: request.go parses headers and URL, statement.go and lexer.go parse the SQL,
-// settings.go and analyst.go reject what the read-only user may not do, pool.go provides a connection, spool.go transfers data,
-// output.go writes the response. engine.go and chdb.go call the library. docs/adr/0002-embedded-clickhouse.md has the reasons.
+// A request passes through the files in this order: request.go parses headers and URL, users.go finds the user, statement.go and lexer.go parse the SQL,
+// settings.go and analyst.go reject what an analyst may not do, gate.go provides a slot and pool.go a connection, spool.go transfers data, output.go and
+// answer.go write the response, history.go records it. access.go, engine.go and chdb.go set up and call the library. docs/adr/0002-embedded-clickhouse.md and
+// docs/adr/0017-analysts.md have the reasons.
 package embedded
 
 import (
@@ -20,19 +21,25 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"companyscore/internal/analyst/roster"
+	"companyscore/sql"
 )
 
 // Config configures the engine, its users and its limits.
 type Config struct {
 	Library         string        // path of libchdb; "" means Find()
 	Path            string        // data directory, created if missing; one process at a time may have it open
+	Database        string        // public database, the only one that analysts may read; "" means sql.Public
 	User            string        // name of the service's user; "" means "companyscore"
 	Password        string        // password of User, required
-	AnalystPassword string        // password of the read-only user "analyst"; "" disables that user
-	Connections     int           // maximum concurrent statements of User; the analyst has half of it; 0 means 2 per CPU, at least 4
+	AnalystPassword string        // password of the read-only user "analyst"; "" disables that user, not those of the roster
+	Connections     int           // maximum concurrent statements of User; 0 means 2 per CPU, at least 4
 	QueueWait       time.Duration // maximum wait of a statement for a connection; 0 means 10 s
+	AnalystSlots    int           // maximum concurrent statements of all analysts; 0 means 2 per CPU
+	AnalystWait     time.Duration // maximum wait of an analyst's statement for a slot; 0 means 1 min
 	MaxInsert       int64         // maximum bytes of data of one INSERT; 0 means 4 GiB
-	Idle            time.Duration // timeout of one read from or write to a client; 0 means 1 min
+	Idle            time.Duration // timeout of one read from or write to a client; 0 means 5 min
 	Logger          *slog.Logger  // nil means slog.Default()
 	Listener        net.Listener  // listener that Run serves and closes
 	Ready           func()        // called by Run after it began to serve; may be nil
@@ -51,6 +58,8 @@ func (c Config) Validate() error {
 	fault(c.User == analyst, `User is "analyst", which is the name of the read-only user`)
 	fault(c.Connections < 0, "Connections is negative")
 	fault(c.QueueWait < 0, "QueueWait is negative")
+	fault(c.AnalystSlots < 0, "AnalystSlots is negative")
+	fault(c.AnalystWait < 0, "AnalystWait is negative")
 	fault(c.MaxInsert < 0, "MaxInsert is negative")
 	fault(c.Idle < 0, "Idle is negative")
 	return errors.Join(faults...)
@@ -62,6 +71,9 @@ func (c *Config) setDefaults() (err error) {
 			return err
 		}
 	}
+	if c.Database == "" {
+		c.Database = sql.Public
+	}
 	if c.User == "" {
 		c.User = "companyscore"
 	}
@@ -71,11 +83,17 @@ func (c *Config) setDefaults() (err error) {
 	if c.QueueWait == 0 {
 		c.QueueWait = 10 * time.Second
 	}
+	if c.AnalystSlots == 0 {
+		c.AnalystSlots = 2 * runtime.NumCPU()
+	}
+	if c.AnalystWait == 0 {
+		c.AnalystWait = time.Minute
+	}
 	if c.MaxInsert == 0 {
 		c.MaxInsert = 4 << 30
 	}
 	if c.Idle == 0 {
-		c.Idle = time.Minute
+		c.Idle = 5 * time.Minute
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -88,7 +106,9 @@ func (c *Config) setDefaults() (err error) {
 type Server struct {
 	cfg    Config
 	engine *engine
-	users  []*user
+	users  *users
+	gate   *gate // of analysts
+	past   *history
 	spool  *spool
 	http   *http.Server
 	stop   context.CancelCauseFunc // cancels the context of every request
@@ -109,7 +129,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err := os.MkdirAll(cfg.Path, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
-	e, err := openEngine(cfg.Library, cfg.Path)
+	e, err := openEngine(cfg.Library, cfg.Path, cfg.Database)
 	if err != nil {
 		return nil, err
 	}
@@ -123,7 +143,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	s.http = &http.Server{
 		Handler:           s.Handler(),
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: cfg.Idle,
+		ReadHeaderTimeout: time.Minute,
 		IdleTimeout:       5 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
 	}
@@ -138,22 +158,32 @@ func (s *Server) prepare() (err error) {
 	if err := s.logDetached(); err != nil {
 		s.cfg.Logger.Warn("embedded ClickHouse", "err", err)
 	}
-	own := newPool(s.engine, s.cfg.Connections, s.cfg.QueueWait, "", "")
-	s.users = []*user{{name: s.cfg.User, password: sha256.Sum256([]byte(s.cfg.Password)), pool: own}}
-	if s.cfg.AnalystPassword != "" {
-		guard, err := newAnalystGuard(s.engine.control)
-		if err != nil {
-			return err
-		}
-		reading := newPool(s.engine, max(1, s.cfg.Connections/2), s.cfg.QueueWait, analystLimits(), "readonly = 1")
-		s.users = append(s.users, &user{name: analyst, password: sha256.Sum256([]byte(s.cfg.AnalystPassword)), pool: reading, guard: guard})
+	own := newPool(s.engine, s.cfg.Connections, s.cfg.QueueWait)
+	reading := newPool(s.engine, s.cfg.AnalystSlots, s.cfg.QueueWait)
+	s.gate = newGate(s.cfg.AnalystSlots, s.cfg.AnalystWait)
+	guard, err := newAnalystGuard(s.engine.control, s.cfg.Database)
+	if err != nil {
+		return err
 	}
+	s.users = &users{path: roster.Path(s.cfg.Path), pool: reading, guard: guard, logger: s.cfg.Logger}
+	s.users.builtIn = []*user{{name: s.cfg.User, password: sha256.Sum256([]byte(s.cfg.Password)), pool: own}}
+	if s.cfg.AnalystPassword != "" {
+		first := s.users.analyst(analyst, sha256.Sum256([]byte(s.cfg.AnalystPassword)), roster.Default)
+		s.users.builtIn = append(s.users.builtIn, first)
+	}
+	writing, stopWriting := context.WithCancel(context.Background())
+	s.past = newHistory(writing, s, own)
 	var once sync.Once
 	var failed error
 	s.close = func(ctx context.Context) error {
 		once.Do(func() {
-			for _, u := range s.users {
-				failed = errors.Join(failed, u.pool.close(ctx))
+			stopWriting()
+			select {
+			case <-s.past.stopped:
+			case <-ctx.Done():
+			}
+			for _, p := range []*pool{own, reading} {
+				failed = errors.Join(failed, p.close(ctx))
 			}
 			if failed == nil { // otherwise statements still run, and only the end of the process stops them
 				failed = s.engine.close()
@@ -192,11 +222,31 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // closeMax is the time limit of Shutdown after the service's statements have ended.
 const closeMax = time.Second
 
-// Handler returns the HTTP handler: / runs statements, /ping returns "Ok.".
+// Handler returns the HTTP handler: / runs statements. /ping, /replicas_status and / without parameters return "Ok.", and OPTIONS tells a page of another
+// host that it may send statements, which need a password.
 func (s *Server) Handler() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("/ping", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "Ok.\n") })
-	mux.HandleFunc("/{$}", s.serveStatement)
+	ok := func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=UTF-8")
+		_, _ = io.WriteString(w, "Ok.\n")
+	}
+	mux.HandleFunc("/ping", ok)
+	mux.HandleFunc("/replicas_status", ok)
+	mux.HandleFunc("/{$}", func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.Method == http.MethodOptions:
+			h := w.Header()
+			h.Set("Access-Control-Allow-Origin", "*")
+			h.Set("Access-Control-Allow-Headers", "origin, x-requested-with, x-clickhouse-format, x-clickhouse-user, x-clickhouse-key, x-clickhouse-database, Authorization")
+			h.Set("Access-Control-Allow-Methods", "POST, GET, OPTIONS")
+			h.Set("Access-Control-Max-Age", "86400")
+			w.WriteHeader(http.StatusNoContent)
+		case r.URL.RawQuery == "" && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+			ok(w, r)
+		default:
+			s.serveStatement(w, r)
+		}
+	})
 	return mux
 }
 
@@ -206,16 +256,33 @@ func (s *Server) serveStatement(w http.ResponseWriter, r *http.Request) {
 	if req == nil {
 		req = &request{}
 	}
+	began := time.Now()
 	out := newOutput(w, req, s.cfg.Idle)
+	defer out.close()
 	h := w.Header()
 	h.Set("X-ClickHouse-Server-Display-Name", "companyscore embedded ClickHouse")
 	h.Set("X-ClickHouse-Timezone", s.engine.zone)
 	if req.queryID != "" {
 		h.Set("X-ClickHouse-Query-Id", req.queryID)
 	}
+	if r.Header.Get("Origin") != "" {
+		h.Set("Access-Control-Allow-Origin", "*")
+	}
+	ctx := r.Context()
+	if err == nil && req.user.guard != nil {
+		// Shutdown cancels the analyst's statements at once, and a failed write to the client its own.
+		var cancel context.CancelCauseFunc
+		ctx, cancel = context.WithCancelCause(ctx)
+		defer cancel(nil)
+		defer context.AfterFunc(s.analysts, func() {
+			cancel(errPoolClosed)
+			_ = out.control.SetWriteDeadline(time.Now())
+		})()
+		out.spool, out.kill = s.spool, cancel
+	}
 	var sum summary
 	if err == nil {
-		sum, err = s.run(r.Context(), req, out)
+		sum, err = s.run(ctx, req, out)
 	}
 	if err == nil {
 		err = out.finish(sum)
@@ -223,9 +290,12 @@ func (s *Server) serveStatement(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		e := s.asException(err)
 		if req.user != nil && req.user.guard != nil {
-			e = advised(e)
+			e = s.forAnalyst(e, req.user)
+			s.past.add(req, began, sum, e)
 		}
 		out.fail(e, s.engine.version)
+	} else if req.user.guard != nil {
+		s.past.add(req, began, sum, nil)
 	}
 }
 
@@ -235,7 +305,7 @@ func (s *Server) asException(err error) *exception {
 	switch {
 	case errors.As(err, &e):
 		return e
-	case errors.Is(err, context.Canceled), errors.Is(err, errPoolClosed):
+	case errors.Is(err, context.Canceled), errors.Is(err, errPoolClosed), errors.Is(err, errClientGone):
 		return newException(codeCancelled, "Query was cancelled: %v", err)
 	}
 	s.cfg.Logger.Error("embedded ClickHouse: request failed", "err", err)
@@ -251,7 +321,8 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 	if err != nil {
 		return summary{}, newException(codeBadArguments, "read the request: %v", err)
 	}
-	st, err := parseStatement(string(head))
+	req.text = string(head)
+	st, err := parseStatement(req.text)
 	switch {
 	case err != nil:
 		return summary{}, err
@@ -266,7 +337,8 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 	case st.verb == "SYSTEM" && (st.target == "SHUTDOWN" || st.target == "KILL"):
 		return summary{}, newException(codeNotImplemented, "SYSTEM %s would end the process that the engine lives in", st.target)
 	case req.user.guard != nil && st.hasData:
-		return summary{}, req.user.guard.check(st)
+		_, err := req.user.guard.check(st)
+		return summary{}, err
 	}
 	text := st.text
 	if st.verb == "DROP" {
@@ -285,11 +357,13 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 		if text, err = req.setFromStatement(text); err != nil {
 			return summary{}, err
 		}
-		// Shutdown cancels the analyst's statements at once.
-		var cancel context.CancelCauseFunc
-		ctx, cancel = context.WithCancelCause(ctx)
-		defer cancel(nil)
-		defer context.AfterFunc(s.analysts, func() { cancel(errPoolClosed) })()
+		began := time.Now()
+		leave, err := s.gate.enter(ctx, req.user.name, req.user.guard.limits.Statements)
+		req.waited = time.Since(began)
+		if err != nil {
+			return summary{}, err
+		}
+		defer leave()
 	}
 	c, err := req.user.pool.get(ctx, req.session)
 	if err != nil {
@@ -303,7 +377,7 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 		defer cancel()
 	}
 	if req.user.guard != nil {
-		if st, err = req.user.guard.admit(ctx, c, text); err != nil {
+		if st, err = req.user.guard.admit(ctx, c, text, req.params); err != nil {
 			return summary{}, err
 		}
 		text = st.text

@@ -1,27 +1,40 @@
 package embedded
 
 import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
 	"math"
 	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+
+	"companyscore/internal/analyst/roster"
 )
 
-// rule is what the analyst may set one setting to.
+// rule is what an analyst may set one setting to.
 type rule struct {
 	kind    ruleKind
 	ceiling uint64 // of a limit: its default in every session and its maximum
+	value   string // of a fixed setting: its only value
 }
 
 type ruleKind uint8
 
 const (
-	free    ruleKind = iota // any value: the setting affects only the result and cannot name anything outside the database
+	fixed   ruleKind = iota // its current value only
+	free                    // any value: the setting affects only the result and cannot name anything outside the database
+	flag                    // 0 or 1
+	number                  // any number
 	limit                   // above 0 and up to the ceiling; 0 would disable the limit
 	zone                    // must look like a time zone name: the engine would open a path as a file
 	dropped                 // accepted and ignored
+	ignored                 // a number or boolean, accepted and ignored
 )
 
 // unlimited is the ceiling of a limit without a default.
@@ -30,155 +43,156 @@ const unlimited = math.MaxUint64
 // zoneName matches names such as UTC, Etc/GMT+1 and America/Argentina/Buenos_Aires, and the empty default.
 var zoneName = regexp.MustCompile(`^([A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*)?$`)
 
-// analystSettings lists all settings that the analyst may send, in the URL or in SQL. It must not contain a setting that names a file,
-// a path, a schema, an address, a script or a dictionary, or whose value the engine looks up outside the database.
-var analystSettings = map[string]rule{
-	"max_block_size":     {limit, 65409}, // rows, the engine's default
-	"max_bytes_to_read":  {limit, unlimited},
-	"max_execution_time": {limit, 300},     // seconds
-	"max_memory_usage":   {limit, 2 << 30}, // bytes of one statement
-	"max_result_bytes":   {limit, 8 << 30},
-	"max_result_rows":    {limit, 20_000_000},
-	"max_rows_to_read":   {limit, unlimited},
-	"max_threads":        {limit, uint64(runtime.NumCPU())},
-	"readonly":           {limit, 1},
+// namedSettings has the rules of settings whose type does not tell what they may do. A free one must not name a file, a path, a schema, an address, a
+// script or a dictionary, and the engine must not look up its value outside the database.
+var namedSettings = map[string]ruleKind{
+	// They change what is checked, or show the tables under a view.
+	"analyzer_inline_views": fixed, "dialect": fixed, "format_display_secrets_in_show_and_select": fixed, "implicit_select": fixed, "replace_running_query": fixed,
 
-	// Settings of ClickHouse's HTTP interface.
-	"http_headers_progress_interval_ms":     {kind: dropped},
-	"http_write_exception_in_output_format": {kind: dropped},
+	"limit": number, "offset": number,
+	"session_timezone": zone,
 
-	"extremes":             {},
-	"group_by_use_nulls":   {},
-	"join_use_nulls":       {},
-	"limit":                {},
-	"offset":               {},
-	"result_overflow_mode": {},
-	"session_timezone":     {kind: zone},
+	"bool_false_representation": free, "bool_true_representation": free, "count_distinct_implementation": free, "format_csv_null_representation": free,
+	"format_tsv_null_representation": free, "join_algorithm": free, "output_format_avro_codec": free, "output_format_avro_string_column_pattern": free,
+	"output_format_pretty_color": free, "output_format_pretty_grid_charset": free, "output_format_sql_insert_table_name": free,
 
-	"bool_false_representation":            {},
-	"bool_true_representation":             {},
-	"date_time_output_format":              {},
-	"format_csv_delimiter":                 {},
-	"format_csv_null_representation":       {},
-	"format_tsv_null_representation":       {},
-	"output_format_decimal_trailing_zeros": {},
-	"output_format_parallel_formatting":    {},
-	"output_format_trim_fixed_string":      {},
-	"output_format_write_statistics":       {},
-
-	"output_format_arrow_compression_method":                            {},
-	"output_format_arrow_date_as_uint16":                                {},
-	"output_format_arrow_fixed_string_as_fixed_byte_array":              {},
-	"output_format_arrow_low_cardinality_as_dictionary":                 {},
-	"output_format_arrow_string_as_string":                              {},
-	"output_format_arrow_unsupported_types_as_binary":                   {},
-	"output_format_arrow_use_64_bit_indexes_for_dictionary":             {},
-	"output_format_arrow_use_signed_indexes_for_dictionary":             {},
-	"output_format_avro_codec":                                          {},
-	"output_format_avro_string_column_pattern":                          {},
-	"output_format_binary_encode_types_in_binary_format":                {},
-	"output_format_binary_write_json_as_string":                         {},
-	"output_format_bson_string_as_string":                               {},
-	"output_format_csv_crlf_end_of_line":                                {},
-	"output_format_csv_serialize_tuple_into_separate_columns":           {},
-	"output_format_json_array_of_rows":                                  {},
-	"output_format_json_escape_forward_slashes":                         {},
-	"output_format_json_map_as_array_of_tuples":                         {},
-	"output_format_json_named_tuples_as_objects":                        {},
-	"output_format_json_pretty_print":                                   {},
-	"output_format_json_quote_64bit_floats":                             {},
-	"output_format_json_quote_64bit_integers":                           {},
-	"output_format_json_quote_decimals":                                 {},
-	"output_format_json_quote_denormals":                                {},
-	"output_format_json_skip_null_value_in_named_tuples":                {},
-	"output_format_json_validate_utf8":                                  {},
-	"output_format_markdown_escape_special_characters":                  {},
-	"output_format_msgpack_uuid_representation":                         {},
-	"output_format_native_encode_types_in_binary_format":                {},
-	"output_format_native_use_flattened_dynamic_and_json_serialization": {},
-	"output_format_native_write_json_as_string":                         {},
-	"output_format_orc_compression_method":                              {},
-	"output_format_orc_string_as_string":                                {},
-	"output_format_parquet_compression_method":                          {},
-	"output_format_parquet_date_as_uint16":                              {},
-	"output_format_parquet_datetime_as_uint32":                          {},
-	"output_format_parquet_enum_as_byte_array":                          {},
-	"output_format_parquet_fixed_string_as_fixed_byte_array":            {},
-	"output_format_parquet_geometadata":                                 {},
-	"output_format_parquet_string_as_string":                            {},
-	"output_format_parquet_write_bloom_filter":                          {},
-	"output_format_parquet_write_checksums":                             {},
-	"output_format_parquet_write_page_index":                            {},
-	"output_format_pretty_color":                                        {},
-	"output_format_pretty_display_footer_column_names":                  {},
-	"output_format_pretty_fallback_to_vertical":                         {},
-	"output_format_pretty_grid_charset":                                 {},
-	"output_format_pretty_highlight_digit_groups":                       {},
-	"output_format_pretty_max_column_name_width_cut_to":                 {},
-	"output_format_pretty_max_column_pad_width":                         {},
-	"output_format_pretty_max_rows":                                     {},
-	"output_format_pretty_max_value_width":                              {},
-	"output_format_pretty_multiline_fields":                             {},
-	"output_format_pretty_named_tuples_as_json":                         {},
-	"output_format_pretty_row_numbers":                                  {},
-	"output_format_pretty_single_large_number_tip_threshold":            {},
-	"output_format_protobuf_nullables_with_google_wrappers":             {},
-	"output_format_sql_insert_include_column_names":                     {},
-	"output_format_sql_insert_quote_names":                              {},
-	"output_format_sql_insert_table_name":                               {},
-	"output_format_sql_insert_use_replace":                              {},
-	"output_format_tsv_crlf_end_of_line":                                {},
-	"output_format_values_escape_quote_with_quote":                      {},
+	// Settings of ClickHouse's HTTP interface and of its logs, and those of drivers that insert.
+	"async_insert": ignored, "cancel_http_readonly_queries_on_client_close": ignored, "http_write_exception_in_output_format": ignored, "insert_deduplicate": ignored,
+	"log_comment": dropped, "log_queries": ignored, "send_logs_level": dropped, "send_progress_in_http_headers": ignored, "wait_for_async_insert": ignored,
 }
 
-// analystLimits returns the initial settings of the analyst's sessions: the limits, and the bytes of memory above which aggregations
-// and sorts use the disk.
-func analystLimits() string {
-	settings := map[string]string{
-		"max_bytes_before_external_group_by": "536870912",
-		"max_bytes_before_external_sort":     "536870912",
-		"result_overflow_mode":               "throw",
+// rules are the rules of all settings of an engine, by name.
+type rules map[string]rule
+
+// readRules returns the rules for all settings that the engine has. The type decides: no value of a Bool or of an enumeration can name anything, a number
+// that begins with max_ is a limit that can be lowered from the default, other numbers only tune, and what is a text may not change.
+func readRules(c *conn) (rules, error) {
+	out, _, err := c.query("SELECT name, type, value FROM system.settings", "JSONCompactEachRow", nil)
+	if err != nil {
+		return nil, fmt.Errorf("list settings: %w", err)
 	}
-	for name, r := range analystSettings {
-		if r.kind == limit && r.ceiling != unlimited {
-			settings[name] = strconv.FormatUint(r.ceiling, 10)
+	all := make(rules)
+	for lines := json.NewDecoder(bytes.NewReader(out)); ; {
+		var row [3]string
+		if err := lines.Decode(&row); errors.Is(err, io.EOF) {
+			return all, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("list settings: %w", err)
 		}
+		all[row[0]] = ruleOf(row[0], row[1], row[2])
 	}
-	return assignments(settings)
 }
 
-// check returns an exception if the analyst may not set the setting to value.
-func (r rule) check(name, value string) error {
-	switch {
-	case r.kind == zone && !zoneName.MatchString(value):
-		return newException(codeBadArguments, "Setting %s is %q: send the name of a time zone, such as Europe/Paris", name, value)
-	case r.kind != limit:
-		return nil
+func ruleOf(name, kind, value string) rule {
+	if named, ok := namedSettings[name]; ok {
+		return rule{kind: named, value: value}
 	}
+	switch kind {
+	case "Bool", "BoolAuto":
+		if strings.HasPrefix(name, "allow_") { // most of them are experiments, and one could end the process
+			return rule{kind: fixed, value: value}
+		}
+		return rule{kind: flag}
+	case "UInt64", "Int64", "Int32", "Float", "Double", "FloatAuto", "UInt64Auto", "NonZeroUInt64", "MaxThreads", "Seconds", "Milliseconds":
+		switch ceiling, err := strconv.ParseUint(value, 10, 64); {
+		case strings.Contains(name, "_for_user"), strings.Contains(name, "_for_all_users"): // to the engine, all analysts and the service are one user
+			return rule{kind: ignored}
+		case strings.HasPrefix(name, "max_") && err == nil && ceiling > 0:
+			return rule{kind: limit, ceiling: ceiling}
+		case strings.HasPrefix(name, "max_"):
+			return rule{kind: limit, ceiling: unlimited}
+		case strings.HasPrefix(name, "output_format_"), strings.HasPrefix(name, "min_execution_speed"):
+			return rule{kind: number}
+		}
+		return rule{kind: ignored}
+	case "String", "Map", "URI", "Timezone", "Dialect":
+		return rule{kind: fixed, value: value}
+	}
+	return rule{kind: free} // a character or an enumeration
+}
+
+// of returns the rules of an analyst with limits.
+func (r rules) of(l roster.Limits) rules {
+	own := maps.Clone(r)
+	for name, ceiling := range map[string]uint64{
+		"max_execution_time": l.Seconds, "max_memory_usage": l.MemoryBytes, "max_result_bytes": l.Bytes, "max_result_rows": l.Rows,
+		"max_threads": uint64(runtime.NumCPU()), "readonly": 2,
+	} {
+		own[name] = rule{kind: limit, ceiling: ceiling}
+	}
+	for _, name := range []string{"allow_ddl", "allow_introspection_functions"} {
+		own[name] = rule{kind: fixed, value: "0"}
+	}
+	return own
+}
+
+// initial returns the initial settings of the sessions of an analyst with limits: the limits, and the bytes of memory above which aggregations and
+// sorts use the disk.
+func initial(l roster.Limits) string {
+	quarter := strconv.FormatUint(max(1, l.MemoryBytes/4), 10)
+	return assignments(map[string]string{
+		"allow_ddl": "0", "allow_introspection_functions": "0",
+		"max_bytes_before_external_group_by": quarter, "max_bytes_before_external_sort": quarter, "result_overflow_mode": "throw",
+		"max_execution_time": strconv.FormatUint(l.Seconds, 10), "max_memory_usage": strconv.FormatUint(l.MemoryBytes, 10),
+		"max_result_bytes": strconv.FormatUint(l.Bytes, 10), "max_result_rows": strconv.FormatUint(l.Rows, 10),
+		"max_threads": strconv.Itoa(runtime.NumCPU()), "readonly": "2",
+	})
+}
+
+// check returns an exception if the analyst may not set a setting to value.
+func (all rules) check(name, value string) (rule, error) {
+	r, ok := all[name]
+	if !ok {
+		return r, newException(codeUnknownSetting, "Setting %s is neither a builtin setting nor started with the prefix 'SQL_' registered for user-defined settings", name)
+	}
+	isOne, isZero := value == "1" || value == "true", value == "0" || value == "false"
+	switch r.kind {
+	case fixed:
+		if value != r.value && !(isOne && r.value == "1") && !(isZero && r.value == "0") {
+			return r, newException(codeSettingConstraint, "Setting %s should not be changed", name)
+		}
+	case flag:
+		if !isOne && !isZero && value != "auto" {
+			return r, newException(codeBadArguments, "Setting %s is %q: send 0 or 1", name, value)
+		}
+	case zone:
+		if !zoneName.MatchString(value) {
+			return r, newException(codeBadArguments, "Setting %s is %q: send the name of a time zone, such as Europe/Paris", name, value)
+		}
+	case number, ignored:
+		if _, err := strconv.ParseFloat(value, 64); err != nil && value != "auto" && !isOne && !isZero {
+			return r, newException(codeBadArguments, "Setting %s is %q: send a number", name, value)
+		}
+	case limit:
+		return r, r.within(name, value)
+	}
+	return r, nil
+}
+
+// within returns an exception if a value is not one of the limit.
+func (r rule) within(name, value string) error {
 	n, err := strconv.ParseFloat(value, 64)
 	if name != "max_execution_time" { // drivers derive it from a deadline, so it may have a fraction
 		var whole uint64
 		whole, err = strconv.ParseUint(value, 10, 64)
 		n = float64(whole)
 	}
-	if err == nil && n > 0 && n <= float64(r.ceiling) {
-		return nil
+	switch {
+	case err != nil:
+		return newException(codeSettingConstraint, "Setting %s is %q: send a number", name, value)
+	case n <= 0:
+		return newException(codeSettingConstraint, "Setting %s shouldn't be less than 1: this user may lower it, not switch it off", name)
+	case n > float64(r.ceiling):
+		return newException(codeSettingConstraint, "Setting %s shouldn't be greater than %d: this user may lower it, not raise it", name, r.ceiling)
 	}
-	values := "1 or more"
-	if r.ceiling != unlimited {
-		values = "1 to " + strconv.FormatUint(r.ceiling, 10)
-	}
-	return newException(codeSettingConstraint, "Setting %s is %s: this user may lower it, not raise it or switch it off: send %s", name, value, values)
+	return nil
 }
 
-// set applies one setting from the URL or, for the analyst, from the statement.
+// set applies one setting from the URL or, for an analyst, from the statement.
 func (r *request) set(name, value string) (err error) {
 	if r.user.guard != nil {
-		known, ok := analystSettings[name]
-		if !ok {
-			return newException(codeReadonly, "Cannot modify '%s' setting in readonly mode: it is not one of those open to this user", name)
-		}
-		if err := known.check(name, value); err != nil || known.kind == dropped {
+		known, err := r.user.guard.rules.check(name, value)
+		if err != nil || known.kind == dropped || known.kind == ignored || known.kind == fixed {
 			return err
 		}
 	}
@@ -192,23 +206,24 @@ func (r *request) set(name, value string) (err error) {
 	return nil
 }
 
-// setFromStatement applies the settings at the end of a statement of the analyst and returns the statement without them. The guard
-// rejects settings elsewhere in the statement.
+// setFromStatement applies the settings at the end of a statement of an analyst and returns the statement with blanks in their place, so that
+// positions in errors are those of the analyst's text. The guard checks settings elsewhere in the statement.
 func (r *request) setFromStatement(text string) (string, error) {
-	var rest strings.Builder
-	end := 0
+	rest := []byte(text)
 	for _, clause := range settingsClauses(text) {
 		for _, s := range clause.settings {
 			if err := r.set(s.name, s.value); err != nil {
 				return "", err
 			}
 		}
-		rest.WriteString(text[end:clause.from])
-		end = clause.to
+		for i := clause.from; i < clause.to; i++ {
+			if rest[i] != '\n' {
+				rest[i] = ' '
+			}
+		}
 	}
-	rest.WriteString(text[end:])
 	r.session.settings = assignments(r.settings)
-	return rest.String(), nil
+	return string(rest), nil
 }
 
 // assignments returns settings as the argument of SET, sorted by name.

@@ -69,25 +69,39 @@ func TestAnalystCannotNameFiles(t *testing.T) {
 	}
 }
 
-// TestSettingsOpenToTheAnalyst checks that the engine has each setting and accepts its default value.
+// TestSettingsOpenToTheAnalyst checks that the engine has each setting with a rule by name and accepts its default value, and settings that tools send.
 func TestSettingsOpenToTheAnalyst(t *testing.T) {
 	t.Parallel()
-	limits, others := embedded.AnalystSettings()
-	for _, name := range slices.Concat(limits, others) {
-		status, body := ask(t, "analyst", "SELECT concat('value ', value) FROM system.settings WHERE name = {n:String} FORMAT TSVRaw", url.Values{"param_n": {name}})
-		value, known := strings.CutPrefix(body, "value")
-		if status != http.StatusOK || !known {
-			t.Errorf("the engine has no setting %s: %s", name, body)
-		}
-		if slices.Contains(limits, name) {
-			continue
-		}
-		value = strings.TrimPrefix(value, " ")
+	open := func(name, value string) {
+		t.Helper()
 		if status, body := ask(t, "analyst", "SELECT 1", url.Values{name: {value}}); status != http.StatusOK {
 			t.Errorf("%s = %q in the URL: %s", name, value, body)
 		}
 		if status, body := ask(t, "analyst", fmt.Sprintf("SELECT 1 SETTINGS %s = '%s'", name, strings.ReplaceAll(value, `\`, `\\`)), nil); status != http.StatusOK {
 			t.Errorf("%s = %q in SQL: %s", name, value, body)
+		}
+	}
+	for _, name := range embedded.NamedSettings() {
+		status, body := ask(t, "analyst", "SELECT concat('value ', value) FROM system.settings WHERE name = {n:String} FORMAT TSVRaw", url.Values{"param_n": {name}})
+		value, known := strings.CutPrefix(body, "value")
+		if status != http.StatusOK || !known {
+			t.Errorf("the engine has no setting %s: %s", name, body)
+		}
+		open(name, strings.TrimPrefix(value, " "))
+	}
+	for name, value := range map[string]string{
+		"async_insert": "0", "cancel_http_readonly_queries_on_client_close": "1", "connect_timeout": "30", "date_time_output_format": "iso", "final": "1",
+		"http_headers_progress_interval_ms": "110000", "join_algorithm": "grace_hash", "join_use_nulls": "1", "log_comment": "dashboard", "max_bytes_in_join": "1000000",
+		"max_execution_time": "60", "max_memory_usage": "1000000000", "max_result_bytes": "1000", "max_result_rows": "1000", "max_rows_to_group_by": "10", "max_threads": "1",
+		"output_format_json_quote_64bit_integers": "0", "output_format_parquet_compression_method": "snappy", "output_format_pretty_max_rows": "100000", "priority": "5",
+		"query_plan_enable_optimizations": "1", "readonly": "1", "send_progress_in_http_headers": "1", "send_timeout": "30", "union_default_mode": "ALL", "use_query_cache": "0", "wait_for_async_insert": "0",
+	} {
+		open(name, value)
+	}
+	for name, value := range map[string]string{"allow_experimental_json_type": "2", "compatibility": "22.3", "no_such_setting": "1", "max_threads": "100", "max_joined_block_size_rows": "100000000"} {
+		status, body := ask(t, "analyst", "SELECT 1", url.Values{name: {value}})
+		if code := map[bool]string{true: "UNKNOWN_SETTING", false: "SETTING_CONSTRAINT_VIOLATION"}[name == "no_such_setting"]; status == http.StatusOK || !strings.Contains(body, code) {
+			t.Errorf("%s = %s: %d %s", name, value, status, body)
 		}
 	}
 }
@@ -97,7 +111,7 @@ func TestAnalystOnlyLowersLimits(t *testing.T) {
 	t.Parallel()
 	for name, ceiling := range map[string]uint64{
 		"max_result_rows": 20_000_000, "max_result_bytes": 8 << 30, "max_memory_usage": 2 << 30, "max_execution_time": 300, "max_block_size": 65409,
-		"max_threads": 0, "max_rows_to_read": 0, "max_bytes_to_read": 0, "readonly": 1,
+		"max_threads": 0, "max_rows_to_read": 0, "max_bytes_to_read": 0, "readonly": 2,
 	} {
 		read := fmt.Sprintf("SELECT getSetting('%s')", name)
 		_, before := ask(t, "analyst", read, nil)
@@ -198,7 +212,7 @@ func TestSettingsAreNoWords(t *testing.T) {
 	for query, want := range map[string]string{
 		"SELECT 1 AS settings, settings = 1": "1\t1",
 		"SELECT 'SETTINGS readonly = 0'":     "SETTINGS readonly = 0",
-		"SELECT count() > 0 FROM system.settings WHERE name = 'readonly' AND value = '1' SETTINGS max_threads = 1":   "1",
+		"SELECT count() > 0 FROM system.settings WHERE name = 'readonly' AND value = '2' SETTINGS max_threads = 1":   "1",
 		"SELECT count() FROM (SELECT 1 AS settings) AS settings WHERE settings.settings = 1":                         "1",
 		"SELECT a FROM (SELECT 'x\\'y' AS a) SETTINGS format_csv_delimiter = ';', session_timezone = 'Asia/Tokyo'":   "x\\'y",
 		"SELECT 'a', 'b' FORMAT CSV SETTINGS format_csv_delimiter = ';', output_format_csv_crlf_end_of_line = false": `"a";"b"`,
@@ -206,6 +220,24 @@ func TestSettingsAreNoWords(t *testing.T) {
 	} {
 		if status, body := ask(t, "analyst", query, nil); status != http.StatusOK || body != want {
 			t.Errorf("%s: %d %q, want %q", query, status, body, want)
+		}
+	}
+}
+
+// TestAnalystsLimitNobodyElse sends limits of the engine's user, which all share.
+func TestAnalystsLimitNobodyElse(t *testing.T) {
+	t.Parallel()
+	for _, name := range settingsLike(t, "_for_(user|all_users)$") {
+		if status, body := ask(t, "analyst", "SELECT sum(number) FROM numbers(1000000)", url.Values{name: {"1"}}); status != http.StatusOK {
+			t.Errorf("%s in the URL: %s", name, body)
+		}
+		if status, body := ask(t, "analyst", "SELECT * FROM (SELECT 1 SETTINGS "+name+" = 1)", nil); status == http.StatusOK {
+			t.Errorf("%s in a subquery: %s", name, body)
+		}
+		for _, user := range []string{"companyscore", "analyst"} {
+			if status, body := ask(t, user, "SELECT length(groupArray(number)) FROM numbers(1000000)", nil); status != http.StatusOK {
+				t.Errorf("after %s, %s: %s", name, user, body)
+			}
 		}
 	}
 }

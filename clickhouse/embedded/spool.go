@@ -19,6 +19,9 @@ type spool struct {
 	dir   string
 	limit int64 // bytes of one INSERT
 	count atomic.Int64
+
+	answers    atomic.Int64 // bytes of the answers to analysts
+	answersMax int64        // of answers, above which statements wait for their clients
 }
 
 // newSpool creates an empty directory. It removes the files of an earlier process.
@@ -29,7 +32,7 @@ func newSpool(dir string, limit int64) (*spool, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make spool: %w", err)
 	}
-	return &spool{dir: dir, limit: limit}, nil
+	return &spool{dir: dir, limit: limit, answersMax: 16 << 30}, nil
 }
 
 // save writes all of r to a file and returns its path. The caller removes it.

@@ -1,7 +1,8 @@
-// Package analyst queries ClickHouse as the analyst user, who may read and not write.
+// Package analyst queries ClickHouse read-only and knows the tools that do.
 package analyst
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -16,12 +17,16 @@ var ErrAddress = errors.New("analyst URL: use http(s)://user:password@host:port/
 
 // Query sends one statement to an address, http(s)://user:password@host:port/database, and copies
 // the result in a format of ClickHouse to w. ctx bounds it.
+//
+// If the result breaks off, Query returns the exception of ClickHouse. w then has what came before it.
 func Query(ctx context.Context, address, query, format string, w io.Writer) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" {
 		return ErrAddress
 	}
-	q := url.Values{"database": {strings.Trim(u.Path, "/")}, "default_format": {format}}
+	q := u.Query() // settings
+	q.Set("database", strings.Trim(u.Path, "/"))
+	q.Set("default_format", format)
 	password, _ := u.User.Password()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, u.Scheme+"://"+u.Host+"/?"+q.Encode(), strings.NewReader(query))
 	if err != nil {
@@ -37,10 +42,54 @@ func Query(ctx context.Context, address, query, format string, w io.Writer) erro
 		text, _ := io.ReadAll(io.LimitReader(res.Body, 64<<10))
 		return errors.New(strings.TrimSpace(string(text)) + limitAdvice(string(text)))
 	}
-	if _, err := io.Copy(w, res.Body); err != nil {
-		return fmt.Errorf("the answer is incomplete: %w", err)
+	tail := &tailWriter{w: w}
+	_, copyErr := io.Copy(tail, res.Body)
+	exception, err := tail.close(res.Header.Get("X-ClickHouse-Exception-Tag"))
+	switch {
+	case err != nil:
+		return err
+	case exception != "":
+		return errors.New("the answer is incomplete: " + exception + limitAdvice(exception))
+	case copyErr != nil:
+		return fmt.Errorf("the answer is incomplete: %w", copyErr)
 	}
 	return nil
+}
+
+// exceptionMax is the maximum size of the block with which ClickHouse ends a result that breaks off.
+const exceptionMax = 64 << 10
+
+// tailWriter writes to w all but the last bytes, which may be an exception.
+type tailWriter struct {
+	w    io.Writer
+	tail []byte
+}
+
+func (t *tailWriter) Write(p []byte) (int, error) {
+	t.tail = append(t.tail, p...)
+	if surplus := len(t.tail) - exceptionMax; surplus >= exceptionMax { // in large parts
+		if _, err := t.w.Write(t.tail[:surplus]); err != nil {
+			return 0, err
+		}
+		t.tail = append(t.tail[:0], t.tail[surplus:]...)
+	}
+	return len(p), nil
+}
+
+// close writes the last bytes without the exception among them, and returns its text. The server has
+// announced tag in a header.
+func (t *tailWriter) close(tag string) (exception string, err error) {
+	const mark = "__exception__"
+	if start := bytes.LastIndex(t.tail, []byte("\r\n"+mark+"\r\n"+tag+"\r\n")); tag != "" && start >= 0 {
+		text := string(t.tail[start+len(mark)+len(tag)+6:])
+		text, _, _ = strings.Cut(text, "\r\n"+mark)
+		if line := strings.LastIndex(text, "\n"); line >= 0 { // the length of the text
+			text = text[:line]
+		}
+		exception, t.tail = strings.TrimSpace(text), t.tail[:start]
+	}
+	_, err = t.w.Write(t.tail)
+	return exception, err
 }
 
 // limitAdvice returns what to do about an exception of ClickHouse for a limit. The exceptions of

@@ -23,6 +23,7 @@ import (
 	"companyscore/internal/seed"
 	"companyscore/internal/test/stores"
 	"companyscore/scoring"
+	"companyscore/sql"
 )
 
 func TestMain(m *testing.M) { stores.Main(m) }
@@ -60,7 +61,9 @@ func (db database) ask(t testing.TB, query string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	u.RawQuery, u.Path = url.Values{"database": {u.Path[1:]}}.Encode(), "/"
+	public := u.Path[1:]
+	u.RawQuery, u.Path = url.Values{"database": {sql.Private(public)}}.Encode(), "/"
+	query = strings.ReplaceAll(query, " v1_", " "+public+".v1_")
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, u.String(), strings.NewReader(query))
 	if err != nil {
 		t.Fatal(err)

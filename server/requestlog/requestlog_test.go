@@ -42,7 +42,7 @@ func stored(t *testing.T, url string) string {
 	var out strings.Builder
 	const query = `SELECT concat(toString((SELECT count() FROM v1_request)), ' rows, ', toString(sum(calls)), ' calls, ', toString(sum(not_stored)), ' not stored, ',
 		toString(sum(bytes)), ' bytes') FROM v1_request_minute`
-	if err := analyst.Query(t.Context(), url, query, "TSVRaw", &out); err != nil {
+	if err := analyst.Query(t.Context(), stores.PrivateOf(url), query, "TSVRaw", &out); err != nil {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(out.String())

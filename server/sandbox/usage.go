@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"companyscore/server/api"
-	"companyscore/server/meter"
 )
 
 // The canned usage of an unmetered account, and that of a metered one in percent of its
@@ -18,22 +17,19 @@ const (
 func Usage(accountID, tier string, limits api.TierLimits, now time.Time) api.Usage {
 	year, month, _ := now.UTC().Date()
 	start := time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
+	cold, cached := Calls(limits.ColdCallsIncluded, limits.CachedCallsIncluded)
 	u := api.Usage{
 		Mode: api.Sandbox, UserID: accountID, Period: start.Format("2006-01"), Tier: tier,
-		CachedCalls: share(limits.CachedCallsIncluded, cachedSharePct, unmeteredCached),
-		ColdCalls:   share(limits.ColdCallsIncluded, coldSharePct, unmeteredCold),
-		LastReset:   api.Time(start), NextReset: api.Time(start.AddDate(0, 1, 0)), TierLimits: limits,
+		CachedCalls: cached, ColdCalls: cold,
+		LastReset: api.Time(start), NextReset: api.Time(start.AddDate(0, 1, 0)), TierLimits: limits,
 	}
 	u.TotalCalls = u.CachedCalls + u.ColdCalls
 	return u
 }
 
-// Quota returns the counts of Usage.
-func Quota(limits meter.Tier) meter.Quota {
-	return meter.Quota{
-		Cold:   share(limits.ColdCallsIncluded, coldSharePct, unmeteredCold),
-		Cached: share(limits.CachedCallsIncluded, cachedSharePct, unmeteredCached),
-	}
+// Calls returns the numbers of cold and of cached calls of Usage, for the numbers that a tier includes.
+func Calls(coldIncluded, cachedIncluded *int64) (cold, cached int64) {
+	return share(coldIncluded, coldSharePct, unmeteredCold), share(cachedIncluded, cachedSharePct, unmeteredCached)
 }
 
 func share(included *int64, pct, unmetered int64) int64 {

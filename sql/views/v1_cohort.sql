@@ -1,6 +1,6 @@
 -- Statistics of cohorts. The inner query counts companies per composite. There are at most 1001 composites, so percentiles
 -- are exact and need little memory. A percentile is the smallest value with at least that share of the cohort at or below it.
-CREATE OR REPLACE VIEW v1_cohort
+CREATE OR REPLACE VIEW {public:Identifier}.v1_cohort
 (
     `pipeline_version` LowCardinality(String) COMMENT 'Version of the formulas; the current one in all rows',
     `sector` LowCardinality(String) COMMENT 'Sector of the companies',
@@ -18,6 +18,7 @@ CREATE OR REPLACE VIEW v1_cohort
     `momentum_tailwinds_mean` Float64 COMMENT 'Mean of the bucket score',
     `financial_health_mean` Float64 COMMENT 'Mean of the bucket score'
 )
+DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
     any(version) AS pipeline_version, sector, geo_scope, profile,
     sum(n) AS companies,

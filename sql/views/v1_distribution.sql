@@ -1,5 +1,5 @@
 -- Distribution of all companies. Empty bins have a row too.
-CREATE OR REPLACE VIEW v1_distribution
+CREATE OR REPLACE VIEW {public:Identifier}.v1_distribution
 (
     `pipeline_version` LowCardinality(String) COMMENT 'Version of the formulas; the current one in all rows',
     `measure` String COMMENT 'What is counted: composite, scale_premium, rating or profile',
@@ -9,6 +9,7 @@ CREATE OR REPLACE VIEW v1_distribution
     `companies` UInt64 COMMENT 'Number of companies in the bin',
     `share` Float64 COMMENT 'Share of all companies, 0 to 1; 0 without companies'
 )
+DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS WITH
     assumeNotNull((SELECT argMax(version, number) FROM pipeline_version)) AS current,
     arrayMap(i -> ('composite', concat(toString(i * 5), '-', toString(i * 5 + 5)), toNullable(toFloat64(i * 5)), toNullable(toFloat64(i * 5 + 5)), toUInt8(i)), range(20)) AS composite_bins,

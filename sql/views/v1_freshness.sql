@@ -1,5 +1,5 @@
 -- Age of the records of each pipeline version, and of the last runs of the count and refresh jobs.
-CREATE OR REPLACE VIEW v1_freshness
+CREATE OR REPLACE VIEW {public:Identifier}.v1_freshness
 (
     `pipeline_version` LowCardinality(String) COMMENT 'Version of the formulas',
     `is_current` Bool COMMENT 'Whether new records are of this version',
@@ -16,6 +16,7 @@ CREATE OR REPLACE VIEW v1_freshness
     `refresh_due` Nullable(UInt64) COMMENT 'Companies older than their target age at refresh_at whose score a run can change; NULL when refresh_at is NULL',
     `refresh_oldest_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'Oldest scored_at among the newest records of all companies at refresh_at, of any version; NULL when refresh_at is NULL, and without companies'
 )
+DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
     v.version AS pipeline_version, toBool(assumeNotNull(v.number = (SELECT max(number) FROM pipeline_version))) AS is_current,
     s.companies, s.newest AS newest_scored_at, s.oldest AS oldest_scored_at, s.h1 AS within_1h, s.h24 AS within_24h, s.d7 AS within_7d, s.d30 AS within_30d,

@@ -2,7 +2,7 @@
 -- are read in the order of domain, so ClickHouse aggregates one company at a time, and a condition on domain is fast. Composite
 -- and grade are one number, 8 times the tenths plus the grade: numbers aggregate several times faster than tuples.
 -- Of unmerged copies of a record the one that was written last counts.
-CREATE OR REPLACE VIEW v1_mover
+CREATE OR REPLACE VIEW {public:Identifier}.v1_mover
 (
     `domain` String COMMENT 'Canonical host name of the company',
     `window_days` UInt8 COMMENT 'Length of the window: 7, 30 or 90 days until now',
@@ -16,6 +16,7 @@ CREATE OR REPLACE VIEW v1_mover
     `scored_at_now` DateTime64(3, 'UTC') COMMENT 'scored_at of the newest record',
     `scored_at_then` DateTime64(3, 'UTC') COMMENT 'scored_at of the last record before the window'
 )
+DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
     domain, side.1 AS window_days, company_name, sector,
     intDiv(newest, 8) / 10 AS composite_now, intDiv(side.3, 8) / 10 AS composite_then, (toInt32(intDiv(newest, 8)) - intDiv(side.3, 8)) / 10 AS delta,

@@ -1,5 +1,5 @@
 -- Runs of companies of the last 90 days, and runs of cron jobs of the last 400 days, in flight or ended.
-CREATE OR REPLACE VIEW v1_run
+CREATE OR REPLACE VIEW {public:Identifier}.v1_run
 (
     `started_at` DateTime64(3, 'UTC') COMMENT 'Start; for a score that is still queued, when it was queued',
     `kind` LowCardinality(String) COMMENT 'score: cold run of a company. batch: run of a cron job',
@@ -15,6 +15,7 @@ CREATE OR REPLACE VIEW v1_run
     `companies` Nullable(UInt64) COMMENT 'Companies counted; 0 for jobs that count none; NULL for score',
     `error` String COMMENT 'Cause of a failure; empty otherwise'
 )
+DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT * FROM
 (
     SELECT

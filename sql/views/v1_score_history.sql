@@ -1,5 +1,5 @@
 -- All records, without copies that are not yet merged.
-CREATE OR REPLACE VIEW v1_score_history
+CREATE OR REPLACE VIEW {public:Identifier}.v1_score_history
 (
     `domain` String COMMENT 'Canonical host name of the company: lower case, punycode, no www.',
     `scored_at` DateTime64(3, 'UTC') COMMENT 'Start of the run; with the domain it identifies the record',
@@ -29,6 +29,7 @@ CREATE OR REPLACE VIEW v1_score_history
     `financial_health_completeness_pct` Float64 COMMENT 'The same share within the bucket, in percent',
     `confidence` Enum8('directional' = 1, 'low' = 2, 'medium' = 3, 'high' = 4) COMMENT 'How much of the score rests on data; sorts from lowest to highest'
 )
+DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
     domain, scored_at, pipeline_version, run_id, company_name, country, sector, geo_scope, profile, rating, composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, team_structure_completeness_pct, market_position_completeness_pct, momentum_tailwinds_completeness_pct, financial_health_completeness_pct, confidence
 FROM score_history FINAL

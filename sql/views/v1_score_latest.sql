@@ -1,6 +1,6 @@
 -- Newest score of each company under the current pipeline version. Companies that have only scores of older versions are not
 -- in it, because those are not comparable. The view neither sorts nor groups, so a condition on domain reads a few hundred rows.
-CREATE OR REPLACE VIEW v1_score_latest
+CREATE OR REPLACE VIEW {public:Identifier}.v1_score_latest
 (
     `domain` String COMMENT 'Canonical host name of the company: lower case, punycode, no www.',
     `pipeline_version` LowCardinality(String) COMMENT 'Version of the formulas; the current one in all rows',
@@ -26,6 +26,7 @@ CREATE OR REPLACE VIEW v1_score_latest
     `confidence` Enum8('directional' = 1, 'low' = 2, 'medium' = 3, 'high' = 4) COMMENT 'How much of the score rests on data; sorts from lowest to highest',
     `run_id` String COMMENT 'Run that wrote the record, as in v1_run; empty for generated data'
 )
+DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
     domain, pipeline_version, scored_at, company_name, country, sector, geo_scope, profile, rating, composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, confidence, run_id
 FROM score_latest FINAL

@@ -1,5 +1,5 @@
 -- All signals of all records, one row each.
-CREATE OR REPLACE VIEW v1_signal
+CREATE OR REPLACE VIEW {public:Identifier}.v1_signal
 (
     `domain` String COMMENT 'Canonical host name of the company',
     `scored_at` DateTime64(3, 'UTC') COMMENT 'Start of the run; with the domain it identifies the record',
@@ -12,6 +12,7 @@ CREATE OR REPLACE VIEW v1_signal
     `reason` LowCardinality(String) COMMENT 'Why the signal is missing; empty otherwise',
     `observed_at` Nullable(DateTime64(3, 'UTC')) COMMENT 'Time of the observation, before scored_at if it was carried forward; NULL without one'
 )
+DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
     domain, scored_at, pipeline_version, s_id AS signal, toString(s_state) AS state,
     if(s_state = 'ok', s_raw, NULL) AS raw, s_score AS score, s_source AS source, s_reason AS reason,

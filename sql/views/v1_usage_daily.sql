@@ -1,5 +1,5 @@
 -- Calls per account and day: the last total of the month on that day, less the last total of the previous day with calls.
-CREATE OR REPLACE VIEW v1_usage_daily
+CREATE OR REPLACE VIEW {public:Identifier}.v1_usage_daily
 (
     `day` Date COMMENT 'Day, UTC; days without calls have no row',
     `account_id` String COMMENT 'Account',
@@ -9,6 +9,7 @@ CREATE OR REPLACE VIEW v1_usage_daily
     `cached_calls_month` UInt64 COMMENT 'cached_calls since the month began, this day included',
     `cold_calls_month` UInt64 COMMENT 'cold_calls since the month began, this day included'
 )
+DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
     day, account_id, tier,
     cached_calls - least(cached_calls, lagInFrame(cached_calls, 1, toUInt64(0)) OVER days) AS cached_calls,

@@ -198,7 +198,7 @@ func peakMemory(t *testing.T, pid int) float64 {
 func outcomes(t *testing.T, data string) map[string]fakesources.Outcome {
 	t.Helper()
 	ask := func(query string) *bufio.Scanner {
-		out, err := exec.CommandContext(t.Context(), *program, "sql", "--data", data, "--format", "JSONEachRow", query).Output()
+		out, err := exec.CommandContext(t.Context(), *program, "sql", "--operator", "--data", data, "--format", "JSONEachRow", query).Output()
 		if err != nil {
 			t.Fatalf("%s: %v", query, err)
 		}
@@ -223,7 +223,7 @@ func outcomes(t *testing.T, data string) map[string]fakesources.Outcome {
 		}
 		found[row.Domain] = o
 	}
-	rows = ask("SELECT domain, signal, state, ifNull(raw, 0) AS raw, reason FROM v1_signal")
+	rows = ask("SELECT domain, signal, state, ifNull(raw, 0) AS raw, reason FROM companyscore.v1_signal")
 	for rows.Scan() {
 		var row struct {
 			Domain, Signal string

@@ -344,23 +344,23 @@ func (e *experiment) collect(ctx context.Context) (*stored, error) {
 		text string
 		row  func(f []string)
 	}{
-		{"SELECT domain, toUnixTimestamp64Milli(scored_at), run_id FROM v1_score_history", func(f []string) {
+		{"SELECT domain, toUnixTimestamp64Milli(scored_at), run_id FROM companyscore.v1_score_history", func(f []string) {
 			s.records = append(s.records, record{f[0], number(f[1]), f[2]})
 		}},
 		{"SELECT count() FROM score_history", func(f []string) { s.copies = int(number(f[0])) }},
-		{"SELECT domain, toUnixTimestamp64Milli(scored_at) FROM v1_score_latest", func(f []string) { s.latest[f[0]] = number(f[1]) }},
-		{"SELECT id, subject, outcome, attempts, error FROM v1_run WHERE kind = 'score'", func(f []string) {
+		{"SELECT domain, toUnixTimestamp64Milli(scored_at) FROM companyscore.v1_score_latest", func(f []string) { s.latest[f[0]] = number(f[1]) }},
+		{"SELECT id, subject, outcome, attempts, error FROM companyscore.v1_run WHERE kind = 'score'", func(f []string) {
 			s.runs = append(s.runs, run{f[0], f[1], f[2], int(number(f[3])), f[4]})
 		}},
 		{"SELECT job_id, run_id, account_id FROM cold_call FINAL WHERE NOT refunded", func(f []string) {
 			s.charges = append(s.charges, charge{f[0], f[1], f[2]})
 		}},
 		// In a night over the end of a month the newest month counts.
-		{"SELECT account_id, cold_calls_month, cached_calls_month FROM v1_usage_daily ORDER BY day", func(f []string) {
+		{"SELECT account_id, cold_calls_month, cached_calls_month FROM companyscore.v1_usage_daily ORDER BY day", func(f []string) {
 			s.tables[f[0]] = usage{int(number(f[1])), int(number(f[2]))}
 		}},
 	} {
-		out, err := e.system.Command(ctx, "sql", "--format", "TabSeparated", query.text)
+		out, err := e.system.Command(ctx, "sql", "--operator", "--format", "TabSeparated", query.text)
 		if err != nil {
 			return nil, err
 		}

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"companyscore/clickhouse/embedded"
+	"companyscore/sql"
 )
 
 // childVariable has the childConfig of a test binary that serves ClickHouse instead of running
@@ -65,8 +66,11 @@ func Main(m *testing.M) {
 	os.Exit(code)
 }
 
+// PrivateOf returns the URL of the private database that belongs to that of ClickHouse.
+func PrivateOf(url string) string { return sql.Private(url) }
+
 // ClickHouse returns the URL of a database of its own on this test binary's server: http://user:password@host:port/database.
-// The database has no tables. It is dropped when the test passes and kept when it fails.
+// Neither it nor the private database that belongs to it has tables. Both are dropped when the test passes and kept when it fails.
 func ClickHouse(t testing.TB) string {
 	t.Helper()
 	requireLibrary(t)
@@ -85,16 +89,18 @@ func ClickHouse(t testing.TB) string {
 			t.Logf("kept ClickHouse database %s", database)
 			return
 		}
-		// Not SYNC: the library blocks forever while a connection refers to a table.
-		if err := shared.server.exec("DROP DATABASE " + database); err != nil {
-			t.Error(err)
+		for _, name := range []string{database, sql.Private(database)} {
+			// Not SYNC: the library blocks forever while a connection refers to a table.
+			if err := shared.server.exec("DROP DATABASE " + name); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	return address
 }
 
-// newDatabase creates a database on the server of this binary, which it starts if needed, and
-// returns its URL. shared must be locked.
+// newDatabase creates a public and a private database on the server of this binary, which it
+// starts if needed, and returns their URL. shared must be locked.
 func newDatabase(name string) (url string, err error) {
 	if shared.server == nil {
 		dir, err := os.MkdirTemp("", "companyscore-clickhouse-*")
@@ -108,8 +114,10 @@ func newDatabase(name string) (url string, err error) {
 		}
 		shared.server = server
 	}
-	if err := shared.server.exec("CREATE DATABASE " + name); err != nil {
-		return "", err
+	for _, name := range []string{name, sql.Private(name)} {
+		if err := shared.server.exec("CREATE DATABASE IF NOT EXISTS " + name); err != nil {
+			return "", err
+		}
 	}
 	return shared.server.URL(name), nil
 }

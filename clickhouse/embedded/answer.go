@@ -1,0 +1,121 @@
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+)
+
+// answer is the result of an analyst's statement on its way to the client, in a file of the spool. The engine writes the file at its own speed, and the
+// statement gives its slot back when it has ended, however slowly the client reads. A statement waits for its client only while the answers in the
+// spool together exceed the spool's limit.
+type answer struct {
+	spool *spool
+	file  *os.File
+	out   io.Writer // the client
+	kill  context.CancelCauseFunc
+
+	mu      sync.Mutex
+	changed *sync.Cond // of the fields below
+	written int64      // bytes in the file
+	sent    int64      // of these, bytes that the client has
+	ended   bool       // nothing more is written
+	failed  error      // of a write to the client
+	sending chan struct{}
+}
+
+// errClientGone is the error of an answer that cannot be sent.
+var errClientGone = errors.New("the client is gone")
+
+// newAnswer returns an empty answer. If a write to out fails, kill gets the error. The caller calls close.
+func (s *spool) newAnswer(out io.Writer, kill context.CancelCauseFunc) (*answer, error) {
+	file, err := os.CreateTemp(s.dir, "answer-")
+	if err != nil {
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	// The name is not needed, and without it the file goes with the process.
+	if err := os.Remove(file.Name()); err != nil {
+		file.Close()
+		return nil, fmt.Errorf("spool: %w", err)
+	}
+	a := &answer{spool: s, file: file, out: out, kill: kill}
+	a.changed = sync.NewCond(&a.mu)
+	return a, nil
+}
+
+// Write appends to the answer.
+func (a *answer) Write(p []byte) (int, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for a.failed == nil && a.sending != nil && a.sent < a.written && a.spool.answers.Load() > a.spool.answersMax {
+		a.changed.Wait()
+	}
+	if a.failed != nil {
+		return 0, a.failed
+	}
+	n, err := a.file.WriteAt(p, a.written)
+	a.written += int64(n)
+	a.spool.answers.Add(int64(n))
+	a.changed.Broadcast()
+	if err != nil {
+		return n, fmt.Errorf("spool: %w", err)
+	}
+	return n, nil
+}
+
+// send begins to send the answer, also what is written later. It does not wait.
+func (a *answer) send() {
+	a.sending = make(chan struct{})
+	go func() { // ends with end or an error of the client
+		defer close(a.sending)
+		part := make([]byte, 256<<10)
+		for {
+			a.mu.Lock()
+			for a.sent == a.written && !a.ended {
+				a.changed.Wait()
+			}
+			n := min(int64(len(part)), a.written-a.sent)
+			a.mu.Unlock()
+			if n == 0 {
+				return
+			}
+			read, err := a.file.ReadAt(part[:n], a.sent)
+			if int64(read) == n {
+				_, err = a.out.Write(part[:n])
+			}
+			a.mu.Lock()
+			a.sent += n
+			if err != nil {
+				a.failed = fmt.Errorf("%w: %w", errClientGone, err)
+			}
+			a.changed.Broadcast()
+			a.mu.Unlock()
+			if err != nil {
+				a.kill(a.failed)
+				return
+			}
+		}
+	}()
+}
+
+// end waits until all of the answer is sent and returns the error of the client.
+func (a *answer) end() error {
+	if a.sending == nil {
+		a.send()
+	}
+	a.mu.Lock()
+	a.ended = true
+	a.changed.Broadcast()
+	a.mu.Unlock()
+	<-a.sending
+	return a.failed
+}
+
+// close removes the answer. Nothing may use it any more.
+func (a *answer) close() {
+	a.spool.answers.Add(-a.written)
+	_ = a.file.Close()
+}

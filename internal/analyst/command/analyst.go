@@ -1,0 +1,154 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"companyscore/internal/analyst/roster"
+	"companyscore/internal/cli"
+	"companyscore/internal/config"
+	"companyscore/sql"
+)
+
+// New returns the command `analyst`.
+func New() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "analyst",
+		Short: "Create, list and revoke analysts, who read the public views in SQL",
+		Long: `Create, list and revoke analysts by name, each with a password and limits of its own. They
+stand in a file of the data directory, without their passwords, and a running up or
+clickhouse applies a change at once. The analyst named "analyst" always exists: its
+password is in the file analyst-password of the data directory.`,
+	}
+	cmd.AddCommand(create(), list(), revoke())
+	return cmd
+}
+
+// engineFlag adds the flag of the directory with the engine's data and returns how to find the file of analysts.
+func engineFlag(cmd *cobra.Command) (file func() (string, error)) {
+	var data, engine string
+	cmd.Flags().StringVar(&data, "data", config.DefaultData, "data directory of `up`")
+	cmd.Flags().StringVar(&engine, "path", "", "data directory of `clickhouse`, if it runs without `up`")
+	return func() (string, error) {
+		if engine == "" {
+			engine = filepath.Join(data, "clickhouse")
+		}
+		if _, err := os.Stat(engine); err != nil {
+			return "", fmt.Errorf("no embedded ClickHouse has been started there: use --data or --path, or --print-sql for a server: %w", err)
+		}
+		return roster.Path(engine), nil
+	}
+}
+
+func create() *cobra.Command {
+	var limits roster.Limits
+	var memory uint64
+	var duration time.Duration
+	var printSQL bool
+	cmd := &cobra.Command{
+		Use:   "create NAME",
+		Short: "Create an analyst and print the password, once",
+		Example: `  companyscore analyst create grafana --statements 2 --time 30s
+  companyscore analyst create bob --print-sql | clickhouse client`,
+		Args: cobra.ExactArgs(1),
+	}
+	file := engineFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		limits.MemoryBytes, limits.Seconds = memory<<20, uint64(duration/time.Second)
+		if duration < 0 || duration%time.Second != 0 || limits.Statements < 0 {
+			return cli.Usage(errors.New("--time takes whole seconds, and --statements 0 or more"))
+		}
+		if err := roster.CheckName(args[0]); err != nil {
+			return cli.Usage(err)
+		}
+		if printSQL {
+			_, err := fmt.Fprint(cmd.OutOrStdout(), statements(args[0], limits.OrDefault()))
+			return err
+		}
+		path, err := file()
+		if err != nil {
+			return err
+		}
+		password, err := roster.Add(path, args[0], limits, time.Now())
+		if err != nil {
+			return fmt.Errorf("create analyst %s: %w", args[0], err)
+		}
+		_, err = fmt.Fprintf(cmd.OutOrStdout(), "user      %s\npassword  %s   (not stored; it is shown only now)\n", args[0], password)
+		return err
+	}
+	cmd.Flags().Uint64Var(&memory, "memory-mb", 0, "memory of a statement in MiB; 0 means 2048")
+	cmd.Flags().DurationVar(&duration, "time", 0, "time of a statement; 0 means 5m")
+	cmd.Flags().Uint64Var(&limits.Rows, "rows", 0, "rows of an answer; 0 means 20 million")
+	cmd.Flags().IntVar(&limits.Statements, "statements", 0, "statements at once; 0 means all slots that are free")
+	cmd.Flags().BoolVar(&printSQL, "print-sql", false, "print the statements that create the analyst on a ClickHouse server, and do nothing else")
+	return cmd
+}
+
+// statements returns the SQL that creates an analyst on a server with deploy/clickhouse.
+func statements(name string, l roster.Limits) string {
+	password, hash := roster.Password()
+	once := ""
+	if l.Statements != roster.Default.Statements {
+		once = fmt.Sprintf(",\n    max_concurrent_queries_for_user = %d CONST", l.Statements)
+	}
+	return fmt.Sprintf(`-- The password is %s; only its hash is in the statement.
+CREATE USER %s IDENTIFIED WITH sha256_hash BY '%s' DEFAULT DATABASE %s SETTINGS
+    readonly = 2, allow_ddl = 0, result_overflow_mode = 'throw' CONST,
+    max_memory_usage = %d MIN 1 MAX %[5]d, max_execution_time = %d MIN 1 MAX %[6]d,
+    max_result_rows = %d MIN 1 MAX %[7]d, max_result_bytes = %d MIN 1 MAX %[8]d%s;
+GRANT analysts TO %[2]s;
+`, password, "`"+name+"`", hash, sql.Public, l.MemoryBytes, l.Seconds, l.Rows, l.Bytes, once)
+}
+
+func list() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List analysts and their limits", Args: cobra.NoArgs}
+	file := engineFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		path, err := file()
+		if err != nil {
+			return err
+		}
+		all, err := roster.Read(path)
+		if err != nil {
+			return err
+		}
+		out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
+		fmt.Fprintln(out, "NAME\tCREATED\tMEMORY MIB\tTIME S\tROWS\tSTATEMENTS")
+		row := func(name, created string, l roster.Limits) {
+			statements := "any"
+			if l.Statements != roster.Default.Statements {
+				statements = fmt.Sprint(l.Statements)
+			}
+			fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%d\t%s\n", name, created, l.MemoryBytes>>20, l.Seconds, l.Rows, statements)
+		}
+		row("analyst", "", roster.Default)
+		for _, a := range all {
+			row(a.Name, a.CreatedAt.Format(time.DateTime), a.Limits.OrDefault())
+		}
+		return out.Flush()
+	}
+	return cmd
+}
+
+func revoke() *cobra.Command {
+	cmd := &cobra.Command{Use: "revoke NAME", Short: "Revoke an analyst: its next statement fails", Args: cobra.ExactArgs(1)}
+	file := engineFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		path, err := file()
+		if err != nil {
+			return err
+		}
+		if err := roster.Remove(path, args[0]); err != nil {
+			return fmt.Errorf("revoke analyst %s: %w", args[0], err)
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), "revoked", args[0])
+		return err
+	}
+	return cmd
+}
