@@ -22,6 +22,7 @@ var (
 	scoreNewest  = sql.Query("score_newest")
 	scoreLast    = sql.Query("score_last")
 	scoreHistory = sql.Query("score_history")
+	scoreRecords = sql.Query("score_newest_records")
 )
 
 // headsPause is the minimum time between two coalesced lookups of newest records. Planning
@@ -34,6 +35,7 @@ type Scores struct {
 	writer  *writer[recordRow]
 	earlier *coalesce.Coalescer[earlierKey, scoring.Earlier]
 	heads   *coalesce.Coalescer[string, headRow]
+	records *coalesce.Coalescer[string, recordRow]
 }
 
 // NewScores returns the store of records in db. The caller closes it before db; Close
@@ -42,6 +44,7 @@ func NewScores(db *DB, cfg WriterConfig) *Scores {
 	s := &Scores{db: db, writer: newWriter(db, cfg, scoreInsert, func(r *recordRow) string { return "record of " + r.Domain })}
 	s.earlier = coalesce.New(coalesce.Config[earlierKey, scoring.Earlier]{Query: s.manyEarlier, KeysMax: runPage, Pause: runPause, Timeout: runTimeout})
 	s.heads = coalesce.New(coalesce.Config[string, headRow]{Query: s.latestHeads, KeysMax: runPage, Pause: headsPause})
+	s.records = coalesce.New(coalesce.Config[string, recordRow]{Query: s.latestRecords, KeysMax: runPage, Pause: headsPause})
 	return s
 }
 
@@ -224,8 +227,28 @@ func (s *Scores) Newest(ctx context.Context, domain string) (universe.Stored, er
 }
 
 // Latest returns the newest record of a company with its signals, or scoring.ErrNotFound.
+// Concurrent calls share queries.
 func (s *Scores) Latest(ctx context.Context, domain string) (scoring.Record, error) {
-	return s.At(ctx, domain, lastInstant)
+	row, found, err := s.records.Get(ctx, domain)
+	if err == nil && !found {
+		err = scoring.ErrNotFound
+	}
+	if err != nil {
+		return scoring.Record{}, fmt.Errorf("newest record of %s: %w", domain, err)
+	}
+	return row.record(), nil
+}
+
+func (s *Scores) latestRecords(ctx context.Context, domains []string) (map[string]recordRow, error) {
+	var rows []recordRow
+	if err := s.db.few(ctx, &rows, scoreRecords, ch.Named("domains", domains)); err != nil {
+		return nil, fmt.Errorf("newest records of %d companies: %w", len(domains), err)
+	}
+	records := make(map[string]recordRow, len(rows))
+	for _, row := range rows {
+		records[row.Domain] = row
+	}
+	return records, nil
 }
 
 // At returns the newest record of a company at or before an instant with its signals, or

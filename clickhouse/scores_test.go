@@ -343,3 +343,44 @@ func TestWriteAfterCloseIsRefused(t *testing.T) {
 		t.Errorf("Write after Close = %v, want ErrClosed", err)
 	}
 }
+
+// TestNewestRecordsAreReadTogether reads companies with several records, written in any order and
+// twice, one company without a record, and all at once.
+func TestNewestRecordsAreReadTogether(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	s := scores(t, db)
+	want := make(map[string]scoring.Record)
+	for i := range 40 {
+		domain := fmt.Sprintf("company-%d.com", i)
+		for _, age := range []time.Duration{3 * time.Hour, time.Hour, 2 * time.Hour, time.Hour} {
+			rec, err := scoring.Score(scoring.Input{Domain: domain, Now: noon.Add(-age), Observations: []scoring.Observation{
+				{Signal: "open_roles", State: scoring.StateOK, Raw: float64(i + 1), Source: "facts"},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Write(t.Context(), rec); err != nil {
+				t.Fatal(err)
+			}
+			if age == time.Hour {
+				want[domain] = rec
+			}
+		}
+	}
+	var readers sync.WaitGroup
+	for domain, rec := range want {
+		readers.Go(func() {
+			got, err := s.Latest(t.Context(), domain)
+			if err != nil || !got.ScoredAt.Equal(rec.ScoredAt) || got.Composite != rec.Composite || len(got.Signals) != len(rec.Signals) {
+				t.Errorf("%s: %s of %s, %d signals, %v", domain, got.Domain, got.ScoredAt, len(got.Signals), err)
+			}
+		})
+	}
+	readers.Go(func() {
+		if _, err := s.Latest(t.Context(), "never.com"); !errors.Is(err, scoring.ErrNotFound) {
+			t.Errorf("a company without a record: %v", err)
+		}
+	})
+	readers.Wait()
+}

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"time"
 
@@ -33,14 +34,16 @@ func (s *Server) getConfidence(c *fiber.Ctx) error {
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
-	rec, err := s.Scores.Latest(ctx, domain)
-	switch {
-	case errors.Is(err, scoring.ErrNotFound):
-		return &errNoHistory
-	case err != nil:
-		return err
-	}
-	return s.send(c, api.NewConfidence(rec), answer{tier: tierClickHouse, maxAge: confidenceAge})
+	return s.sendPage(c, ctx, domain, "confidence", confidenceAge, func(ctx context.Context) ([]byte, error) {
+		rec, err := s.Scores.Latest(ctx, domain)
+		if errors.Is(err, scoring.ErrNotFound) {
+			return nil, &errNoHistory
+		}
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(api.NewConfidence(rec))
+	})
 }
 
 // getSignals returns the manifest of signals. It is the same for all callers.

@@ -107,7 +107,7 @@ GRANT analysts TO %[2]s;
 }
 
 func list() *cobra.Command {
-	cmd := &cobra.Command{Use: "list", Short: "List analysts and their limits", Args: cobra.NoArgs}
+	cmd := &cobra.Command{Use: "list", Short: "List analysts and their limits", Example: "  companyscore analyst list", Args: cobra.NoArgs}
 	file := engineFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		path, err := file()
@@ -137,7 +137,7 @@ func list() *cobra.Command {
 }
 
 func revoke() *cobra.Command {
-	cmd := &cobra.Command{Use: "revoke NAME", Short: "Revoke an analyst: its next statement fails", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "revoke NAME", Short: "Revoke an analyst: its next statement fails", Example: "  companyscore analyst revoke ann", Args: cobra.ExactArgs(1)}
 	file := engineFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		path, err := file()
