@@ -1,6 +1,7 @@
 package clickhouse_test
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -56,5 +57,40 @@ func TestMoversSplitTheirDeltas(t *testing.T) {
 				t.Errorf("%s of %s: %s", w, m.Domain, diff)
 			}
 		}
+	}
+}
+
+// TestMoverViewShowsBothEnds compares the columns of v1_mover with the two records.
+func TestMoverViewShowsBothEnds(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	s := scores(t, db)
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	ends := make([]scoring.Record, 2)
+	for i, values := range []map[string]float64{{"open_roles": 1}, {"open_roles": 300, "employee_count": 250_000, "revenue_latest_usd": 9e10}} {
+		in := scoring.Input{Domain: "example.com", Now: now.Add(time.Duration(i-1) * 10 * 24 * time.Hour)}
+		for signal, raw := range values {
+			in.Observations = append(in.Observations, scoring.Observation{Signal: signal, State: scoring.StateOK, Raw: raw, Source: "facts"})
+		}
+		rec, err := scoring.Score(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := s.Write(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+		ends[i] = rec
+	}
+	then, newest := ends[0], ends[1]
+	if then.ScalePremium == newest.ScalePremium || then.CompletenessPct == newest.CompletenessPct || then.Rating == newest.Rating {
+		t.Fatalf("the records differ too little: %+v and %+v", then, newest)
+	}
+	want := fmt.Sprintf("7 %.1f %.1f %.1f %.1f %s %s %.1f %.1f %s %s", newest.Composite, then.Composite, newest.Composite-then.Composite, newest.ScalePremium-then.ScalePremium,
+		newest.Rating, then.Rating, newest.CompletenessPct, then.CompletenessPct, newest.Confidence, then.Confidence)
+	const statement = "SELECT format('{} {} {} {} {} {} {} {} {} {} {}', toString(window_days), toDecimalString(composite_now, 1), toDecimalString(composite_then, 1), toDecimalString(delta, 1), " +
+		"toDecimalString(premium_delta, 1), toString(rating_now), toString(rating_then), toDecimalString(completeness_pct_now, 1), toDecimalString(completeness_pct_then, 1), " +
+		"toString(confidence_now), toString(confidence_then)) FROM v1_mover WHERE domain = 'example.com'"
+	if got := column(t, db, statement); len(got) != 1 || got[0] != want {
+		t.Errorf("v1_mover has %q, want %q", got, want)
 	}
 }
