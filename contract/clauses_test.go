@@ -26,6 +26,8 @@ import (
 	"companyscore/internal/redis"
 	"companyscore/scoring"
 	"companyscore/sql"
+	"companyscore/universe"
+	"companyscore/universe/snapshot"
 )
 
 // TestClauses checks single sentences of the specification that the larger tests do not
@@ -547,6 +549,77 @@ func TestServers(t *testing.T) {
 		here.cli(t, "key", "revoke", c.liveID)
 		for _, s := range []suite{here, there} {
 			eventually(t, "the revoked key is refused", func() bool { return s.get(t, "/v1/usage", c.live).status == 401 })
+		}
+	})
+}
+
+// TestEpochs publishes statistics of a large universe to two servers, which no batch job reaches.
+func TestEpochs(t *testing.T) {
+	t.Parallel()
+	whole := start(t, "")
+	apart, stores := *whole, *whole.runtime
+	stores.RedisURL += "?db=1"
+	apart.runtime = &stores
+	here, there := suite{t, apart.another(t)}, suite{t, apart.another(t)}
+	stored := record("stored-company.com", time.Hour, 61.4)
+	here.remember(t, []scoring.Record{stored})
+	c := here.customer(t, "starter")
+	rdb, err := redis.Open(t.Context(), apart.runtime.RedisURL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rdb.Close()
+	const epoch = time.Hour
+	publish := func(companies int, when snapshot.Adoption) {
+		t.Helper()
+		counts := universe.Count(slices.Repeat([]scoring.Record{stored}, companies), time.Now())
+		counts.Epoch = epoch
+		if err := snapshot.PublishCounts(t.Context(), rdb, counts, 1, when); err != nil {
+			t.Fatal(err)
+		}
+	}
+	publishMovers := func(version string) { // at once: a server that shows them has read the newest counts too
+		t.Helper()
+		movers := universe.Movers{PipelineVersion: version, Epoch: epoch, Lists: make(map[universe.Window]universe.MoverList)}
+		for _, w := range universe.Windows {
+			movers.Lists[w] = universe.MoverList{End: time.Now(), Gainers: []universe.Mover{{Company: universe.Company{Domain: version + ".com", Composite: 60}, Then: 50}}}
+		}
+		if err := snapshot.PublishMovers(t.Context(), rdb, movers, 1, snapshot.AtOnce); err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range []suite{here, there} {
+			eventually(t, "movers are read", func() bool {
+				return strings.Contains(s.get(t, "/v1/movers?window=7d", c.live).raw, version+".com")
+			})
+		}
+	}
+	here.rule("decided: epochs", "within an epoch all servers give equal answers, and an unchanged company keeps its tag for free", func(t *testing.T) {
+		publish(20_000, snapshot.AtOnce)
+		publishMovers("first")
+		score := here.get(t, "/v1/score/stored-company.com", c.live).wants(t, 200, "")
+		distribution := here.get(t, "/v1/distribution", c.live).wants(t, 200, "")
+		before := here.get(t, "/v1/usage", c.live).number("cached_calls")
+		for i := range 3 {
+			publish(30_000+i, snapshot.NextEpoch)
+			publishMovers(fmt.Sprintf("later-%d", i))
+			for _, s := range []suite{here, there} {
+				s.get(t, "/v1/score/stored-company.com", c.live, "If-None-Match", score.header.Get("ETag")).wants(t, 304, "")
+				r := s.get(t, "/v1/distribution", c.live).wants(t, 200, "")
+				var left int
+				if n, err := fmt.Sscanf(r.header.Get("Cache-Control"), "private, max-age=%d", &left); n != 1 || err != nil || left > int(epoch/time.Second) || r.raw != distribution.raw {
+					t.Errorf("%s with %s", r.raw, r.header.Get("Cache-Control"))
+				}
+			}
+			if a, b := here.get(t, "/v1/movers?window=7d", c.live), there.get(t, "/v1/movers?window=7d", c.live); a.raw != b.raw || a.header.Get("ETag") != b.header.Get("ETag") {
+				t.Errorf("movers: %s and %s", a.raw, b.raw)
+			}
+		}
+		if after := here.get(t, "/v1/usage", c.live).number("cached_calls"); after != before {
+			t.Errorf("%v calls were charged for unchanged companies", after-before)
+		}
+		publish(40_000, snapshot.AtOnce)
+		for _, s := range []suite{here, there} {
+			eventually(t, "batch --once is adopted", func() bool { return s.get(t, "/v1/distribution", c.live).number("universe.count") == 40_000 })
 		}
 	})
 }

@@ -1028,7 +1028,7 @@ func (s suite) headers(starter customer) {
 		}
 	})
 	s.rule("decided: Server-Timing", "answers say what answered", func(t *testing.T) {
-		for path, want := range map[string]string{"/v1/distribution": "table", "/v1/usage": "redis", "/v1/company/" + first + "/confidence": "clickhouse"} {
+		for path, want := range map[string]string{"/v1/distribution": "table", "/v1/usage": "redis", "/v1/score/" + first + "/history?limit=499": "clickhouse"} {
 			if r := s.get(t, path, starter.live); !strings.HasPrefix(r.header.Get("Server-Timing"), want) {
 				t.Errorf("%s: %q, want %s", path, r.header.Get("Server-Timing"), want)
 			}

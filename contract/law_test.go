@@ -30,6 +30,7 @@ var law = []string{
 	"decided: coalescing", "decided: Idempotency-Key", "decided: storm", "decided: servers", "decided: tiers file",
 	"decided: ETag", "decided: compression", "decided: X-Request-Id", "decided: RateLimit", "decided: Server-Timing", "decided: CORS",
 	"decided: description", "decided: docs", "decided: health", "decided: metrics", "decided: elsewhere", "decided: batch", "decided: evidence", "decided: changes",
+	"decided: request log", "decided: usage history", "decided: epochs",
 	"decided: HTTP", "decided: connections", "decided: answer bytes", "decided: stop",
 }
 

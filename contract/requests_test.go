@@ -28,12 +28,12 @@ func (s suite) requests() {
 			reply
 			want string
 		}{
-			{s.get(t, "/v1/score/stored-company.com", c.live).wants(t, 200, ""), "/v1/score/* 200 -"},
-			{s.score(t, c.live, "requested-once.com").wants(t, 202, ""), "/v1/score 202 -"},
+			{s.get(t, "/v1/score/stored-company.com", c.live).wants(t, 200, ""), "/v1/score/* 200 "},
+			{s.score(t, c.live, "requested-once.com").wants(t, 202, ""), "/v1/score 202 "},
 			{s.get(t, "/v1/score/never-requested.com", c.live).wants(t, 404, "no score available for this domain"), "/v1/score/* 404 no score available for this domain"},
 			{s.get(t, "/v1/usage", "").wants(t, 401, "unauthorized"), "/v1/usage 401 unauthorized"},
 			{s.get(t, "/nowhere", c.live).wants(t, 404, "not found"), "none 404 not found"},
-			{s.get(t, "/v1/score/acme.test", c.test).wants(t, 200, ""), "/v1/score/* 200 - sandbox"},
+			{s.get(t, "/v1/score/acme.test", c.test).wants(t, 200, ""), "/v1/score/* 200 sandbox"},
 		} {
 			id := r.header.Get("X-Request-Id")
 			var out string
