@@ -156,7 +156,7 @@ func TestLargeUniversesAreAdoptedAtEpochs(t *testing.T) {
 	}
 }
 
-func TestResultsThatNobodyUsesAreNotMade(t *testing.T) {
+func TestRunsToBeReplacedAreSkipped(t *testing.T) {
 	t.Parallel()
 	r := runnerOf(t, stores.Redis(t).URL, &store{})
 	count := r.job(batchjob.Count)

@@ -10,7 +10,7 @@ import (
 	"companyscore/internal/batchjob"
 )
 
-// The analytics measurement counts by itself, so no job may run beside it.
+// The measurement of analytics starts its own counts, so no scheduled job may run at the same time.
 func TestMeasurementSwitchesOffEveryJob(t *testing.T) {
 	t.Parallel()
 	script, err := os.ReadFile("../scripts/bench.sh")

@@ -267,7 +267,7 @@ func (c *Client) attempt(ctx context.Context, r request, body []byte) (answer, e
 func (c *Client) pause(err error, retry int) (time.Duration, bool) {
 	var refused *Error
 	if errors.As(err, &refused) && refused.RetryAfter > 0 {
-		// Many clients are told the same time. A tenth more spreads them.
+		// The service sends the same time to many clients. Up to a tenth is added, so that they do not return together.
 		jitter := time.Duration(rand.Int64N(int64(refused.RetryAfter/10) + 1))
 		return refused.RetryAfter + jitter, refused.RetryAfter <= c.cfg.MaxRetryAfter
 	}

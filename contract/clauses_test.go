@@ -90,7 +90,7 @@ func (s suite) bodies(c customer) {
 			s.post(t, c.live, fmt.Sprintf(`{"domain":"waits-not-%d.com","wait":%s}`, i, wait)).wants(t, 202, "")
 		}
 	})
-	s.rule("9 rule 7", "a call with wait is told that it is deprecated and where the policy is, others are not", func(t *testing.T) {
+	s.rule("9 rule 7", "the answer to a call with wait has Deprecation and a link to the policy, and other answers have neither", func(t *testing.T) {
 		r := s.post(t, c.test, `{"domain":"acme.test","wait":true}`).wants(t, 200, "")
 		if got := r.header.Get("Deprecation"); got != fmt.Sprintf("@%d", time.Date(2026, 5, 12, 0, 0, 0, 0, time.UTC).Unix()) {
 			t.Errorf("Deprecation is %q", got)

@@ -172,7 +172,7 @@ func TestDocument(t *testing.T) {
 						t.Errorf("%s, example %d: %v", place, i, err)
 					}
 					if d.CheckValue(schema, later) == nil {
-						t.Errorf("%s, example %d: nobody noticed %v", place, i, later)
+						t.Errorf("%s, example %d: an unknown field is not refused: %v", place, i, later)
 					}
 				}
 			}
@@ -259,13 +259,13 @@ func TestDocument(t *testing.T) {
 			"unknown status":       check(200, replaced(`"cache_status":"cached"`, `"cache_status":"fresh"`), ""),
 			"time without a zone":  check(200, replaced(`"scored_at":"[^"]+"`, `"scored_at":"yesterday"`), ""),
 			"missing header":       check(200, string(good), "ETag"),
-			"status of nobody":     check(418, string(good), ""),
+			"undescribed status":   check(418, string(good), ""),
 			"unknown field inside": check(200, replaced(`"buckets":{`, `"buckets":{"later":1,`), ""),
-			"error of nobody":      check(404, `{"error":"gone fishing","message":"Later."}`, ""),
+			"undescribed error":    check(404, `{"error":"gone fishing","message":"Later."}`, ""),
 			"error without text":   check(404, `{"error":"no score available for this domain"}`, ""),
 		} {
 			if err == nil {
-				t.Errorf("nobody noticed: %s", what)
+				t.Errorf("not refused: %s", what)
 			}
 		}
 	})

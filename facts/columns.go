@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"companyscore/internal/spelling"
+
 	"companyscore/internal/domainname"
 	"companyscore/scoring"
 )
@@ -208,7 +210,7 @@ func columnOf(name string, others bool) (Column, error) {
 func nearest(name string) string {
 	best, cost := "", math.MaxInt
 	consider := func(known string) {
-		if d := distance(name, known); d < cost {
+		if d := spelling.Distance(name, known); d < cost {
 			best, cost = known, d
 		}
 	}
@@ -219,26 +221,4 @@ func nearest(name string) string {
 		consider(signalPrefix + s.ID)
 	}
 	return best
-}
-
-// distance returns the Levenshtein distance of the first 64 bytes of a and b.
-func distance(a, b string) int {
-	a = a[:min(len(a), 64)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			substitute := diagonal
-			if a[i] != b[j] {
-				substitute++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(substitute, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

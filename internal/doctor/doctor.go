@@ -23,6 +23,8 @@ import (
 	"syscall"
 	"time"
 
+	"companyscore/internal/spelling"
+
 	goredis "github.com/redis/go-redis/v9"
 
 	"companyscore/internal/analyst"
@@ -481,30 +483,9 @@ func (d *doctor) variables() Check {
 func nearest(name string, known []string) (best string) {
 	least := 4
 	for _, k := range known {
-		if n := distance(name, k); n < least {
+		if n := spelling.Distance(name, k); n < least {
 			best, least = k, n
 		}
 	}
 	return best
-}
-
-// distance returns the number of letters to insert, remove or replace (Levenshtein).
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"companyscore/internal/config"
+	"companyscore/internal/spelling"
 	"companyscore/internal/test/program"
 )
 
@@ -191,7 +192,7 @@ func TestLevels(t *testing.T) {
 		a, b string
 		want int
 	}{{"", "abc", 3}, {"listn", "listen", 1}, {"kitten", "sitting", 3}} {
-		if got := distance(c.a, c.b); got != c.want {
+		if got := spelling.Distance(c.a, c.b); got != c.want {
 			t.Errorf("distance of %q and %q: %d", c.a, c.b, got)
 		}
 	}

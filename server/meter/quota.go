@@ -31,12 +31,6 @@ type quota struct {
 	tried        chan struct{} // closed after the first read, whether it failed or not
 }
 
-// Metered reports whether a tier has a monthly budget.
-func (m *Meter) Metered(tier account.Tier) bool {
-	limits := m.limits.Tiers[tier]
-	return limits.ColdCallsIncluded != nil || limits.CachedCallsIncluded != nil
-}
-
 // Quota returns the calls of the month of now from memory. known is false if LoadQuota must read
 // them first.
 func (m *Meter) Quota(acct account.Account, now time.Time) (q Quota, known bool) {
