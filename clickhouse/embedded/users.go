@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"os"
 	"sync"
-	"time"
 
 	"companyscore/internal/analyst/roster"
 )
@@ -23,7 +22,7 @@ type users struct {
 	mu      sync.Mutex
 	builtIn []*user
 	others  []*user
-	readAt  time.Time // modification time of the roster when it was read
+	asRead  os.FileInfo // of the roster when it was read; nil for none
 }
 
 // all returns the users. It reads the roster again if it has changed. A roster that cannot be read leaves the users as they were.
@@ -33,23 +32,29 @@ func (s *users) all() []*user {
 	info, err := os.Stat(s.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		s.others, s.readAt = nil, time.Time{}
+		s.others, s.asRead = nil, nil
 	case err != nil:
 		s.logger.Error("read analysts", "err", err)
-	case !info.ModTime().Equal(s.readAt):
-		s.read(info.ModTime())
+	case !unchanged(s.asRead, info):
+		s.read(info)
 	}
 	return append(s.builtIn[:len(s.builtIn):len(s.builtIn)], s.others...)
 }
 
+// unchanged reports whether a file is as it was when it was read. Each change of the roster is a new file, and two changes
+// within one tick of the clock have the same modification time.
+func unchanged(read, now os.FileInfo) bool {
+	return read != nil && os.SameFile(read, now) && read.Size() == now.Size() && read.ModTime().Equal(now.ModTime())
+}
+
 // read reads the roster. The caller holds s.mu.
-func (s *users) read(at time.Time) {
+func (s *users) read(info os.FileInfo) {
 	entries, err := roster.Read(s.path)
 	if err != nil {
 		s.logger.Error("the analysts are as before", "err", err)
 		return
 	}
-	s.others, s.readAt = nil, at
+	s.others, s.asRead = nil, info
 	for _, entry := range entries {
 		hash, err := hex.DecodeString(entry.PasswordSHA256)
 		if err != nil || len(hash) != sha256.Size || roster.CheckName(entry.Name) != nil {
