@@ -113,6 +113,7 @@ type recordRow struct {
 	SignalSource          []string    `ch:"signal.source"`
 	SignalReason          []string    `ch:"signal.reason"`
 	SignalObservedAt      []time.Time `ch:"signal.observed_at"`
+	SignalShare           []float64   `ch:"signal.share"` // written only
 	WarningSource         []string    `ch:"warning.source"`
 	WarningCode           []string    `ch:"warning.code"`
 	WarningAt             []time.Time `ch:"warning.at"`
@@ -140,6 +141,9 @@ func newRecordRow(r scoring.Record) *recordRow {
 		row.SignalSource = append(row.SignalSource, s.Source)
 		row.SignalReason = append(row.SignalReason, string(s.Reason))
 		row.SignalObservedAt = append(row.SignalObservedAt, never(s.ObservedAt))
+	}
+	if len(r.Signals) > 0 {
+		row.SignalShare = scoring.Shares(r)
 	}
 	for _, w := range r.Warnings {
 		row.WarningSource = append(row.WarningSource, w.Source)

@@ -60,7 +60,7 @@ func Attribute(before, after Record) Attribution {
 	rest := a.Delta - a.Premium
 	// The larger part takes what rounding and the bounds of the composite leave over.
 	switch {
-	case observation == 0 && coverage == 0:
+	case before.Base == after.Base:
 		a.Premium = a.Delta
 	case math.Abs(observation) >= math.Abs(coverage):
 		a.Coverage = round1(coverage)
@@ -79,9 +79,6 @@ func (a *Attribution) compare(before, after Record) (observation, coverage float
 	}
 	sharesBefore, sharesAfter := Shares(before), Shares(after)
 	for i := range manifest {
-		if manifest[i].Bucket == MomentumTailwinds && before.Defunct() && after.Defunct() {
-			continue // the bucket is 0 in both
-		}
 		old, now := before.Signals[i], after.Signals[i]
 		value := (sharesBefore[i] + sharesAfter[i]) / 2 * (now.Score - old.Score)
 		weight := (sharesAfter[i] - sharesBefore[i]) * (old.Score + now.Score) / 2

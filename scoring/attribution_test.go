@@ -51,7 +51,7 @@ func TestAttributionSumsToDelta(t *testing.T) {
 		for _, s := range a.Signals {
 			contributions += s.Contribution
 		}
-		if !before.Defunct() && !after.Defunct() && math.Abs(contributions-(after.Base-before.Base)) > 1e-9 {
+		if math.Abs(contributions-(after.Base-before.Base)) > 1e-9 {
 			t.Fatalf("contributions sum to %v, bases differ by %v", contributions, after.Base-before.Base)
 		}
 		if same := Attribute(before, before); same.Delta != 0 || same.Observation != 0 || same.Coverage != 0 || len(same.Signals) != 0 {

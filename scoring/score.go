@@ -184,14 +184,18 @@ func (s signalScores) share(i int, weights BucketScores) float64 {
 	return manifest[i].Weight / weights.Get(manifest[i].Bucket)
 }
 
-// Shares returns the share of each signal of a record in the composite before the premium, in
-// manifest order. They sum to 1. A signal that is not applicable has 0.
+// Shares returns the share of each signal of a record in Base, in manifest order: Base is the sum of
+// share times score. A signal that is not applicable has 0, as have the signals of momentum of a
+// defunct company. The shares of all other records sum to 1.
 func Shares(rec Record) []float64 {
 	signals := signalScores(rec.Signals)
 	weights := signals.bucketWeights()
 	shares := make([]float64, len(signals))
+	defunct := rec.Defunct()
 	for i := range signals {
-		shares[i] = signals.share(i, weights) * manifest[i].Bucket.Weight()
+		if bucket := manifest[i].Bucket; !defunct || bucket != MomentumTailwinds {
+			shares[i] = signals.share(i, weights) * bucket.Weight()
+		}
 	}
 	return shares
 }

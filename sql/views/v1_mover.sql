@@ -1,56 +1,74 @@
--- Companies whose score differs between the last record before a window and the last record within it. Windows end now. Records
--- are read in the order of domain, so ClickHouse aggregates one company at a time, and a condition on domain is fast. The values
--- of a record are one number, because numbers aggregate several times faster than tuples: from the lowest bits confidence (3),
--- tenths of completeness (10) and of the premium (7), grade (3) and tenths of the composite.
--- Of unmerged copies of a record the one that was written last counts.
+-- Each company that has a record before a window, with its newest record and the last one before the window. Windows end now.
+-- The values of a company are read as parallel arrays, and the two records are positions in them: ClickHouse reads only the columns
+-- that a statement names, one company at a time, and a condition on domain is fast. observation_delta and coverage_delta read
+-- all signals: 6 s for 300,000 companies with 900,000 records, where delta alone takes 0.3 s.
+-- Of unmerged copies of a record the one that was written last counts. The split is that of scoring.Attribute.
 CREATE OR REPLACE VIEW {public:Identifier}.v1_mover
 (
     `domain` String COMMENT 'Canonical host name of the company',
     `window_days` UInt8 COMMENT 'Length of the window: 7, 30 or 90 days until now',
     `company_name` String COMMENT 'Company name in the newest record',
     `sector` LowCardinality(String) COMMENT 'Sector in the newest record',
+    `changed` Bool COMMENT 'Whether delta is not 0',
     `composite_now` Float64 COMMENT 'Newest composite',
     `composite_then` Float64 COMMENT 'Last composite before the window',
-    `delta` Float64 COMMENT 'composite_now minus composite_then, in steps of 0.1; never 0',
-    `premium_delta` Float64 COMMENT 'Part of delta that is the scale premium, in steps of 0.1; the rest is observed values and coverage, see completeness',
-    `rating_now` Enum8('SVC-5' = 1, 'SVC-4' = 2, 'SVC-3' = 3, 'SVC-2' = 4, 'SVC-2+' = 5, 'SVC-1' = 6, 'SVC-1+' = 7) COMMENT 'Newest grade',
-    `rating_then` Enum8('SVC-5' = 1, 'SVC-4' = 2, 'SVC-3' = 3, 'SVC-2' = 4, 'SVC-2+' = 5, 'SVC-1' = 6, 'SVC-1+' = 7) COMMENT 'Last grade before the window',
+    `delta` Float64 COMMENT 'composite_now minus composite_then, in steps of 0.1; the sum of the four parts that follow',
+    `observation_delta` Float64 COMMENT 'Part of delta due to signals that both records know: the company changed. Slow for all companies; use a condition on domain',
+    `coverage_delta` Float64 COMMENT 'Part of delta due to signals that one record lacks or weighs otherwise: what is known changed. Slow for all companies; use a condition on domain',
+    `premium_delta` Float64 COMMENT 'Part of delta that is the scale premium; all of delta if nothing else changed',
+    `defunct_delta` Float64 COMMENT 'All of delta if the company is defunct in one of the records, otherwise 0',
+    `rating_now` Enum8('SVC-5' = 1, 'SVC-4' = 2, 'SVC-3' = 3, 'SVC-2' = 4, 'SVC-2+' = 5, 'SVC-1' = 6, 'SVC-1+' = 7) COMMENT 'Newest grade; sorts from lowest to highest grade',
+    `rating_then` Enum8('SVC-5' = 1, 'SVC-4' = 2, 'SVC-3' = 3, 'SVC-2' = 4, 'SVC-2+' = 5, 'SVC-1' = 6, 'SVC-1+' = 7) COMMENT 'Last grade before the window; sorts from lowest to highest grade',
     `completeness_pct_now` Float64 COMMENT 'Completeness of the newest record, in percent',
-    `completeness_pct_then` Float64 COMMENT 'Completeness of the last record before the window, in percent: if it differs, part of delta is coverage',
+    `completeness_pct_then` Float64 COMMENT 'Completeness of the last record before the window, in percent',
     `confidence_now` Enum8('directional' = 1, 'low' = 2, 'medium' = 3, 'high' = 4) COMMENT 'Confidence of the newest record; sorts from lowest to highest',
     `confidence_then` Enum8('directional' = 1, 'low' = 2, 'medium' = 3, 'high' = 4) COMMENT 'Confidence of the last record before the window; sorts from lowest to highest',
-    `scored_at_now` DateTime64(3, 'UTC') COMMENT 'scored_at of the newest record',
+    `scored_at_now` DateTime64(3, 'UTC') COMMENT 'scored_at of the newest record; scored_at_then if the company was not scored in the window',
     `scored_at_then` DateTime64(3, 'UTC') COMMENT 'scored_at of the last record before the window'
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
-AS SELECT
-    domain, side.1 AS window_days, company_name, sector,
-    bitShiftRight(newest, 23) / 10 AS composite_now, bitShiftRight(side.3, 23) / 10 AS composite_then,
-    (toInt32(bitShiftRight(newest, 23)) - toInt32(bitShiftRight(side.3, 23))) / 10 AS delta,
-    (toInt32(bitShiftRight(newest, 13) % 128) - toInt32(bitShiftRight(side.3, 13) % 128)) / 10 AS premium_delta,
-    CAST(toInt8(bitShiftRight(newest, 20) % 8), 'Enum8(\'SVC-5\' = 1, \'SVC-4\' = 2, \'SVC-3\' = 3, \'SVC-2\' = 4, \'SVC-2+\' = 5, \'SVC-1\' = 6, \'SVC-1+\' = 7)') AS rating_now,
-    CAST(toInt8(bitShiftRight(side.3, 20) % 8), 'Enum8(\'SVC-5\' = 1, \'SVC-4\' = 2, \'SVC-3\' = 3, \'SVC-2\' = 4, \'SVC-2+\' = 5, \'SVC-1\' = 6, \'SVC-1+\' = 7)') AS rating_then,
-    bitShiftRight(newest, 3) % 1024 / 10 AS completeness_pct_now, bitShiftRight(side.3, 3) % 1024 / 10 AS completeness_pct_then,
-    CAST(toInt8(newest % 8), 'Enum8(\'directional\' = 1, \'low\' = 2, \'medium\' = 3, \'high\' = 4)') AS confidence_now,
-    CAST(toInt8(side.3 % 8), 'Enum8(\'directional\' = 1, \'low\' = 2, \'medium\' = 3, \'high\' = 4)') AS confidence_then,
-    last_at AS scored_at_now, side.2 AS scored_at_then
+AS WITH
+    indexOf(ages, arrayMax(ages)) AS newest,
+    bitShiftLeft(toUInt128(toUnixTimestamp64Milli(now64(3) - toIntervalDay(window_days))), 64) AS start,
+    indexOf(ages, arrayMax(age -> if(age < start, age, 0), ages)) AS earlier,
+    defunct[newest] != defunct[earlier] AS ended,
+    base[newest] - base[earlier] AS base_delta,
+    if
+    (
+        empty(share[newest]) OR empty(share[earlier]), base_delta,
+        arraySum
+        (
+            (share_now, share_then, score_now, score_then, known_now, known_then) ->
+                if(known_now AND known_then, (share_now + share_then) / 2 * (score_now - score_then), 0),
+            share[newest], arrayResize(share[earlier], length(share[newest])),
+            score[newest], arrayResize(score[earlier], length(share[newest])),
+            known[newest], arrayResize(known[earlier], length(share[newest]))
+        )
+    ) AS observed
+SELECT
+    domain, window_days, company_names[newest] AS company_name, sectors[newest] AS sector, CAST(delta != 0, 'Bool') AS changed,
+    composite[newest] AS composite_now, composite[earlier] AS composite_then, round(composite_now - composite_then, 1) AS delta,
+    round(delta - coverage_delta - premium_delta - defunct_delta, 1) AS observation_delta,
+    multiIf(ended OR base_delta = 0, 0, abs(observed) >= abs(base_delta - observed), round(base_delta - observed, 1), round(delta - premium_delta - round(observed, 1), 1)) AS coverage_delta,
+    multiIf(ended, 0, base_delta = 0, delta, round(premium[newest] - premium[earlier], 1)) AS premium_delta,
+    if(ended, delta, 0) AS defunct_delta,
+    rating[newest] AS rating_now, rating[earlier] AS rating_then,
+    completeness[newest] AS completeness_pct_now, completeness[earlier] AS completeness_pct_then,
+    confidences[newest] AS confidence_now, confidences[earlier] AS confidence_then,
+    at[newest] AS scored_at_now, at[earlier] AS scored_at_then
 FROM
 (
-    WITH
-        bitShiftLeft(toUInt64(round(composite * 10)), 23) + bitShiftLeft(toUInt64(rating), 20) + bitShiftLeft(toUInt64(round(scale_premium * 10)), 13)
-            + bitShiftLeft(toUInt64(round(completeness_pct * 10)), 3) + toUInt64(confidence) AS score,
-        bitShiftLeft(toUInt128(toUnixTimestamp64Milli(scored_at)), 64) + toUnixTimestamp64Milli(written_at) AS age
     SELECT
-        domain, argMax(company_name, age) AS company_name, argMax(sector, age) AS sector,
-        max(scored_at) AS last_at, argMax(score, age) AS newest,
-        maxIf(scored_at, scored_at < now() - toIntervalDay(7)) AS at_7d, argMaxIf(score, age, scored_at < now() - toIntervalDay(7)) AS before_7d,
-        maxIf(scored_at, scored_at < now() - toIntervalDay(30)) AS at_30d, argMaxIf(score, age, scored_at < now() - toIntervalDay(30)) AS before_30d,
-        maxIf(scored_at, scored_at < now() - toIntervalDay(90)) AS at_90d, argMaxIf(score, age, scored_at < now() - toIntervalDay(90)) AS before_90d
+        domain, groupArray(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(scored_at)), 64) + toUnixTimestamp64Milli(written_at)) AS ages,
+        groupArray(scored_at) AS at, groupArray(company_name) AS company_names, groupArray(sector) AS sectors, groupArray(composite) AS composite,
+        groupArray(base) AS base, groupArray(scale_premium) AS premium, groupArray(rating) AS rating,
+        groupArray(completeness_pct) AS completeness, groupArray(confidence) AS confidences, groupArray(has(`warning.code`, 'defunct')) AS defunct,
+        groupArray(`signal.share`) AS share, groupArray(`signal.score`) AS score, groupArray(arrayMap(state -> state IN ('ok', 'absent'), `signal.state`)) AS known
     FROM score_history
     WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version)
     GROUP BY domain
     SETTINGS optimize_aggregation_in_order = 1
 )
-ARRAY JOIN [(toUInt8(7), at_7d, before_7d), (toUInt8(30), at_30d, before_30d), (toUInt8(90), at_90d, before_90d)] AS side
-WHERE toUnixTimestamp64Milli(side.2) > 0 AND last_at >= now() - toIntervalDay(side.1) AND bitShiftRight(newest, 23) != bitShiftRight(side.3, 23)
-COMMENT 'Companies whose score changed within 7, 30 or 90 days. One row per company and window.';
+ARRAY JOIN [toUInt8(7), toUInt8(30), toUInt8(90)] AS window_days
+WHERE earlier > 0
+COMMENT 'Companies at the start and the end of the last 7, 30 and 90 days, changed or not. One row per company and window.';
