@@ -111,17 +111,17 @@ func countBins(bins string, premiums *[universe.PremiumBins]int64) []universe.St
 	return counts
 }
 
-// parseLeaderboard parses lines of composite in hundredths, domain and name.
+// parseLeaderboard parses lines of four hexadecimal digits of 20000 - composite in hundredths, domain, tab and name.
 func parseLeaderboard(text string) ([]universe.Company, error) {
 	leaders := make([]universe.Company, 0, universe.LeaderboardMax)
 	for line := range strings.Lines(text) {
-		step, company, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "\t")
+		digits, company := line[:min(4, len(line))], strings.TrimSuffix(line[min(4, len(line)):], "\n")
 		domain, name, ok := strings.Cut(company, "\t")
-		hundredths, err := strconv.ParseUint(step, 10, 16)
-		if !ok || err != nil {
+		rest, err := strconv.ParseUint(digits, 16, 16)
+		if !ok || err != nil || rest > 20000 {
 			return nil, fmt.Errorf("line %q of a leaderboard is not composite, domain and name", line)
 		}
-		leaders = append(leaders, universe.Company{Domain: domain, Name: name, Composite: points(uint16(hundredths))})
+		leaders = append(leaders, universe.Company{Domain: domain, Name: name, Composite: points(uint16(20000 - rest))})
 	}
 	return leaders, nil
 }
