@@ -203,7 +203,7 @@ func TestFactsDocumentListsEveryColumn(t *testing.T) {
 
 Import known facts of companies. The next run of a company uses them:
 
-    companyscore facts import companies.csv
+` + "```sh\ncompanyscore facts import examples/companies.csv\n```" + `
 
 The file is CSV (the first line has the column names), JSONL (one object per line) or
 Parquet. Columns may be in any order, and only the domain is required. An empty or
