@@ -72,7 +72,7 @@ sources too, CSV a row for each signal.`,
 		},
 	}
 	where.Flags(cmd.Flags())
-	cmd.Flags().StringVar(&since, "since", "", "explain the change since the newest score of this day or before it, YYYY-MM-DD")
+	cmd.Flags().StringVar(&since, "since", "", "explain the change since the newest score from before this day in UTC, YYYY-MM-DD")
 	format.Flag(cmd)
 	return cmd
 }

@@ -78,6 +78,9 @@ runs and exits 1 if any failed.`,
 			if err != nil {
 				return err
 			}
+			if passed > 0 {
+				fmt.Fprintf(cmd.ErrOrStderr(), "skipped: %d of these companies have a score younger than %s; --older-than 0 skips none\n", passed, olderThan)
+			}
 			if b.runs, err = q.Start(cmd.Context(), scoring.LaneBulk, domains...); err != nil {
 				return fmt.Errorf("%w; repeat the command to continue", err)
 			}
