@@ -98,13 +98,13 @@ func run(ctx context.Context, pages []string) error {
 			fmt.Printf("%-32s %2d blocks, %2d ran\n", name, c.blocks, c.ran)
 		}
 	}
-	fmt.Printf("\n%d blocks in %d pages: %d ran, %d are data and valid, %d are text or diagrams, %d cannot run here:\n",
+	fmt.Printf("\n%d blocks in %d pages: %d ran, %d are data and valid, %d are text or diagrams, %d cannot run here\n",
 		all.blocks, len(pages), all.ran, all.data, all.text, len(reasons))
 	for _, reason := range reasons {
 		fmt.Println("  " + reason)
 	}
 	if all.failed+all.skipped > 0 {
-		return fmt.Errorf("%d blocks failed, %d after them were not tried", all.failed, all.skipped)
+		return fmt.Errorf("blocks that failed: %d; not tried after them: %d", all.failed, all.skipped)
 	}
 	return nil
 }
