@@ -109,13 +109,13 @@ wrk)
 	examples
 	COMPANYSCORE_KEY=$key "$bin" score apple.com >/dev/null
 	echo "\$ wrk -t1 -c64 -d15s --latency -s scripts/load/hot.lua $url"
-	API_KEY=$key wrk -t1 -c64 -d15s --latency -s scripts/load/hot.lua "$url" "$@"
+	COMPANYSCORE_KEY=$key wrk -t1 -c64 -d15s --latency -s scripts/load/hot.lua "$url" "$@"
 	run hot-saturated --scenario hot --saturate --domains-file examples/companies.csv
 	;;
 k6)
 	examples
 	echo "\$ k6 run -e RATE=${RATE:-2000} scripts/load/hot.js"
-	"${K6:-$PWD/bin/k6}" run --no-usage-report -e "URL=$url" -e "API_KEY=$key" -e "RATE=${RATE:-2000}" scripts/load/hot.js "$@"
+	COMPANYSCORE_KEY=$key "${K6:-$PWD/bin/k6}" run --no-usage-report -e "URL=$url" -e "RATE=${RATE:-2000}" scripts/load/hot.js "$@"
 	run hot-k6-rate --scenario hot --rate "${RATE:-2000}" --domains-file examples/companies.csv --slo 'p99<2ms'
 	;;
 *)

@@ -1,12 +1,13 @@
 // The hot read for k6: arrivals at a fixed rate, whatever the server does. See docs/bench.md.
-//   k6 run -e URL=http://127.0.0.1:8080 -e API_KEY=svc_live_... -e RATE=2000 scripts/load/hot.js
+//   export COMPANYSCORE_KEY=svc_live_...
+//   k6 run -e URL=http://127.0.0.1:8080 -e RATE=2000 scripts/load/hot.js
 // k6 needs some fifty times the processor time of `companyscore bench run` for each
 // request: on a small machine that shares its cores with the server keep RATE low.
 import http from 'k6/http';
 import { check } from 'k6';
 
 const url = `${__ENV.URL || 'http://127.0.0.1:8080'}/v1/score/${__ENV.DOMAIN || 'apple.com'}`;
-const params = { headers: { 'X-API-Key': __ENV.API_KEY }, responseType: 'none' };
+const params = { headers: { 'X-API-Key': __ENV.COMPANYSCORE_KEY }, responseType: 'none' };
 
 export const options = {
   discardResponseBodies: true,

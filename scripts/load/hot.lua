@@ -1,10 +1,11 @@
 -- The hot read for wrk: one company, one key. See docs/bench.md.
---   API_KEY=svc_live_... wrk -t1 -c64 -d15s --latency -s scripts/load/hot.lua http://127.0.0.1:8080
+--   export COMPANYSCORE_KEY=svc_live_...
+--   wrk -t1 -c64 -d15s --latency -s scripts/load/hot.lua http://127.0.0.1:8080
 -- wrk keeps its connections busy: what it prints is throughput, and latency at
 -- saturation; for latency at a rate use k6 or `companyscore bench run`.
 wrk.method = "GET"
 wrk.path = "/v1/score/" .. (os.getenv("DOMAIN") or "apple.com")
-wrk.headers["X-API-Key"] = os.getenv("API_KEY") or error("set API_KEY")
+wrk.headers["X-API-Key"] = os.getenv("COMPANYSCORE_KEY") or error("set COMPANYSCORE_KEY")
 
 local counters = {}
 

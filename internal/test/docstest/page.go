@@ -14,8 +14,8 @@ type block struct {
 	setup bool
 	// reason says why the block cannot run here. It is empty for a block that can.
 	reason string
-	// fails is set if the last command of the block is to fail.
-	fails bool
+	// fails is set if the last command of the block is to fail, mayFail if it may.
+	fails, mayFail bool
 }
 
 var (
@@ -28,7 +28,9 @@ var (
 //
 //	<!-- docs-test: not run: REASON -->
 //	<!-- docs-test: fails -->
+//	<!-- docs-test: may fail: REASON -->
 //
+// The last two are about the last command of the block.
 // A comment of several lines that begins with `<!-- docs-test: setup` has commands that readers
 // of the page have done before.
 func parse(text string) ([]block, error) {
@@ -63,6 +65,8 @@ func parse(text string) ([]block, error) {
 		case comment != nil:
 			if reason, ok := strings.CutPrefix(comment[1], "not run: "); ok && reason != "" {
 				next.reason = reason
+			} else if reason, ok := strings.CutPrefix(comment[1], "may fail: "); ok && reason != "" {
+				next.mayFail = true
 			} else if comment[1] == "fails" {
 				next.fails = true
 			} else {
