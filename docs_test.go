@@ -2,6 +2,8 @@ package main
 
 import (
 	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -51,5 +53,77 @@ func TestEachQuestionHasOnePath(t *testing.T) {
 	}
 	if rows != questions {
 		t.Errorf("there are %d questions, want %d", rows, questions)
+	}
+}
+
+var (
+	fencedBlock = regexp.MustCompile("(?ms)^```[a-z]*$.*?^```$")
+	inlineCode  = regexp.MustCompile("`[^`\n]*`")
+	mdLink      = regexp.MustCompile(`\]\(([^()\s]+)\)`)
+	mdHeading   = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	linkText    = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
+	// notInAnchors are characters of a heading that its anchor does not have.
+	notInAnchors = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// anchors returns the anchors of the headings of a page, as hosts of repositories make them.
+func anchors(page string) map[string]bool {
+	found := make(map[string]bool)
+	for _, heading := range mdHeading.FindAllStringSubmatch(fencedBlock.ReplaceAllString(page, ""), -1) {
+		text := notInAnchors.ReplaceAllString(linkText.ReplaceAllString(heading[1], "$1"), "")
+		found[strings.ReplaceAll(strings.ToLower(strings.TrimSpace(text)), " ", "-")] = true
+	}
+	return found
+}
+
+// TestLinksOfDocumentsResolve checks that each relative link of a document leads to a file of the
+// repository, and to a heading of it.
+func TestLinksOfDocumentsResolve(t *testing.T) {
+	t.Parallel()
+	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "*.md").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	links := 0
+	for _, document := range strings.Fields(string(out)) {
+		text, err := os.ReadFile(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prose := inlineCode.ReplaceAllString(fencedBlock.ReplaceAllString(string(text), ""), "")
+		for _, match := range mdLink.FindAllStringSubmatch(prose, -1) {
+			link := match[1]
+			if strings.Contains(link, "://") {
+				continue
+			}
+			links++
+			path, anchor, _ := strings.Cut(link, "#")
+			target := document
+			if path != "" {
+				target = filepath.Join(filepath.Dir(document), path)
+			}
+			info, err := os.Stat(target)
+			if err != nil {
+				t.Errorf("%s: link %s: %v", document, link, err)
+				continue
+			}
+			if anchor == "" {
+				continue
+			}
+			if info.IsDir() {
+				t.Errorf("%s: link %s: a directory has no headings", document, link)
+				continue
+			}
+			page, err := os.ReadFile(target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !anchors(string(page))[anchor] {
+				t.Errorf("%s: link %s: no such heading", document, link)
+			}
+		}
+	}
+	if links < 100 {
+		t.Errorf("%d links were checked, want at least 100", links)
 	}
 }
