@@ -29,6 +29,7 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -247,7 +248,7 @@ func (p *page) try(ctx context.Context, b block, before []block) error {
 		}
 		return nil
 	case "sh", "bash":
-		return p.script(ctx, b, "set -e\ntrap 'echo \"(line $LINENO)\"' ERR\n"+p.actual(b.text)+"\ntrap - ERR\nset +e")
+		return p.script(ctx, b, "trap 'status=$?; trap - ERR; echo \"line $LINENO\"; return $status' ERR\n"+p.actual(b.text)+"\ntrap - ERR")
 	case "sql":
 		return p.script(ctx, b, "companyscore sql - <<'end of statement'\n"+p.actual(b.text)+"\nend of statement")
 	case "python":
@@ -268,11 +269,19 @@ func (p *page) script(ctx context.Context, b block, text string) error {
 	if err == nil && (status != 0) != b.fails && !b.mayFail {
 		err = fmt.Errorf("exit status %d", status)
 	}
-	if err != nil {
-		return fmt.Errorf("%w\n%s", err, p.shown(output))
+	if err == nil {
+		return nil
 	}
-	return nil
+	// The first line of the script is not of the page.
+	if at := failedLine.FindStringSubmatch(output); at != nil {
+		n, _ := strconv.Atoi(at[1])
+		return &lineError{b.line + n - 2, fmt.Sprintf("%v\n%s", err, strings.TrimSuffix(p.shown(output), at[0]))}
+	}
+	return fmt.Errorf("%w\n%s", err, p.shown(output))
 }
+
+// failedLine is the last output of a script of which a command failed.
+var failedLine = regexp.MustCompile(`line (\d+)\n$`)
 
 // open makes the directory of the page with the files of the repository, and starts the shell.
 func (p *page) open() error {
