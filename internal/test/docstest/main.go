@@ -313,10 +313,6 @@ func (p *page) open() error {
 	if err := os.Symlink(filepath.Join(root, ".deps"), filepath.Join(p.work(), ".deps")); err != nil {
 		return err
 	}
-	// A read that is refused is a failure.
-	if err := os.WriteFile(filepath.Join(p.dir, ".curlrc"), []byte("fail-with-body\n"), 0o600); err != nil {
-		return err
-	}
 	if p.api, err = freeAddress(); err != nil {
 		return err
 	}
@@ -335,7 +331,7 @@ func (p *page) env(more ...string) []string {
 			env = append(env, v)
 		}
 	}
-	return append(append(env, "PATH="+filepath.Join(p.work(), "bin")+":"+os.Getenv("PATH"), "CURL_HOME="+p.dir), more...)
+	return append(append(env, "PATH="+filepath.Join(p.work(), "bin")+":"+os.Getenv("PATH")), more...)
 }
 
 // start starts an `up` in place of the one of the page.
@@ -346,7 +342,8 @@ func (p *page) start(ctx context.Context, script string) error {
 	}
 	var err error
 	p.service, err = startService(ctx, p.work(), filepath.Join(p.dir, "up"), script,
-		p.env("COMPANYSCORE_LISTEN="+p.api, "LISTEN="+p.api, "COMPANYSCORE_SOURCES=facts", "COMPANYSCORE_LOG_LEVEL=warn"))
+		p.env("COMPANYSCORE_LISTEN="+p.api, "LISTEN="+p.api, "COMPANYSCORE_CLICKHOUSE_LISTEN="+p.clickhouse,
+			"COMPANYSCORE_SOURCES=facts", "COMPANYSCORE_LOG_LEVEL=warn"))
 	if err != nil {
 		return err
 	}
