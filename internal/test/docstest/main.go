@@ -325,12 +325,10 @@ func (p *page) open() error {
 
 // env returns the environment of the blocks.
 func (p *page) env(more ...string) []string {
-	var env []string
-	for _, v := range os.Environ() {
-		if !strings.HasPrefix(v, "COMPANYSCORE_") && !strings.HasPrefix(v, "MAKE") && !strings.HasPrefix(v, "PATH=") {
-			env = append(env, v)
-		}
-	}
+	// The stores of the caller, and the settings of the `make` that runs this program, are not those of the page.
+	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
+		return slices.ContainsFunc([]string{"COMPANYSCORE_", "CLICKHOUSE_URL=", "REDIS_URL=", "MAKE", "MFLAGS=", "PATH="}, func(own string) bool { return strings.HasPrefix(v, own) })
+	})
 	return append(append(env, "PATH="+filepath.Join(p.work(), "bin")+":"+os.Getenv("PATH")), more...)
 }
 
