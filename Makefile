@@ -48,11 +48,12 @@ lint: ## Check format, vet, staticcheck, spelling, and words that the glossary r
 		xargs $(GO) run $(MISSPELL) -error -i clientes,productos # Spanish, in links of sites
 	@scripts/words.sh
 
-contract: deps ## Test a live server against the specification, one line per rule
-	@scripts/contract.sh
-
+.PHONY: docs-test
 docs-test: deps build ## Run the commands and code of README.md and docs/ against a real `up` (PAGES=docs/quickstart.md)
 	@$(GO) run ./internal/test/docstest $(PAGES)
+
+contract: deps ## Test a live server against the specification, one line per rule
+	@scripts/contract.sh
 
 sql-clients: deps build ## Try SQL clients against the embedded ClickHouse: JavaScript, Go, recorded ones, DuckDB (DOMAINS=20000)
 	@scripts/sql-clients.sh
@@ -145,4 +146,4 @@ bench-k6: deps build ## Measure the hot read with k6, built once (RATE=2000)
 clean: ## Remove bin/; data and fetched libraries stay
 	rm -rf bin
 
-.PHONY: docs-test backtest demo-epochs demo-universe bench-conditional bench-analytics bench-universe bench-stores help image compose-test run test deps build lint contract sql-clients fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-cold bench-paired bench-requests bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean
+.PHONY: backtest demo-epochs demo-universe bench-conditional bench-analytics bench-universe bench-stores help image compose-test run test deps build lint contract sql-clients fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-cold bench-paired bench-requests bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean
