@@ -76,21 +76,31 @@ func anchors(page string) map[string]bool {
 	return found
 }
 
-// TestLinksOfDocumentsResolve checks that each relative link of a document leads to a file of the
-// repository, and to a heading of it.
-func TestLinksOfDocumentsResolve(t *testing.T) {
-	t.Parallel()
+// documents returns the text of each document of the repository by its path.
+func documents(t *testing.T) map[string]string {
+	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "*.md").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	links := 0
-	for _, document := range strings.Fields(string(out)) {
-		text, err := os.ReadFile(document)
+	texts := make(map[string]string)
+	for _, path := range strings.Fields(string(out)) {
+		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		prose := inlineCode.ReplaceAllString(fencedBlock.ReplaceAllString(string(text), ""), "")
+		texts[path] = string(text)
+	}
+	return texts
+}
+
+// TestLinksOfDocumentsResolve checks that each relative link of a document leads to a file of the
+// repository, and to a heading of it.
+func TestLinksOfDocumentsResolve(t *testing.T) {
+	t.Parallel()
+	links := 0
+	for document, text := range documents(t) {
+		prose := inlineCode.ReplaceAllString(fencedBlock.ReplaceAllString(text, ""), "")
 		for _, match := range mdLink.FindAllStringSubmatch(prose, -1) {
 			link := match[1]
 			if strings.Contains(link, "://") {
@@ -125,5 +135,48 @@ func TestLinksOfDocumentsResolve(t *testing.T) {
 	}
 	if links < 100 {
 		t.Errorf("%d links were checked, want at least 100", links)
+	}
+}
+
+var (
+	// makeCall matches `make TARGET` in code, at the begin of a line or of a piece of code.
+	makeCall   = regexp.MustCompile("(?m)(?:^|`|^\\$ )make ([a-z][a-z0-9-]*)")
+	makeTarget = regexp.MustCompile(`(?m)^([a-z][a-z0-9-]*):`)
+	keyFlag    = regexp.MustCompile(`--key[ =]`)
+)
+
+// TestMakeTargetsOfDocumentsExist checks the targets that documents name, also outside of blocks.
+func TestMakeTargetsOfDocumentsExist(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("Makefile")
+	if err != nil {
+		t.Fatal(err)
+	}
+	targets := make(map[string]bool)
+	for _, match := range makeTarget.FindAllStringSubmatch(string(text), -1) {
+		targets[match[1]] = true
+	}
+	calls := 0
+	for document, text := range documents(t) {
+		for _, match := range makeCall.FindAllStringSubmatch(text, -1) {
+			calls++
+			if !targets[match[1]] {
+				t.Errorf("%s: there is no target %s", document, match[1])
+			}
+		}
+	}
+	if calls < 50 {
+		t.Errorf("%d calls were checked, want at least 50", calls)
+	}
+}
+
+// TestDocumentsPassNoKeyAsArgument checks that documents give keys in COMPANYSCORE_KEY: other users
+// can see the arguments of a process.
+func TestDocumentsPassNoKeyAsArgument(t *testing.T) {
+	t.Parallel()
+	for document, text := range documents(t) {
+		if flag := keyFlag.FindString(text); flag != "" {
+			t.Errorf("%s gives a key by %s", document, flag)
+		}
 	}
 }
