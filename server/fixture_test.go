@@ -305,16 +305,7 @@ func (f *fixture) addCalls(ctx context.Context) error {
 	})
 	f.names = strings.NewReplacer("{minute}", countedMinute.Format(time.RFC3339), "{minute after}", countedMinute.Add(time.Minute).Format(time.RFC3339), "{date}", countedMinute.Format(time.DateOnly), "{complete}", complete.JobID, "{aborted}", aborted.JobID, "{pending}", pending.JobID,
 		"{cursor}", api.EncodeCursor("stored.com", noon.Add(-time.Minute)), "{last cursor}", api.EncodeCursor("stored.com", noon.Add(-20*day)))
-	if err != nil {
-		return err
-	}
-	// A request waits a short time only for the first read of its account's quota.
-	for _, who := range f.callers {
-		if _, err := f.meter.LoadQuota(ctx, who.Account, noon); err != nil {
-			return err
-		}
-	}
-	return nil
+	return err
 }
 
 // admit makes a cold call with that age at noon.

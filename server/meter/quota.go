@@ -102,7 +102,7 @@ func (m *Meter) refreshQuotas(ctx context.Context) error {
 			kept.idle = 0
 			keys = append(keys, key)
 		}
-		if kept.idle > quotaIdle || key.end().Before(now) {
+		if kept.idle > quotaIdle || kept.idle > 0 && key.end().Before(now) {
 			delete(m.quotas, key)
 		}
 	}
