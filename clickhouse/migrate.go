@@ -21,8 +21,8 @@ var (
 	logExists       = sql.Query("log_exists")
 )
 
-// Migrate creates both databases, applies the pending migrations and replaces the views of
-// analysts and operators. It returns the names of the migrations that it applied.
+// Migrate creates both databases, applies the pending migrations, replaces the views of
+// analysts and operators and writes the definitions of the signals. It returns the names of the migrations that it applied.
 //
 // Several processes may call it concurrently, and it may be repeated: all statements are
 // idempotent. An interrupted migration is applied again from its first statement. Migrate
@@ -41,7 +41,10 @@ func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
 	if _, err := db.first(ctx, &row, logExists); err != nil {
 		return nil, fmt.Errorf("look for query_log: %w", err)
 	}
-	return db.migrate(ctx, sql.Migrations(), slices.Concat(sql.Views(), sql.OperatorViews(row.Logs > 0)))
+	if applied, err = db.migrate(ctx, sql.Migrations(), slices.Concat(sql.Views(), sql.OperatorViews(row.Logs > 0))); err != nil {
+		return applied, err
+	}
+	return applied, db.writeDefinitions(ctx)
 }
 
 func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []string) (applied []string, err error) {

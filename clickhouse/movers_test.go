@@ -1,11 +1,6 @@
 package clickhouse_test
 
 import (
-	"errors"
-	"fmt"
-	"math/rand/v2"
-	"strconv"
-	"strings"
 	"testing"
 	"time"
 
@@ -62,67 +57,4 @@ func TestMoversSplitTheirDeltas(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestMoverViewSplitsAsAttribute compares v1_mover with scoring.Attribute for companies that differ in anything: values,
-// what is known, sector, end of the company, and records without signals.
-func TestMoverViewSplitsAsAttribute(t *testing.T) {
-	t.Parallel()
-	db := open(t)
-	s := scores(t, db)
-	now, r := time.Now().UTC().Truncate(time.Millisecond), rand.New(rand.NewPCG(17, 19))
-	const companies = 300
-	var want []string
-	for n := range companies {
-		before, after := randomRecord(t, r, n, now.Add(-8*24*time.Hour)), randomRecord(t, r, n, now)
-		if n%10 == 0 { // only the time differs
-			after = before
-			after.ScoredAt = now
-		}
-		if err := errors.Join(s.WriteGroup(t.Context(), []scoring.Record{before, after})...); err != nil {
-			t.Fatal(err)
-		}
-		a := scoring.Attribute(before, after)
-		want = append(want, fmt.Sprintf("%s %v %.1f %.1f %.1f %.1f %.1f %.1f %.1f %s %s %.1f %.1f %s %s", after.Domain, a.Delta != 0, before.Composite, after.Composite,
-			a.Delta, a.Observation, a.Coverage, a.Premium, a.Defunct, before.Rating, after.Rating, before.CompletenessPct, after.CompletenessPct, before.Confidence, after.Confidence))
-	}
-	const statement = "SELECT format('{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}', domain, toString(changed), toDecimalString(composite_then, 1), toDecimalString(composite_now, 1), " +
-		"toDecimalString(delta, 1), toDecimalString(observation_delta, 1), toDecimalString(coverage_delta, 1), toDecimalString(premium_delta, 1), toDecimalString(defunct_delta, 1), " +
-		"toString(rating_then), toString(rating_now), toDecimalString(completeness_pct_then, 1), toDecimalString(completeness_pct_now, 1), toString(confidence_then), toString(confidence_now)) " +
-		"FROM v1_mover WHERE window_days = 7 ORDER BY domain"
-	signless := strings.NewReplacer(" -0.0", " 0.0")
-	for i, got := range column(t, db, statement) {
-		if got, want := signless.Replace(got), signless.Replace(want[i]); got != want {
-			t.Errorf("v1_mover has\n%s, want\n%s", got, want)
-		}
-	}
-	if got := column(t, db, "SELECT toString(count()) FROM v1_mover"); got[0] != strconv.Itoa(companies) {
-		t.Errorf("%s rows, want %d: only the window of 7 days has an earlier record", got, companies)
-	}
-}
-
-// randomRecord returns a record of the company with that number.
-func randomRecord(t *testing.T, r *rand.Rand, company int, at time.Time) scoring.Record {
-	t.Helper()
-	in := scoring.Input{Domain: fmt.Sprintf("%03d.com", company), Now: at}
-	in.Identity.Industries = []string{[]string{"software", "bank", "retail", ""}[r.IntN(4)]}
-	for _, signal := range scoring.Manifest() {
-		switch r.IntN(3) {
-		case 0:
-			in.Observations = append(in.Observations, scoring.Observation{Signal: signal.ID, State: scoring.StateAbsent, Source: signal.Sources[0]})
-		case 1:
-			in.Observations = append(in.Observations, scoring.Observation{Signal: signal.ID, State: scoring.StateOK, Raw: signal.Curve.Raw(100 * r.Float64()), Source: signal.Sources[0]})
-		}
-	}
-	if r.IntN(8) == 0 {
-		in.Warnings = []scoring.Warning{{Source: scoring.FactsSource, Code: scoring.WarningDefunct, At: at}}
-	}
-	rec, err := scoring.Score(in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.IntN(8) == 0 {
-		rec.Signals = nil
-	}
-	return rec
 }

@@ -36,7 +36,7 @@ type SignalPart struct {
 	ObservedAt *time.Time `json:"observed_at"`
 	// Weight is the signal's share in its bucket, 0 if it is not applicable.
 	Weight float64 `json:"weight"`
-	// Contribution is score times weight times the weight of the bucket.
+	// Contribution is score times weight times the weight of the bucket; 0 in momentum of a defunct company.
 	Contribution float64 `json:"contribution"`
 }
 
@@ -78,13 +78,13 @@ func Explain(rec Record) Explanation {
 		return x
 	}
 	signals := signalScores(rec.Signals)
-	weights := signals.bucketWeights()
+	weights, shares := signals.bucketWeights(), Shares(rec)
 	for i := range manifest {
 		s, got := &manifest[i], signals[i]
 		weight := signals.share(i, weights)
 		part := SignalPart{
 			ID: s.ID, Name: s.Name, Bucket: s.Bucket, State: got.State, Unit: s.Unit, Score: got.Score, Source: got.Source, Reason: got.Reason,
-			Weight: weight, Contribution: got.Score * weight * s.Bucket.Weight(),
+			Weight: weight, Contribution: got.Score * shares[i],
 		}
 		if got.Known() {
 			part.ObservedAt = &got.ObservedAt

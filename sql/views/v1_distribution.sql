@@ -4,6 +4,7 @@ CREATE OR REPLACE VIEW {public:Identifier}.v1_distribution
     `pipeline_version` LowCardinality(String) COMMENT 'Version of the formulas; the current one in all rows',
     `measure` String COMMENT 'What is counted: composite, scale_premium, rating or profile',
     `label` String COMMENT 'Name of the bin as in GET /v1/distribution, such as 45-50, SVC-3 or growth',
+    `rating_number` Nullable(UInt8) COMMENT 'Grade as a number, 1 for SVC-5 to 7 for SVC-1+; NULL for other measures',
     `lower` Nullable(Float64) COMMENT 'Inclusive lower bound; NULL for rating and profile',
     `upper` Nullable(Float64) COMMENT 'Upper bound, exclusive except in the last bin; NULL for rating and profile',
     `companies` UInt64 COMMENT 'Number of companies in the bin',
@@ -17,7 +18,7 @@ AS WITH
     arrayMap((r, i) -> ('rating', r, CAST(NULL, 'Nullable(Float64)'), CAST(NULL, 'Nullable(Float64)'), toUInt8(i)), ['SVC-5', 'SVC-4', 'SVC-3', 'SVC-2', 'SVC-2+', 'SVC-1', 'SVC-1+'], range(1, 8)) AS rating_bins,
     arrayMap((p, i) -> ('profile', p, CAST(NULL, 'Nullable(Float64)'), CAST(NULL, 'Nullable(Float64)'), toUInt8(i)), ['unclassified', 'growth', 'established'], range(3)) AS profile_bins
 SELECT
-    current AS pipeline_version, bin.1 AS measure, bin.2 AS label, bin.3 AS lower, bin.4 AS upper,
+    current AS pipeline_version, bin.1 AS measure, bin.2 AS label, if(measure = 'rating', toNullable(bin.5), NULL) AS rating_number, bin.3 AS lower, bin.4 AS upper,
     multiIf(measure = 'composite', counts.1, measure = 'scale_premium', counts.2, measure = 'rating', counts.3, counts.4) AS map,
     map[bin.5] AS companies,
     if(counts.5 = 0, 0, companies / counts.5) AS share

@@ -19,6 +19,8 @@ CREATE OR REPLACE VIEW {public:Identifier}.v1_mover
     `defunct_delta` Float64 COMMENT 'All of delta if the company is defunct in one of the records, otherwise 0',
     `rating_now` Enum8('SVC-5' = 1, 'SVC-4' = 2, 'SVC-3' = 3, 'SVC-2' = 4, 'SVC-2+' = 5, 'SVC-1' = 6, 'SVC-1+' = 7) COMMENT 'Newest grade; sorts from lowest to highest grade',
     `rating_then` Enum8('SVC-5' = 1, 'SVC-4' = 2, 'SVC-3' = 3, 'SVC-2' = 4, 'SVC-2+' = 5, 'SVC-1' = 6, 'SVC-1+' = 7) COMMENT 'Last grade before the window; sorts from lowest to highest grade',
+    `rating_number_now` UInt8 COMMENT 'rating_now as a number, 1 for SVC-5 to 7 for SVC-1+',
+    `rating_number_then` UInt8 COMMENT 'rating_then as a number, 1 for SVC-5 to 7 for SVC-1+',
     `completeness_pct_now` Float64 COMMENT 'Completeness of the newest record, in percent',
     `completeness_pct_then` Float64 COMMENT 'Completeness of the last record before the window, in percent',
     `confidence_now` Enum8('directional' = 1, 'low' = 2, 'medium' = 3, 'high' = 4) COMMENT 'Confidence of the newest record; sorts from lowest to highest',
@@ -52,7 +54,7 @@ SELECT
     multiIf(ended OR base_delta = 0, 0, abs(observed) >= abs(base_delta - observed), round(base_delta - observed, 1), round(delta - premium_delta - round(observed, 1), 1)) AS coverage_delta,
     multiIf(ended, 0, base_delta = 0, delta, round(premium[newest] - premium[earlier], 1)) AS premium_delta,
     if(ended, delta, 0) AS defunct_delta,
-    rating[newest] AS rating_now, rating[earlier] AS rating_then,
+    rating[newest] AS rating_now, rating[earlier] AS rating_then, toUInt8(rating_now) AS rating_number_now, toUInt8(rating_then) AS rating_number_then,
     completeness[newest] AS completeness_pct_now, completeness[earlier] AS completeness_pct_then,
     confidences[newest] AS confidence_now, confidences[earlier] AS confidence_then,
     at[newest] AS scored_at_now, at[earlier] AS scored_at_then

@@ -11,6 +11,7 @@ CREATE OR REPLACE VIEW {public:Identifier}.v1_score_latest
     `geo_scope` LowCardinality(String) COMMENT 'Reach of the company: local, regional, national, global or unknown',
     `profile` Enum8('unclassified' = 0, 'growth' = 1, 'established' = 2) COMMENT 'Business profile, by size, listing, age and signs of growth; a label on which no point depends',
     `rating` Enum8('SVC-5' = 1, 'SVC-4' = 2, 'SVC-3' = 3, 'SVC-2' = 4, 'SVC-2+' = 5, 'SVC-1' = 6, 'SVC-1+' = 7) COMMENT 'Grade of the composite; sorts from lowest to highest grade',
+    `rating_number` UInt8 COMMENT 'rating as a number, 1 for SVC-5 to 7 for SVC-1+',
     `composite` Float64 COMMENT 'The score, 0 to 100 in steps of 0.1, premium included',
     `interval_low` Float64 COMMENT 'Lower end of the range that holds the composite with a probability of 90 % if all signals were known, 0 to 100 in steps of 0.1',
     `interval_high` Float64 COMMENT 'Upper end of that range; interval_low <= composite <= interval_high',
@@ -28,7 +29,7 @@ CREATE OR REPLACE VIEW {public:Identifier}.v1_score_latest
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
-    domain, pipeline_version, scored_at, company_name, country, sector, geo_scope, profile, rating, composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, confidence, run_id
+    domain, pipeline_version, scored_at, company_name, country, sector, geo_scope, profile, rating, toUInt8(rating) AS rating_number, composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, confidence, run_id
 FROM score_latest FINAL
 WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version)
 COMMENT 'Newest score of each company under the current pipeline version. One row per company; a condition on domain is fast.';

@@ -1,0 +1,8 @@
+-- Which companies crossed the line between two grades within 90 days?
+-- Each crossing, also of companies that came back since. The last columns say whether the later record rests on less data.
+-- Columns: domain, scored_at, rating_before, rating, composite_before, composite, completeness_pct_before, completeness_pct
+SELECT domain, scored_at, rating_before, rating, composite_before, composite, completeness_pct_before, completeness_pct
+FROM v1_rating_change
+WHERE scored_at >= now() - INTERVAL 90 DAY AND pipeline_version = 'v1'
+ORDER BY scored_at DESC, domain
+LIMIT 50
