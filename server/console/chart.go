@@ -31,23 +31,37 @@ type barChart struct {
 
 // tick is a text at a place of an axis.
 type tick struct {
-	X, Y float64
-	Text string
+	X, Y   float64
+	Text   string
+	Anchor string // start, middle or end: the part of the text that is at X
 }
 
+// Charts are as wide as a page or as half of one. Their texts have the same size.
 const (
-	chartWidth  = 640
-	chartHeight = 180
-	chartBase   = 156
-	chartTop    = 8
+	fullWidth   = 960
+	halfWidth   = 460
+	chartHeight = 170
+	chartBase   = 148
+	chartTop    = 6
 )
+
+// ticks sets the anchors of the first and the last tick, so that no text is cut.
+func ticks(all []tick) []tick {
+	for i := range all {
+		all[i].Anchor = "middle"
+	}
+	if n := len(all); n > 0 {
+		all[n-1].Anchor, all[0].Anchor = "end", "start"
+	}
+	return all
+}
 
 // histogram returns the chart of counts of equal bins from 0 to most. It marks the bin of a value,
 // none if the value is negative.
-func histogram(counts []int64, most, marked float64, what string) barChart {
+func histogram(counts []int64, most, marked float64, what string, chartWidth float64) barChart {
 	c := barChart{Width: chartWidth, Height: chartHeight, Base: chartBase}
 	highest := max(slices.Max(counts), 1)
-	width := float64(chartWidth) / float64(len(counts))
+	width := chartWidth / float64(len(counts))
 	step := most / float64(len(counts))
 	var total int64
 	for i, n := range counts {
@@ -62,16 +76,17 @@ func histogram(counts []int64, most, marked float64, what string) barChart {
 			Title: fmt.Sprintf("%g to %g: %s", from, to, count(n)), Marked: marked >= from && (marked < to || i == len(counts)-1 && marked <= to),
 		})
 	}
-	for i := 0; i <= len(counts); i += max(len(counts)/5, 1) {
-		c.Ticks = append(c.Ticks, tick{X: min(max(float64(i)*width, 10), chartWidth-14), Y: chartHeight - 6, Text: fmt.Sprintf("%g", float64(i)*step)})
+	for i := 0; i <= len(counts); i += len(counts) / 4 {
+		c.Ticks = append(c.Ticks, tick{X: float64(i) * width, Y: chartHeight - 5, Text: fmt.Sprintf("%g", float64(i)*step)})
 	}
+	c.Ticks = ticks(c.Ticks)
 	c.Summary = fmt.Sprintf("Histogram of %s, %s companies in bins of %g points. The largest bin has %s.", what, count(total), step, count(highest))
 	return c
 }
 
 // dailyChart returns the chart of the calls of each day of a month.
 func dailyChart(days []account.RequestGroup, from, to time.Time) barChart {
-	c := barChart{Width: chartWidth, Height: chartHeight, Base: chartBase}
+	c := barChart{Width: fullWidth, Height: chartHeight, Base: chartBase}
 	calls := make(map[string]uint64)
 	var highest, total uint64
 	for _, d := range days {
@@ -79,7 +94,7 @@ func dailyChart(days []account.RequestGroup, from, to time.Time) barChart {
 		highest, total = max(highest, d.Calls), total+d.Calls
 	}
 	n := int(to.Sub(from).Hours() / 24)
-	width := float64(chartWidth) / float64(n)
+	width := fullWidth / float64(n)
 	for i := range n {
 		day := from.AddDate(0, 0, i)
 		have := calls[day.Format(time.DateOnly)]
@@ -88,8 +103,8 @@ func dailyChart(days []account.RequestGroup, from, to time.Time) barChart {
 			height = max(height, 1)
 		}
 		c.Bars = append(c.Bars, bar{X: float64(i)*width + 1, Y: chartBase - height, Width: width - 2, Height: height, Title: day.Format("2 January") + ": " + count(have) + " requests"})
-		if i%7 == 0 {
-			c.Ticks = append(c.Ticks, tick{X: float64(i)*width + width/2 + 4, Y: chartHeight - 6, Text: day.Format("2 Jan")})
+		if i%7 == 0 && i < 28 {
+			c.Ticks = append(c.Ticks, tick{X: float64(i)*width + width/2, Y: chartHeight - 5, Text: day.Format("2 Jan"), Anchor: "middle"})
 		}
 	}
 	c.Summary = fmt.Sprintf("Requests per day of %s: %s in all, at most %s on one day.", from.Format("January 2006"), count(total), count(highest))
@@ -100,10 +115,9 @@ func dailyChart(days []account.RequestGroup, from, to time.Time) barChart {
 type gradeBand struct {
 	Grade         scoring.Rating
 	From, To      float64
-	Y, Height     float64
-	X, Width      float64
-	TextY         float64
-	TextX         float64
+	X, Y          float64
+	Width, Height float64
+	TextX, TextY  float64
 	NarrowForText bool
 }
 
@@ -135,8 +149,8 @@ func bands() []gradeBand {
 // historyChart returns the chart of records, which are newest first. Its y axis covers the records
 // with their intervals.
 func historyChart(records []scoring.Record) lineChart {
-	const height, top, bottom, right = 240, 8, 216, chartWidth - 60
-	c := lineChart{Width: chartWidth, Height: height, Right: right}
+	const height, top, bottom, right = 240, 8, 216, fullWidth - 60
+	c := lineChart{Width: fullWidth, Height: height, Right: right}
 	if len(records) == 0 {
 		return c
 	}
@@ -176,9 +190,9 @@ func historyChart(records []scoring.Record) lineChart {
 	}
 	slices.Reverse(lower)
 	c.Line, c.Area = strings.Join(line, " "), strings.Join(append(upper, lower...), " ")
-	c.Ticks = append(c.Ticks, tick{X: 4, Y: height - 6, Text: oldest.ScoredAt.Format(time.DateOnly)})
+	c.Ticks = append(c.Ticks, tick{X: 0, Y: height - 6, Anchor: "start", Text: oldest.ScoredAt.Format(time.DateOnly)})
 	if span > 0 {
-		c.Ticks = append(c.Ticks, tick{X: right - 70, Y: height - 6, Text: newest.ScoredAt.Format(time.DateOnly)})
+		c.Ticks = append(c.Ticks, tick{X: right, Y: height - 6, Anchor: "end", Text: newest.ScoredAt.Format(time.DateOnly)})
 	}
 	c.Summary = fmt.Sprintf("Composite of %d records from %s to %s: %.1f at first, %.1f now.",
 		len(records), oldest.ScoredAt.Format(time.DateOnly), newest.ScoredAt.Format(time.DateOnly), oldest.Composite, newest.Composite)
@@ -187,13 +201,13 @@ func historyChart(records []scoring.Record) lineChart {
 
 // gauge is the composite with its interval on a scale of 0 to 100.
 type gauge struct {
-	Bands                    []gradeBand
-	Low, High, At, Expected  float64
-	IntervalWidth, TextWidth float64
+	Bands                   []gradeBand
+	Low, High, At, Expected float64
+	IntervalWidth           float64
 }
 
 func newGauge(rec scoring.Record) gauge {
-	const scale = chartWidth / 100.0
+	const scale = fullWidth / 100.0
 	g := gauge{Low: rec.Interval.Low * scale, High: rec.Interval.High * scale, At: rec.Composite * scale, Expected: rec.ExpectedComposite * scale}
 	g.IntervalWidth = max(g.High-g.Low, 1)
 	for _, b := range bands() {

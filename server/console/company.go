@@ -18,9 +18,9 @@ const (
 	searchMax  = 20  // companies of a list
 	textMax    = 100 // bytes of a searched text
 	historyMax = 200 // records of the history of a company
-	// raisesMax is the number of missing signals that a page names as what would raise the
-	// completeness, and completeEnough the completeness in percent from which it does not.
-	raisesMax      = 8
+	// raisesMax is the number of missing signals that a page names for each advice, and
+	// completeEnough the completeness in percent from which it gives none.
+	raisesMax      = 6
 	completeEnough = 50
 )
 
@@ -109,18 +109,19 @@ type namedChange struct {
 	Name string
 }
 
-// raise is a missing signal, and what would make it known.
+// raise is what would make some missing signals known.
 type raise struct {
-	Name   string
-	Points float64 // of completeness
-	Advice string
+	Advice  string
+	Points  float64 // of completeness, of all these signals
+	Signals []api.MissingSignal
+	More    int // signals that are not named
 }
 
 // advice says what makes a missing signal known, by the reason why it is missing.
 var advice = map[scoring.Reason]string{
-	scoring.ReasonSourceDisabled:      "The source is switched off. Start the workers with --sources all.",
-	scoring.ReasonNotFound:            "No source has it. Import it with `companyscore facts import`.",
-	scoring.ReasonInsufficientHistory: "It needs earlier records. Score the company again later.",
+	scoring.ReasonSourceDisabled:      "The sources are switched off. Start the workers with --sources all.",
+	scoring.ReasonNotFound:            "No source has them. Import them with `companyscore facts import`.",
+	scoring.ReasonInsufficientHistory: "They need earlier records. Score the company again later.",
 	scoring.ReasonUnresolvedIdentity:  "The company is not identified. Import its name and country.",
 	scoring.ReasonAmbiguousName:       "Several companies have the name. Import its name and country.",
 	scoring.ReasonUnsupportedProvider: "The provider cannot be read. Import the value.",
@@ -128,16 +129,28 @@ var advice = map[scoring.Reason]string{
 	scoring.ReasonSourceTimeout:       "The source did not answer in time. The next run asks again.",
 	scoring.ReasonSourceError:         "The source failed. The next run asks again.",
 	scoring.ReasonSourceRateLimited:   "The source limits requests. The next run asks again.",
+	scoring.ReasonNotApplicable:       "The source does not apply to the company. Import the value.",
 }
 
-// raisesOf returns the missing signals with the largest weight.
+// raisesOf groups missing signals by what would make them known, the largest weight first.
 func raisesOf(missing []api.MissingSignal) []raise {
 	missing = slices.Clone(missing)
 	slices.SortStableFunc(missing, func(a, b api.MissingSignal) int { return cmp.Compare(b.CompositeWeight, a.CompositeWeight) })
 	var all []raise
-	for _, m := range missing[:min(len(missing), raisesMax)] {
-		all = append(all, raise{Name: m.Name, Points: 100 * m.CompositeWeight, Advice: advice[m.Reason]})
+	for _, m := range missing {
+		i := slices.IndexFunc(all, func(r raise) bool { return r.Advice == advice[m.Reason] })
+		if i < 0 {
+			i = len(all)
+			all = append(all, raise{Advice: advice[m.Reason]})
+		}
+		all[i].Points += 100 * m.CompositeWeight
+		if len(all[i].Signals) < raisesMax {
+			all[i].Signals = append(all[i].Signals, m)
+		} else {
+			all[i].More++
+		}
 	}
+	slices.SortStableFunc(all, func(a, b raise) int { return cmp.Compare(b.Points, a.Points) })
 	return all
 }
 
@@ -214,7 +227,7 @@ func (c *Console) place(v *visit, body *companyBody) error {
 	body.Ranked = true
 	body.Percentile, body.Companies = tables.Rank(body.Composite)
 	d := tables.Distribution()
-	body.Histogram = histogram(d.CompositeHist[:], 100, body.Composite, "the composite")
+	body.Histogram = histogram(d.CompositeHist[:], 100, body.Composite, "the composite", halfWidth)
 	if !scoring.KeyOf(body.Record).Peers() {
 		return nil
 	}

@@ -35,7 +35,7 @@ func (c *Console) home(v *visit) error {
 	if tables := c.Universe.Tables(c.now()); tables != nil {
 		d := tables.Distribution()
 		body.Counted, body.Companies, body.Distribution = true, d.Count, d
-		body.Histogram = histogram(d.CompositeHist[:], 100, -1, "the composite")
+		body.Histogram = histogram(d.CompositeHist[:], 100, -1, "the composite", fullWidth)
 		if list, ok := tables.Movers().Lists[universe.Month]; ok {
 			body.Movers = list.Gainers[:min(len(list.Gainers), 5)]
 		}

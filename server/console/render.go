@@ -69,6 +69,7 @@ func parse() (map[string]*template.Template, map[string]asset) {
 		"value":    value,
 		"bytes":    size,
 		"took":     took,
+		"span":     span,
 		"words":    words,
 		"bucket":   api.BucketName,
 		"grade": func(r scoring.Rating) string {
@@ -168,6 +169,9 @@ func serveStatic(w http.ResponseWriter, r *http.Request) {
 
 // count returns a number with thin spaces between thousands.
 func count(n any) string {
+	if pointer, ok := n.(*int64); ok && pointer != nil {
+		n = *pointer
+	}
 	text := fmt.Sprint(n)
 	start := 0
 	if strings.HasPrefix(text, "-") {
@@ -185,26 +189,30 @@ func value(raw *float64, unit string) string {
 		return "–"
 	}
 	x := *raw
-	if unit == "bool" || unit == "boolean" {
+	switch {
+	case unit == "boolean":
 		return map[bool]string{true: "yes", false: "no"}[x != 0]
+	case unit == "fraction" || unit == "share 0..1":
+		return strconv.FormatFloat(100*x, 'f', 1, 64) + " %"
+	case strings.HasPrefix(unit, "points 0.."):
+		return short(x) + " of " + strings.TrimPrefix(unit, "points 0..")
+	case strings.HasPrefix(unit, "%"):
+		return short(x) + " " + unit
 	}
-	text := ""
+	return short(x) + " " + unit
+}
+
+// short returns a number with four digits, and a word for large ones.
+func short(x float64) string {
 	for _, step := range []struct {
-		least  float64
-		suffix string
-	}{{1e12, " T"}, {1e9, " bn"}, {1e6, " M"}, {1e4, " k"}} {
-		if math.Abs(x) >= step.least {
-			text = strconv.FormatFloat(x/step.least, 'g', 4, 64) + step.suffix
-			if step.least == 1e4 {
-				text = strconv.FormatFloat(x/1e3, 'g', 4, 64) + step.suffix
-			}
-			break
+		from, unit float64
+		word       string
+	}{{1e12, 1e12, " T"}, {1e9, 1e9, " bn"}, {1e6, 1e6, " M"}, {1e4, 1e3, " k"}} {
+		if math.Abs(x) >= step.from {
+			return strconv.FormatFloat(x/step.unit, 'g', 4, 64) + step.word
 		}
 	}
-	if text == "" {
-		text = strconv.FormatFloat(x, 'g', 4, 64)
-	}
-	return text + " " + strings.ReplaceAll(unit, "_", " ")
+	return strconv.FormatFloat(x, 'g', 4, 64)
 }
 
 // size returns a number of bytes in the largest unit.
@@ -227,6 +235,17 @@ func took(d time.Duration) string {
 		return fmt.Sprintf("%.3g ms", float64(d)/float64(time.Millisecond))
 	}
 	return fmt.Sprintf("%d µs", d.Microseconds())
+}
+
+// span returns a duration of a rule, in hours or days.
+func span(d time.Duration) string {
+	switch {
+	case d%(24*time.Hour) == 0 && d > 48*time.Hour:
+		return fmt.Sprintf("%d days", d/(24*time.Hour))
+	case d%time.Hour == 0:
+		return fmt.Sprintf("%d h", d/time.Hour)
+	}
+	return fmt.Sprintf("%g min", d.Minutes())
 }
 
 // words replaces the underscores of a code.

@@ -56,8 +56,8 @@ func (c *Console) universe(v *visit) error {
 		return v.render("universe", "Universe", "universe", body)
 	}
 	body.Counted, body.At, body.Version, body.D = true, tables.At(), tables.PipelineVersion(), tables.Distribution()
-	body.Composite = histogram(body.D.CompositeHist[:], 100, -1, "the composite")
-	body.Premium = histogram(body.D.PremiumHist[:], 12, -1, "the premium")
+	body.Composite = histogram(body.D.CompositeHist[:], 100, -1, "the composite", fullWidth)
+	body.Premium = histogram(body.D.PremiumHist[:], 12, -1, "the premium", halfWidth)
 	ranges := bands()
 	slices.Reverse(ranges)
 	for _, b := range ranges {
