@@ -30,8 +30,8 @@ func KeyID(accountID string) string { return "console:" + accountID }
 // searchText returns the form of a text in which it is searched: lower case, with single spaces, cut
 // at textMax bytes. An address becomes its domain.
 func searchText(raw string) string {
-	text := strings.ToLower(strings.Join(strings.Fields(strings.ToValidUTF8(raw, "")), " "))
-	text = strings.ReplaceAll(text, "\x00", "")
+	raw = strings.ReplaceAll(strings.ToValidUTF8(raw, ""), "\x00", "")
+	text := strings.ToLower(strings.Join(strings.Fields(raw), " "))
 	if strings.Contains(text, "://") || strings.HasPrefix(text, "www.") {
 		if domain, err := domainname.Clean(text); err == nil {
 			text = domain
