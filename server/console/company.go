@@ -8,10 +8,13 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"golang.org/x/sync/errgroup"
+
 	"companyscore/internal/account"
 	"companyscore/internal/domainname"
 	"companyscore/scoring"
 	"companyscore/server/api"
+	"companyscore/universe"
 )
 
 const (
@@ -172,7 +175,14 @@ func (c *Console) company(v *visit) error {
 	// A page that has started a run shows the time of the start until a newer record is stored.
 	started, _ := time.Parse(time.RFC3339, v.r.URL.Query().Get("started"))
 	running := c.now().Sub(started) < 3*time.Minute
-	rec, err := c.Store.Latest(v.ctx(), domain)
+	var rec scoring.Record
+	var newest universe.Stored
+	var history []scoring.Record
+	reads, ctx := errgroup.WithContext(v.ctx())
+	reads.Go(func() (err error) { rec, err = c.Store.Latest(ctx, domain); return err })
+	reads.Go(func() (err error) { newest, err = c.Store.Newest(ctx, domain); return err })
+	reads.Go(func() (err error) { history, err = c.Store.History(ctx, domain, time.Time{}, historyMax); return err })
+	err = reads.Wait()
 	if errors.Is(err, scoring.ErrNotFound) {
 		return v.render("unscored", domain, "companies", unscored{Domain: domain, Running: running, Free: v.account.Tier == account.Free})
 	}
@@ -181,7 +191,7 @@ func (c *Console) company(v *visit) error {
 	}
 	body := companyBody{
 		Record: rec, Explanation: scoring.Explain(rec), Confidence: api.NewConfidence(rec), Signals: make(map[scoring.Bucket][]scoring.SignalPart),
-		Gauge: newGauge(rec), Running: running && rec.ScoredAt.Before(started), Stale: make(map[string]bool),
+		Gauge: newGauge(rec), History: history, Chart: historyChart(history), Running: running && rec.ScoredAt.Before(started), Stale: make(map[string]bool),
 	}
 	for _, s := range body.Explanation.Signals {
 		body.Signals[s.Bucket] = append(body.Signals[s.Bucket], s)
@@ -192,10 +202,6 @@ func (c *Console) company(v *visit) error {
 	if rec.CompletenessPct < completeEnough {
 		body.Raises = raisesOf(body.Confidence.Missing)
 	}
-	if body.History, err = c.Store.History(v.ctx(), domain, time.Time{}, historyMax); err != nil {
-		return err
-	}
-	body.Chart = historyChart(body.History)
 	if len(body.History) > 1 {
 		before, err := c.Store.At(v.ctx(), domain, body.History[1].ScoredAt)
 		if err != nil {
@@ -203,7 +209,7 @@ func (c *Console) company(v *visit) error {
 		}
 		body.Change = newChange(before, rec)
 	}
-	if err := c.place(v, &body); err != nil {
+	if err := c.place(v, newest, &body); err != nil {
 		return err
 	}
 	return v.render("company", rec.CompanyName, "companies", body)
@@ -219,7 +225,7 @@ func newChange(from, to scoring.Record) *change {
 }
 
 // place adds the place of the company in the universe and in its cohort.
-func (c *Console) place(v *visit, body *companyBody) error {
+func (c *Console) place(v *visit, newest universe.Stored, body *companyBody) error {
 	tables := c.Universe.Tables(c.now())
 	if tables == nil || body.PipelineVersion != tables.PipelineVersion() {
 		return nil
@@ -230,10 +236,6 @@ func (c *Console) place(v *visit, body *companyBody) error {
 	body.Histogram = histogram(d.CompositeHist[:], 100, body.Composite, "the composite", halfWidth)
 	if !scoring.KeyOf(body.Record).Peers() {
 		return nil
-	}
-	newest, err := c.Store.Newest(v.ctx(), body.Domain)
-	if err != nil {
-		return err
 	}
 	counted, err := tables.CountedRecord(v.ctx(), c.Store, newest)
 	if err != nil {
