@@ -126,6 +126,9 @@ bench-conditional: deps build ## 60 s of conditional reads of COMPANIES=10000 wh
 bench-analytics: deps build ## Distribution, movers and cohorts at 2,000/s during counts (DOMAINS=1000000)
 	@scripts/bench.sh analytics
 
+bench-console: deps build ## Measure the pages of the console over DOMAINS=1000000 companies with RECORDS=3: p95 below 100 ms
+	@scripts/bench-console.sh
+
 bench-cold: deps ## RUNS=100000 of facts alone by run start with one POST per second, and lone POSTs
 	$(GO) test ./contract -count=1 -run '^$$' -bench '^BenchmarkColdRuns$$' -benchtime $${RUNS:-100000}x -timeout 20m
 	$(GO) test ./contract -count=1 -run '^$$' -bench '^BenchmarkLoneCall$$' -benchtime 50x
@@ -152,4 +155,4 @@ bench-k6: deps build ## Measure the hot read with k6, built once (RATE=2000)
 clean: ## Remove bin/; data and fetched libraries stay
 	rm -rf bin
 
-.PHONY: backtest demo-epochs demo-universe bench-conditional bench-analytics bench-universe bench-stores help image compose-test run test deps build lint contract sql-clients e2e screenshots fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-cold bench-paired bench-requests bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean
+.PHONY: backtest demo-epochs demo-universe bench-conditional bench-analytics bench-universe bench-stores help image compose-test run test deps build lint contract sql-clients e2e screenshots fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-console bench-cold bench-paired bench-requests bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean

@@ -70,8 +70,14 @@ func parse() (map[string]*template.Template, map[string]asset) {
 		"bytes":    size,
 		"took":     took,
 		"span":     span,
-		"words":    words,
-		"bucket":   api.BucketName,
+		"plural": func(n int, noun string) string {
+			if n != 1 {
+				noun += "s"
+			}
+			return count(n) + " " + noun
+		},
+		"words":  words,
+		"bucket": api.BucketName,
 		"grade": func(r scoring.Rating) string {
 			return "grade-" + strings.ToLower(strings.NewReplacer("SVC-", "", "+", "p").Replace(string(r)))
 		},
