@@ -42,6 +42,6 @@ for path in "" "/companies?q=n" "/companies?q=north" "/companies?q=nobody" "$com
 	done | sort -n >"$dir/times"
 	[ "$(wc -l <"$dir/times")" -eq $requests ] || { echo "bench-console: $path failed" >&2; exit 1; }
 	awk -v page="/console$path" '{t[NR] = 1000 * $1} END {printf "%-50s %6.1f %6.1f\n", page, t[int(NR / 2)], t[int(NR * 95 / 100)]}' "$dir/times"
-	worst=$(awk -v worst="$worst" '{t[NR] = 1000 * $1} END {p = t[int(NR * 95 / 100)]; print p > worst ? p : worst}' "$dir/times")
+	worst=$(awk -v worst="$worst" '{t[NR] = 1000 * $1} END {p = t[int(NR * 95 / 100)]; print (p > worst ? p : worst)}' "$dir/times")
 done
 awk -v worst="$worst" -v limit="$limit_ms" 'BEGIN {printf "slowest p95 %.1f ms, limit %d ms\n", worst, limit; exit worst >= limit}'
