@@ -58,6 +58,12 @@ contract: deps ## Test a live server against the specification, one line per rul
 sql-clients: deps build ## Try SQL clients against the embedded ClickHouse: JavaScript, Go, recorded ones, DuckDB (DOMAINS=20000)
 	@scripts/sql-clients.sh
 
+e2e: deps build ## Test the developer console in a browser, against a real up (installs chromium and npm packages)
+	@scripts/e2e.sh --test --test-reporter=spec e2e/console.mjs
+
+screenshots: deps build ## Make the pictures of docs/images
+	@scripts/e2e.sh e2e/screenshots.mjs
+
 fuzz-http: deps ## Send random valid and invalid requests to a live server (FUZZTIME=60s each)
 	@scripts/fuzz-http.sh
 
@@ -120,6 +126,9 @@ bench-conditional: deps build ## 60 s of conditional reads of COMPANIES=10000 wh
 bench-analytics: deps build ## Distribution, movers and cohorts at 2,000/s during counts (DOMAINS=1000000)
 	@scripts/bench.sh analytics
 
+bench-console: deps build ## Measure the pages of the console over DOMAINS=1000000 companies with RECORDS=3: p95 below 100 ms
+	@scripts/bench-console.sh
+
 bench-cold: deps ## RUNS=100000 of facts alone by run start with one POST per second, and lone POSTs
 	$(GO) test ./contract -count=1 -run '^$$' -bench '^BenchmarkColdRuns$$' -benchtime $${RUNS:-100000}x -timeout 20m
 	$(GO) test ./contract -count=1 -run '^$$' -bench '^BenchmarkLoneCall$$' -benchtime 50x
@@ -146,4 +155,4 @@ bench-k6: deps build ## Measure the hot read with k6, built once (RATE=2000)
 clean: ## Remove bin/; data and fetched libraries stay
 	rm -rf bin
 
-.PHONY: backtest demo-epochs demo-universe bench-conditional bench-analytics bench-universe bench-stores help image compose-test run test deps build lint contract sql-clients fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-cold bench-paired bench-requests bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean
+.PHONY: backtest demo-epochs demo-universe bench-conditional bench-analytics bench-universe bench-stores help image compose-test run test deps build lint contract sql-clients e2e screenshots fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-console bench-cold bench-paired bench-requests bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean

@@ -27,6 +27,7 @@ import (
 	backtest "companyscore/scoring/backtest/command"
 	sources "companyscore/scoring/source/command"
 	"companyscore/scoring/source/selection"
+	console "companyscore/server/console/command"
 	request "companyscore/server/requestlog/command"
 )
 
@@ -102,7 +103,7 @@ func (c *program) root() *cobra.Command {
 		}
 	}
 	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
-	add("operator", doctor.New(embedded.Find), c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), sources.New(func() *slog.Logger { return c.logger }), analysts.New(), request.New())
+	add("operator", doctor.New(embedded.Find), console.New(), c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), sources.New(func() *slog.Logger { return c.logger }), analysts.New(), request.New())
 	add("customer", score.New(), backtest.New(), analysts.SQL(), bench.New(bench.Config{Logger: func() *slog.Logger { return c.logger }, OpenStore: openBenchStore}))
 	config.DescribeEnv(root)
 	cli.CompleteAll(root, map[string][]string{

@@ -101,6 +101,10 @@ func (s *Requests) FindRequests(ctx context.Context, id string, limit int) ([]ac
 	if err := s.db.few(ctx, &rows, requestFind, ch.Named("id", id), ch.Named("limit", uint32(limit))); err != nil {
 		return nil, fmt.Errorf("find request %s: %w", id, err)
 	}
+	return requests(rows), nil
+}
+
+func requests(rows []requestRow) []account.Request {
 	found := make([]account.Request, len(rows))
 	for i, r := range rows {
 		found[i] = account.Request{
@@ -108,7 +112,7 @@ func (s *Requests) FindRequests(ctx context.Context, id string, limit int) ([]ac
 			ID:          r.ID, At: r.At.UTC(), Took: time.Duration(r.TookUs) * time.Microsecond, Bytes: r.Bytes, Charged: r.Charged, JobID: r.JobID, Server: r.Server, Number: r.Number,
 		}
 	}
-	return found, nil
+	return found
 }
 
 // RequestHistory returns the requests of an account from a minute until before another, by

@@ -3,6 +3,7 @@
 package facts
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -68,19 +69,32 @@ type Store interface {
 // Import streams the file. Memory grows only with the number of domains. It calls progress
 // after each insert with the bytes read and the size of the file; progress may be nil.
 func Import(ctx context.Context, store Store, path string, progress func(read, total int64)) (Report, error) {
-	report, err := importFile(ctx, store, path, progress)
+	reader, err := Open(path)
+	if err != nil {
+		return Report{}, fmt.Errorf("import %s: %w", path, err)
+	}
+	defer reader.Close()
+	report, err := importAll(ctx, store, reader, progress)
 	if err != nil {
 		err = fmt.Errorf("import %s: %w", path, err)
 	}
 	return report, err
 }
 
-func importFile(ctx context.Context, store Store, path string, progress func(read, total int64)) (report Report, err error) {
-	reader, err := Open(path)
+// ImportCSV is Import for the text of a CSV file.
+func ImportCSV(ctx context.Context, store Store, text []byte) (Report, error) {
+	t, err := newCSVTable(io.NopCloser(bytes.NewReader(text)), int64(len(text)), false)
 	if err != nil {
-		return report, err
+		return Report{}, fmt.Errorf("import facts: %w", err)
 	}
-	defer reader.Close()
+	report, err := importAll(ctx, store, newReader(t, false, nil), nil)
+	if err != nil {
+		err = fmt.Errorf("import facts: %w", err)
+	}
+	return report, err
+}
+
+func importAll(ctx context.Context, store Store, reader *Reader, progress func(read, total int64)) (report Report, err error) {
 	var page []scoring.CompanyFacts
 	flush := func() error {
 		if err := store.Insert(ctx, page); err != nil {
@@ -183,7 +197,11 @@ func open(path string, others bool, keep []string) (*Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &Reader{table: t, columns: make(map[string]Column), seen: make(map[string]int), others: others, keep: keep, kept: make(map[string]string)}, nil
+	return newReader(t, others, keep), nil
+}
+
+func newReader(t table, others bool, keep []string) *Reader {
+	return &Reader{table: t, columns: make(map[string]Column), seen: make(map[string]int), others: others, keep: keep, kept: make(map[string]string)}
 }
 
 // Close closes the file.

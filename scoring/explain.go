@@ -114,11 +114,7 @@ func Explain(rec Record) Explanation {
 		x.Composite = min(x.Composite, DefunctMax)
 	}
 	x.Rating = RatingOf(x.Composite)
-	for _, cut := range ratingCuts {
-		if cut.rating == x.Rating {
-			x.RatingFrom = cut.min
-		}
-	}
+	x.RatingFrom = RatingFrom(x.Rating)
 	return x
 }
 

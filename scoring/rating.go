@@ -31,3 +31,13 @@ func Ratings() []Rating {
 	}
 	return append(ratings, Rating5)
 }
+
+// RatingFrom returns the lowest composite of a grade.
+func RatingFrom(r Rating) float64 {
+	for _, cut := range ratingCuts {
+		if cut.rating == r {
+			return cut.min
+		}
+	}
+	return 0
+}

@@ -54,3 +54,13 @@ type Past struct {
 
 // PastMaxAge is the age of the oldest run whose values and claims a run reads.
 const PastMaxAge = 130 * 24 * time.Hour
+
+// SourceHealth is how often a source answered in several runs.
+type SourceHealth struct {
+	Source          string
+	Asked, Answered uint64
+	// Mean is the mean duration with all waiting.
+	Mean time.Duration
+	// Failures are the most frequent outcomes other than an answer.
+	Failures []string
+}

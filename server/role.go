@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -19,6 +20,7 @@ import (
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/server/cache"
+	"companyscore/server/console"
 	"companyscore/server/demand"
 	"companyscore/server/directory"
 	"companyscore/server/job"
@@ -43,9 +45,11 @@ type Config struct {
 	HTTP    config.HTTP
 	// Requests configures the log of requests.
 	Requests requestlog.Config
-	Limits   meter.Limits
-	Stores   Stores
-	Logger   *slog.Logger
+	// Console configures the developer console.
+	Console console.Config
+	Limits  meter.Limits
+	Stores  Stores
+	Logger  *slog.Logger
 	// Ready is called once, when the server answers.
 	Ready func(Address)
 }
@@ -56,6 +60,8 @@ type Stores struct {
 	Ledger   meter.Ledger
 	Records  Records
 	Requests Requests
+	// Console has what the developer console reads and writes.
+	Console console.Store
 	// ClickHouse is checked by /readyz and stores demand.
 	ClickHouse interface {
 		admin.ClickHouse
@@ -95,11 +101,12 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 	admin.Flags(flags, &c.AdminListen)
 	c.HTTP.Flags(flags)
 	c.Requests.Flags(flags)
+	c.Console.Flags(flags)
 }
 
 // Validate returns an error that names every flag that is wrong.
 func (c *Config) Validate() error {
-	faults := []error{config.CheckAddress("--listen", c.Listen), admin.Validate(c.AdminListen), c.HTTP.Validate(), c.Requests.Validate()}
+	faults := []error{config.CheckAddress("--listen", c.Listen), admin.Validate(c.AdminListen), c.HTTP.Validate(), c.Requests.Validate(), c.Console.Validate()}
 	if c.CacheMB < 64 {
 		faults = append(faults, fmt.Errorf("--cache-mb %d: use 64 or more", c.CacheMB))
 	}
@@ -168,11 +175,17 @@ func start(ctx context.Context, cfg Config) (*role, error) {
 	r.universe.Register(registry)
 	q.Register(registry)
 	batchjob.Register(registry, rdb)
+	var pages http.Handler
+	if cfg.Console.On() {
+		if pages, err = r.newConsole(cfg, q); err != nil {
+			return nil, errors.Join(err, ln.Close())
+		}
+	}
 	r.server, err = New(Dependencies{
 		HTTP: cfg.HTTP,
 		Keys: r.directory, Scores: cfg.Stores.Records, Cache: r.cache, Universe: r.universe, Meter: r.meter,
 		Jobs: job.New(rdb, q, job.WithHistory(cfg.Stores.Records)), Asked: r.demand.Asked,
-		Requests: r.requests, RequestCounts: cfg.Stores.Requests, Metrics: registry, Logger: logger,
+		Requests: r.requests, RequestCounts: cfg.Stores.Requests, Console: pages, Metrics: registry, Logger: logger,
 	})
 	if err != nil {
 		return nil, errors.Join(err, ln.Close())

@@ -122,15 +122,29 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 		s.coldOutcome("replayed")
 		return s.accepted(c, earlier)
 	}
+	entry, from, admission, err := s.freshOrAdmit(ctx, admit, forced)
+	switch {
+	case err != nil:
+		return err
+	case entry.Found():
+		return s.sendInline(c, s.scoreBody(entry, req.evidence, tier), tierOfCache[from])
+	}
+	return s.accepted(c, admission)
+}
+
+// freshOrAdmit returns a stored score that is fresh enough for the tier of the account, and counts
+// the call. If there is none or the caller forced a run, it admits a cold call; Found of the entry
+// is then false.
+func (s *Server) freshOrAdmit(ctx context.Context, admit meter.AdmitRequest, forced bool) (cache.Entry, cache.Tier, meter.Admission, error) {
 	if !forced {
-		oldest := admit.Now.Add(-s.Meter.Limits(tier).FreshnessWindow)
-		entry, from, err := s.freshScore(ctx, domain, oldest)
+		oldest := admit.Now.Add(-s.Meter.Limits(admit.Account.Tier).FreshnessWindow)
+		entry, from, err := s.freshScore(ctx, admit.Domain, oldest)
 		if err != nil {
-			return fmt.Errorf("%w: %w", &errEngine, err)
+			return entry, from, meter.Admission{}, fmt.Errorf("%w: %w", &errEngine, err)
 		}
 		if entry.Found() {
-			s.Meter.CountCached(who.Account, admit.Now)
-			return s.sendInline(c, s.scoreBody(entry, req.evidence, tier), tierOfCache[from])
+			s.Meter.CountCached(admit.Account, admit.Now)
+			return entry, from, meter.Admission{}, nil
 		}
 	}
 	admission, err := s.Meter.Admit(ctx, admit)
@@ -138,20 +152,19 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 	switch {
 	case errors.As(err, &limit):
 		s.coldOutcome(string(limit.Reason))
-		return rejected(limit)
+		return cache.Entry{}, 0, admission, rejected(limit)
 	case errors.Is(err, meter.ErrIdempotencyReused):
-		return &errIdempotencyReused
+		return cache.Entry{}, 0, admission, &errIdempotencyReused
 	case err != nil:
 		s.coldOutcome("error")
-		return fmt.Errorf("%w: %w", engineProblem(err, admit), err)
-	}
-	if admission.Replayed {
+		return cache.Entry{}, 0, admission, fmt.Errorf("%w: %w", engineProblem(err, admit), err)
+	case admission.Replayed:
 		s.coldOutcome("replayed")
-	} else {
+	default:
 		s.coldOutcome("admitted")
-		s.Asked(domain)
+		s.Asked(admit.Domain)
 	}
-	return s.accepted(c, admission)
+	return cache.Entry{}, 0, admission, nil
 }
 
 // engineProblem returns the problem for an admission that failed with err. Its message

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -49,9 +50,7 @@ type Scores interface {
 	First(ctx context.Context, domain string) (scoring.Record, error)
 	// Newest returns the summary of the newest record.
 	Newest(ctx context.Context, domain string) (universe.Stored, error)
-	// WrittenSince returns the summaries of a company under a pipeline version, newest
-	// first: all written since an instant, and the newest one before it.
-	WrittenSince(ctx context.Context, domain, version string, since time.Time) ([]universe.Stored, error)
+	universe.Writes
 }
 
 // Universe returns the statistics of all companies.
@@ -85,7 +84,7 @@ type RequestCounts interface {
 	RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]account.RequestGroup, error)
 }
 
-// Dependencies are the parts that a Server needs. All fields but HTTP and Requests are required.
+// Dependencies are the parts that a Server needs. All fields but HTTP, Requests and Console are required.
 type Dependencies struct {
 	HTTP     config.HTTP // the zero value means the defaults
 	Keys     Keys
@@ -101,8 +100,10 @@ type Dependencies struct {
 	Requests *requestlog.Log
 	// RequestCounts has the requests of accounts.
 	RequestCounts RequestCounts
-	Metrics       prometheus.Registerer
-	Logger        *slog.Logger
+	// Console serves the developer console; nil serves none.
+	Console http.Handler
+	Metrics prometheus.Registerer
+	Logger  *slog.Logger
 }
 
 // Validate returns an error that names every field that is not set.
@@ -196,6 +197,7 @@ func New(cfg Dependencies) (*Server, error) {
 	if err := s.addDocs(); err != nil {
 		return nil, err
 	}
+	s.addConsole()
 	s.routes = s.app.Handler()
 	return s, nil
 }

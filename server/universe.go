@@ -78,7 +78,7 @@ func (s *Server) cohortBody(ctx context.Context, domain string, tables *universe
 	if err != nil {
 		return nil, err
 	}
-	counted, err := s.counted(ctx, newest, tables)
+	counted, err := tables.CountedRecord(ctx, s.Scores, newest)
 	if err != nil {
 		return nil, err
 	}
@@ -106,27 +106,6 @@ func (s *Server) newest(ctx context.Context, domain string) (universe.Stored, er
 		return universe.Stored{}, fmt.Errorf("newest record of %s: %w", domain, err)
 	}
 	return newest, nil
-}
-
-// counted returns the record of a company that the tables include, nil if they include none.
-// It is the newest record, or an older one if the company was scored after the count.
-func (s *Server) counted(ctx context.Context, newest universe.Stored, tables *universe.Tables) (*scoring.Record, error) {
-	if tables.Counted(newest) {
-		return &newest.Record, nil
-	}
-	if newest.PipelineVersion != tables.PipelineVersion() || !scoring.KeyOf(newest.Record).Peers() {
-		return nil, nil // the company belongs to no cohort of the tables
-	}
-	records, err := s.Scores.WrittenSince(ctx, newest.Domain, newest.PipelineVersion, tables.Settled())
-	if err != nil {
-		return nil, err
-	}
-	for _, r := range records {
-		if tables.Counted(r) {
-			return &r.Record, nil
-		}
-	}
-	return nil, nil
 }
 
 // getDistribution returns the distribution of all companies.

@@ -11,6 +11,7 @@
 package universe
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -219,11 +220,7 @@ func New(s Snapshot) (*Tables, error) {
 			d.Profiles[c.Profile] += s.Count
 		}
 	}
-	counts := make([]StepCount, 0, len(all))
-	for _, step := range slices.Sorted(maps.Keys(all)) {
-		counts = append(counts, StepCount{step, all[step]})
-	}
-	d.Stats = stats(counts)
+	d.Stats = Describe(all)
 	if int64(s.Counts.Companies()) != d.Count || len(d.Profiles) != 3 {
 		return nil, errors.New("tables of the universe: the counts are inconsistent")
 	}
@@ -257,6 +254,33 @@ func (t *Tables) Counted(r Stored) bool {
 	return recent || r.WrittenAt.Before(t.Settled())
 }
 
+// Writes reads records by the time of their write. WrittenSince returns the summaries of a company
+// under a pipeline version, newest first: all written since an instant, and the newest one before it.
+type Writes interface {
+	WrittenSince(ctx context.Context, domain, version string, since time.Time) ([]Stored, error)
+}
+
+// CountedRecord returns the record of a company that the count used, nil if it used none. It is the
+// newest record, or an older one if the company was scored after the count.
+func (t *Tables) CountedRecord(ctx context.Context, store Writes, newest Stored) (*scoring.Record, error) {
+	if t.Counted(newest) {
+		return &newest.Record, nil
+	}
+	if newest.PipelineVersion != t.PipelineVersion() || !scoring.KeyOf(newest.Record).Peers() {
+		return nil, nil // the company belongs to no cohort of the tables
+	}
+	records, err := store.WrittenSince(ctx, newest.Domain, newest.PipelineVersion, t.Settled())
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range records {
+		if t.Counted(r) {
+			return &r.Record, nil
+		}
+	}
+	return nil, nil
+}
+
 // Rank returns the percentile of a company with the given composite among the other companies,
 // 0 to 100, rounded down, and the number of all companies. It is valid only for records of
 // PipelineVersion. Rank takes the company for one of those counted with this composite, if there
@@ -287,6 +311,16 @@ func step(composite float64) int {
 }
 
 func points(step int) float64 { return float64(step) / stepsPerPoint }
+
+// Describe returns the statistics of composites, given the number of companies by hundredths of a
+// point.
+func Describe(companies map[int]int64) Stats {
+	counts := make([]StepCount, 0, len(companies))
+	for _, step := range slices.Sorted(maps.Keys(companies)) {
+		counts = append(counts, StepCount{step, companies[step]})
+	}
+	return stats(counts)
+}
 
 // stats returns the statistics of counts, which must be in rising order.
 func stats(counts []StepCount) Stats {

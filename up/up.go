@@ -36,6 +36,7 @@ import (
 	"companyscore/internal/stores"
 	"companyscore/scoring/source/selection"
 	"companyscore/server"
+	"companyscore/server/console"
 	"companyscore/server/meter"
 )
 
@@ -232,10 +233,31 @@ func (u *run) start(ctx context.Context) (err error) {
 	if at.AdminURL != "" {
 		fmt.Fprintf(u.cfg.Out, "  operators    %s   (/healthz, /readyz, /metrics)\n", at.AdminURL)
 	}
+	if err := u.printLink(ctx, at.URL); err != nil {
+		return err
+	}
 	if demo != nil {
 		demo.Print(u.cfg.Out, at.URL)
 	}
 	fmt.Fprint(u.cfg.Out, "\nCtrl-C stops everything; the data stays.\n")
+	return nil
+}
+
+// printLink prints a link to the console, for the oldest account. Whoever starts everything on a machine
+// can read all of its data, so the link is one of an operator.
+func (u *run) printLink(ctx context.Context, base string) error {
+	if !u.cfg.Server.Console.On() {
+		return nil
+	}
+	accounts, err := clickhouse.NewAccounts(u.stores.DB).List(ctx)
+	if err != nil || len(accounts) == 0 {
+		return err
+	}
+	link, err := console.NewLink(ctx, u.stores.Redis, base, console.Grant{AccountID: accounts[0].ID, Operator: true}, console.LinkTTL)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(u.cfg.Out, "  console      %s   (signs in once, within %s; another: companyscore console link)\n", link, console.LinkTTL)
 	return nil
 }
 

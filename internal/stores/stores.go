@@ -100,9 +100,20 @@ func (s *Stores) Traces(pause time.Duration) *clickhouse.Traces {
 
 // Server returns the stores of the HTTP API.
 func (s *Stores) Server() server.Stores {
+	accounts, scores, requests := clickhouse.NewAccounts(s.DB), s.Scores(0), clickhouse.NewRequests(s.DB)
 	return server.Stores{
-		Accounts: clickhouse.NewAccounts(s.DB), Ledger: clickhouse.NewUsage(s.DB), Records: s.Scores(0), Requests: clickhouse.NewRequests(s.DB), ClickHouse: s.DB, Redis: s.Redis,
+		Accounts: accounts, Ledger: clickhouse.NewUsage(s.DB), Records: scores, Requests: requests, ClickHouse: s.DB, Redis: s.Redis,
+		Console: consoleStore{accounts, scores, requests, clickhouse.NewFacts(s.DB), s.DB},
 	}
+}
+
+// consoleStore is the ClickHouse of the developer console.
+type consoleStore struct {
+	*clickhouse.Accounts
+	*clickhouse.Scores
+	*clickhouse.Requests
+	*clickhouse.Facts
+	*clickhouse.DB
 }
 
 // Requests is the ClickHouse that `request show` reads.
@@ -118,6 +129,21 @@ func OpenRequests(ctx context.Context, where config.Stores) (Requests, error) {
 		return Requests{}, err
 	}
 	return Requests{db, clickhouse.NewRequests(db)}, nil
+}
+
+// Console is the stores that `console link` uses.
+type Console struct {
+	*Stores
+	*clickhouse.Accounts
+}
+
+// OpenConsole connects to the stores that `console link` uses.
+func OpenConsole(ctx context.Context, where config.Stores) (Console, error) {
+	open, err := Open(ctx, where)
+	if err != nil {
+		return Console{}, err
+	}
+	return Console{open, clickhouse.NewAccounts(open.DB)}, nil
 }
 
 // Seed is the ClickHouse that `bench seed` fills.

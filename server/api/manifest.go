@@ -60,6 +60,9 @@ var bucketNames = map[scoring.Bucket]string{
 	scoring.FinancialHealth:   "Financial Health",
 }
 
+// BucketName returns the display name of a bucket.
+func BucketName(b scoring.Bucket) string { return bucketNames[b] }
+
 // NewSignals returns the manifest of the scoring package.
 func NewSignals() Signals {
 	manifest := scoring.Manifest()
@@ -82,7 +85,7 @@ func NewSignals() Signals {
 		body.Signals = append(body.Signals, signal)
 	}
 	for _, b := range scoring.Buckets() {
-		body.Buckets = append(body.Buckets, ManifestBucket{ID: b, Name: bucketNames[b], Weight: b.Weight(), Signals: counts[b]})
+		body.Buckets = append(body.Buckets, ManifestBucket{ID: b, Name: BucketName(b), Weight: b.Weight(), Signals: counts[b]})
 	}
 	return body
 }

@@ -1,0 +1,162 @@
+package console
+
+import (
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+
+	"companyscore/examples"
+	"companyscore/facts"
+	"companyscore/internal/account"
+	"companyscore/scoring"
+	"companyscore/server/meter"
+	"companyscore/universe"
+)
+
+// homeBody is the first page.
+type homeBody struct {
+	Companies    int64 // 0 without any
+	Counted      bool
+	Distribution universe.Distribution
+	Histogram    barChart
+	Examples     int // number of example companies
+	Keys         int // that are not revoked
+	Usage        meter.Usage
+	Cold         budget
+	Movers       []universe.Mover
+}
+
+func (c *Console) home(v *visit) error {
+	body := homeBody{Examples: len(exampleDomains())}
+	if tables := c.Universe.Tables(c.now()); tables != nil {
+		d := tables.Distribution()
+		body.Counted, body.Companies, body.Distribution = true, d.Count, d
+		body.Histogram = histogram(d.CompositeHist[:], 100, -1, "the composite", fullWidth)
+		if list, ok := tables.Movers().Lists[universe.Month]; ok {
+			body.Movers = list.Gainers[:min(len(list.Gainers), 5)]
+		}
+	}
+	if body.Companies == 0 { // the count may be older than the first score
+		if _, scored, err := c.importState(v); err != nil {
+			return err
+		} else if scored > 0 {
+			body.Companies = int64(scored)
+		}
+	}
+	keys, err := c.Store.Keys(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if key.RevokedAt.IsZero() {
+			body.Keys++
+		}
+	}
+	if body.Usage, err = c.Meter.Usage(v.ctx(), v.account, c.now()); err != nil {
+		return err
+	}
+	body.Cold = newBudget("Cold calls", body.Usage.ColdCalls, body.Usage.Limits.ColdCallsIncluded, "")
+	return v.render("home", "Overview", "home", body)
+}
+
+// exampleDomains returns the domains of the examples.
+var exampleDomains = sync.OnceValue(func() (domains []string) {
+	rows := csv.NewReader(strings.NewReader(string(examples.Companies)))
+	rows.ReuseRecord = true
+	column := -1
+	for {
+		row, err := rows.Read()
+		if errors.Is(err, io.EOF) {
+			return domains
+		}
+		if err != nil {
+			panic("console: read the examples: " + err.Error()) // cannot happen, the file is embedded
+		}
+		for i, name := range row {
+			if column < 0 && name == "domain" {
+				column = i
+				name = ""
+			}
+			if i == column && name != "" {
+				domains = append(domains, strings.Clone(name))
+			}
+		}
+	}
+})
+
+// importExamples imports the facts of the examples and starts their runs.
+func (c *Console) importExamples(v *visit) error {
+	if err := v.audit(account.ImportStarted, "examples", fmt.Sprintf("%d companies", len(exampleDomains()))); err != nil {
+		return err
+	}
+	report, err := facts.ImportCSV(v.ctx(), c.Store, examples.Companies)
+	if err == nil && len(report.Faults) > 0 {
+		err = report.Faults[0]
+	}
+	if err != nil {
+		return err
+	}
+	// A repeated import starts runs only for what has no score.
+	scored, err := c.Store.FreshSince(v.ctx(), exampleDomains(), time.UnixMilli(0))
+	if err != nil {
+		return err
+	}
+	var missing []string
+	for _, domain := range exampleDomains() {
+		if _, ok := scored[domain]; !ok {
+			missing = append(missing, domain)
+		}
+	}
+	if _, err := c.Queue.Start(v.ctx(), scoring.LaneBulk, missing...); err != nil {
+		return err
+	}
+	return v.redirect("/examples")
+}
+
+// progressBody is the page of an import.
+type progressBody struct {
+	Total, Scored, Open int
+	Counted             bool // the statistics include them
+	First               []scoring.Record
+}
+
+// Percent returns how much is done.
+func (b progressBody) Percent() int { return 100 * b.Scored / max(b.Total, 1) }
+
+// Done reports whether no run is open.
+func (b progressBody) Done() bool { return b.Scored >= b.Total || b.Open == 0 }
+
+// refresh loads the page again until the runs have ended and are counted.
+func (b progressBody) refresh() int { return map[bool]int{true: 1}[!b.Done()] }
+
+// importState returns the number of runs in flight, and of examples that have a score.
+func (c *Console) importState(v *visit) (open, scored int, err error) {
+	status, err := c.Queue.Status(v.ctx())
+	if err != nil {
+		return 0, 0, err
+	}
+	fresh, err := c.Store.FreshSince(v.ctx(), exampleDomains(), time.UnixMilli(0))
+	return status.Open(), len(fresh), err
+}
+
+func (c *Console) examplesProgress(v *visit) (err error) {
+	body := progressBody{Total: len(exampleDomains())}
+	if body.Open, body.Scored, err = c.importState(v); err != nil {
+		return err
+	}
+	if tables := c.Universe.Tables(c.now()); tables != nil {
+		body.Counted = tables.Distribution().Count > 0
+	}
+	if body.Scored > 0 {
+		for _, domain := range []string{"apple.com", "zapier.com"} {
+			if rec, err := c.Store.Latest(v.ctx(), domain); err == nil {
+				body.First = append(body.First, rec)
+			}
+		}
+	}
+	return v.render("examples", "Import of the examples", "home", body)
+}

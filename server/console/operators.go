@@ -1,0 +1,116 @@
+package console
+
+import (
+	"slices"
+
+	"companyscore/internal/account"
+	"companyscore/internal/queue"
+	"companyscore/internal/redis"
+	"companyscore/scoring"
+)
+
+// listMax bounds the rows of the lists of operators.
+const listMax = 200
+
+type accountsBody struct {
+	Accounts []account.Account // newest first
+	Keys     map[string]int    // valid keys by account
+	Tiers    []account.Tier
+	More     int // accounts that are not listed
+}
+
+func (c *Console) accounts(v *visit) (err error) {
+	body := accountsBody{Keys: make(map[string]int), Tiers: account.Tiers}
+	if body.Accounts, err = c.Store.List(v.ctx()); err != nil {
+		return err
+	}
+	keys, err := c.Store.Keys(v.ctx(), "")
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if key.RevokedAt.IsZero() {
+			body.Keys[key.AccountID]++
+		}
+	}
+	slices.Reverse(body.Accounts)
+	body.Accounts, body.More = shorten(body.Accounts)
+	return v.render("accounts", "Accounts", "operators", body)
+}
+
+// shorten returns the first listMax elements and the number of the others.
+func shorten[T any](all []T) (first []T, more int) {
+	n := min(len(all), listMax)
+	return all[:n], len(all) - n
+}
+
+func (c *Console) setTier(v *visit) error {
+	tier, err := account.ParseTier(v.r.PostFormValue("tier"))
+	if err != nil {
+		return errForm
+	}
+	acct, err := c.Store.Account(v.ctx(), v.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	if acct.Tier != tier {
+		if err := v.audit(account.TierChanged, acct.ID, string(acct.Tier)+" to "+string(tier)); err != nil {
+			return err
+		}
+		acct.Tier = tier
+		if err := c.Store.Put(v.ctx(), acct); err != nil {
+			return err
+		}
+		if err := redis.Announce(v.ctx(), c.Redis, redis.AccountChanged, acct.ID); err != nil {
+			c.Logger.Warn("change of a tier not announced to servers", "err", err) // they apply it within five minutes
+		}
+	}
+	return v.redirect("/operators")
+}
+
+type allKeysBody struct {
+	Keys     []account.Key // newest first
+	Accounts map[string]string
+	More     int
+}
+
+func (c *Console) allKeys(v *visit) (err error) {
+	body := allKeysBody{Accounts: make(map[string]string)}
+	if body.Keys, err = c.Store.Keys(v.ctx(), ""); err != nil {
+		return err
+	}
+	all, err := c.Store.List(v.ctx())
+	if err != nil {
+		return err
+	}
+	for _, a := range all {
+		body.Accounts[a.ID] = a.Name
+	}
+	slices.Reverse(body.Keys)
+	body.Keys, body.More = shorten(body.Keys)
+	return v.render("allkeys", "Keys of all accounts", "operators", body)
+}
+
+type runsBody struct {
+	Queue queue.Status
+	Runs  []scoring.Run // newest first
+}
+
+func (c *Console) runs(v *visit) (err error) {
+	var body runsBody
+	if body.Queue, err = c.Queue.Status(v.ctx()); err != nil {
+		return err
+	}
+	if body.Runs, err = c.Store.Runs(v.ctx(), 100); err != nil {
+		return err
+	}
+	return v.render("runs", "Runs", "operators", body)
+}
+
+func (c *Console) audit(v *visit) error {
+	entries, err := c.Store.Audit(v.ctx(), listMax)
+	if err != nil {
+		return err
+	}
+	return v.render("audit", "Audit log", "operators", entries)
+}
