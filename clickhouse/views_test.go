@@ -24,18 +24,20 @@ func TestMoverViewSplitsAsAttribute(t *testing.T) {
 	now, r := time.Now().UTC().Truncate(time.Millisecond), rand.New(rand.NewPCG(17, 19))
 	const companies = 300
 	var want []string
+	var records []scoring.Record
 	for n := range companies {
 		before, after := randomRecord(t, r, n, now.Add(-8*24*time.Hour)), randomRecord(t, r, n, now)
 		if n%10 == 0 { // only the time differs
 			after = before
 			after.ScoredAt = now
 		}
-		if err := errors.Join(s.WriteGroup(t.Context(), []scoring.Record{before, after})...); err != nil {
-			t.Fatal(err)
-		}
+		records = append(records, before, after)
 		a := scoring.Attribute(before, after)
 		want = append(want, fmt.Sprintf("%s %v %.1f %.1f %.1f %.1f %.1f %.1f %.1f %s %s %.1f %.1f %s %s", after.Domain, a.Delta != 0, before.Composite, after.Composite,
 			a.Delta, a.Observation, a.Coverage, a.Premium, a.Defunct, before.Rating, after.Rating, before.CompletenessPct, after.CompletenessPct, before.Confidence, after.Confidence))
+	}
+	if err := errors.Join(s.WriteGroup(t.Context(), records)...); err != nil {
+		t.Fatal(err)
 	}
 	const statement = "SELECT format('{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}', domain, toString(changed), toDecimalString(composite_then, 1), toDecimalString(composite_now, 1), " +
 		"toDecimalString(delta, 1), toDecimalString(observation_delta, 1), toDecimalString(coverage_delta, 1), toDecimalString(premium_delta, 1), toDecimalString(defunct_delta, 1), " +
@@ -52,10 +54,10 @@ func TestMoverViewSplitsAsAttribute(t *testing.T) {
 	}
 }
 
-// randomRecord returns a record of the company with that number.
-func randomRecord(t *testing.T, r *rand.Rand, company int, at time.Time) scoring.Record {
-	t.Helper()
+// randomInput returns the input of a run of the company with that number.
+func randomInput(r *rand.Rand, company int, at time.Time) scoring.Input {
 	in := scoring.Input{Domain: fmt.Sprintf("%03d.com", company), Now: at}
+	in.Identity.Country = []string{"US", "DE", "", ""}[r.IntN(4)]
 	in.Identity.Industries = []string{[]string{"software", "bank", "retail", ""}[r.IntN(4)]}
 	for _, signal := range scoring.Manifest() {
 		switch r.IntN(3) {
@@ -68,7 +70,13 @@ func randomRecord(t *testing.T, r *rand.Rand, company int, at time.Time) scoring
 	if r.IntN(8) == 0 {
 		in.Warnings = []scoring.Warning{{Source: scoring.FactsSource, Code: scoring.WarningDefunct, At: at}}
 	}
-	rec, err := scoring.Score(in)
+	return in
+}
+
+// randomRecord returns a record of the company with that number. One in eight has no signals.
+func randomRecord(t *testing.T, r *rand.Rand, company int, at time.Time) scoring.Record {
+	t.Helper()
+	rec, err := scoring.Score(randomInput(r, company, at))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,11 +93,10 @@ func TestSignalViewSumsToBase(t *testing.T) {
 	s := scores(t, db)
 	now, r := time.Now().UTC().Truncate(time.Millisecond), rand.New(rand.NewPCG(19, 5))
 	var want []string
+	var records []scoring.Record
 	for n := range 50 {
 		rec := randomRecord(t, r, n, now)
-		if err := s.Write(t.Context(), rec); err != nil {
-			t.Fatal(err)
-		}
+		records = append(records, rec)
 		sum := 0.0
 		for _, part := range scoring.Explain(rec).Signals {
 			want = append(want, fmt.Sprintf("%s %s %s %s %.6f", rec.Domain, part.ID, part.Bucket, part.Unit, part.Contribution+1e-9))
@@ -98,6 +105,9 @@ func TestSignalViewSumsToBase(t *testing.T) {
 		if rec.Signals != nil && math.Abs(sum-rec.Base) > 1e-9 {
 			t.Errorf("%s: contributions sum to %v, the base is %v", rec.Domain, sum, rec.Base)
 		}
+	}
+	if err := errors.Join(s.WriteGroup(t.Context(), records)...); err != nil {
+		t.Fatal(err)
 	}
 	got := column(t, db, "SELECT format('{} {} {} {} {}', s.domain, s.signal, s.bucket, s.unit, toDecimalString(contribution + 1e-9, 6)) "+
 		"FROM v1_signal AS s JOIN v1_signal_definition AS d ON d.signal = s.signal ORDER BY s.domain, d.position")
@@ -116,6 +126,7 @@ func TestRatingChangesAreEachCrossing(t *testing.T) {
 	s := scores(t, db)
 	now, r := time.Now().UTC().Truncate(time.Millisecond), rand.New(rand.NewPCG(19, 6))
 	var want []string
+	var records, again []scoring.Record
 	for n := range 40 {
 		var before *scoring.Record
 		for i := range r.IntN(12) {
@@ -124,10 +135,8 @@ func TestRatingChangesAreEachCrossing(t *testing.T) {
 				Composite: 20 + float64(r.IntN(600))/10, CompletenessPct: float64(r.IntN(100)), Confidence: scoring.BandLow, Profile: scoring.ProfileGrowth, Sector: "software", GeoScope: "global",
 			}
 			rec.Rating = scoring.RatingOf(rec.Composite)
-			for range 1 + r.IntN(2) {
-				if err := s.Write(t.Context(), rec); err != nil {
-					t.Fatal(err)
-				}
+			if records = append(records, rec); r.IntN(2) == 0 {
+				again = append(again, rec)
 			}
 			if before != nil && before.Rating != rec.Rating {
 				direction := "down"
@@ -138,6 +147,11 @@ func TestRatingChangesAreEachCrossing(t *testing.T) {
 					before.Composite, rec.Composite, before.CompletenessPct, rec.CompletenessPct))
 			}
 			before = &rec
+		}
+	}
+	for _, group := range [][]scoring.Record{records, again} {
+		if err := errors.Join(s.WriteGroup(t.Context(), group)...); err != nil {
+			t.Fatal(err)
 		}
 	}
 	got := column(t, db, "SELECT format('{} {} {} {} {} {} {} {} {}', domain, toString(scored_at), toString(direction), toString(rating_before), toString(rating), "+

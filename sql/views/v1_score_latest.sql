@@ -8,7 +8,7 @@ CREATE OR REPLACE VIEW {public:Identifier}.v1_score_latest
     `company_name` String COMMENT 'Company name of the most trusted source; derived from the domain when none has one',
     `country` LowCardinality(String) COMMENT 'Country of the headquarters, ISO 3166-1 alpha-2 in upper case, or EU; empty when unknown',
     `sector` LowCardinality(String) COMMENT 'Sector of the company',
-    `geo_scope` LowCardinality(String) COMMENT 'Reach of the company: local, regional, national, global or unknown',
+    `geo_scope` LowCardinality(String) COMMENT 'Reach of the company: global, north_america, europe, asia_pacific, latin_america, middle_east_africa or unknown',
     `profile` Enum8('unclassified' = 0, 'growth' = 1, 'established' = 2) COMMENT 'Business profile, by size, listing, age and signs of growth; a label on which no point depends',
     `rating` Enum8('SVC-5' = 1, 'SVC-4' = 2, 'SVC-3' = 3, 'SVC-2' = 4, 'SVC-2+' = 5, 'SVC-1' = 6, 'SVC-1+' = 7) COMMENT 'Grade of the composite; sorts from lowest to highest grade',
     `rating_number` UInt8 COMMENT 'rating as a number, 1 for SVC-5 to 7 for SVC-1+',
