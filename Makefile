@@ -140,6 +140,9 @@ bench-paired: deps build ## Compare the hot read with that of another commit, in
 bench-sql: deps build ## Time every query of docs/sql at DOMAINS=1000000 companies; fails if one takes over LIMIT_SECONDS=2
 	@scripts/bench-sql.sh
 
+bench-analysts: deps build ## Two analysts keep 20 heavy statements in flight beside hot reads: shares, p99 (DOMAINS=300000 RATE=1000 DURATION=30s)
+	@scripts/bench-analysts.sh
+
 bench-requests: deps build ## Compare the log of requests with the count of a client (RATE=10000 DURATION=60s)
 	@scripts/request-log.sh
 
