@@ -136,6 +136,13 @@ bench-cold: deps ## RUNS=100000 of facts alone by run start with one POST per se
 bench-paired: deps build ## Compare the hot read with that of another commit, in turns (BEFORE=HEAD~1 ROUNDS=20 BEFORE_ENV= NOW_ENV=)
 	@scripts/bench-paired.sh $${BEFORE:-HEAD~1} $${ROUNDS:-20}
 
+.PHONY: bench-sql bench-analysts
+bench-sql: deps build ## Time every query of docs/sql at DOMAINS=1000000 companies; fails if one takes over LIMIT_SECONDS=2
+	@scripts/bench-sql.sh
+
+bench-analysts: deps build ## Two analysts keep 20 heavy statements in flight beside hot reads: shares, p99 (DOMAINS=300000 RATE=1000 DURATION=30s)
+	@scripts/bench-analysts.sh
+
 bench-requests: deps build ## Compare the log of requests with the count of a client (RATE=10000 DURATION=60s)
 	@scripts/request-log.sh
 

@@ -2,7 +2,6 @@ package clickhouse_test
 
 import (
 	"encoding/csv"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -221,42 +220,6 @@ func TestWorkedQueriesAnswerAsKnown(t *testing.T) {
 		fmt.Fprintf(&answers, "== %s\n%s\n", name, relative.Replace(rows))
 	}
 	golden.Compare(t, "testdata/worked_queries.golden", answers.String())
-}
-
-// TestTheDashboardAnswers runs every query of the Grafana dashboard as the analyst.
-func TestTheDashboardAnswers(t *testing.T) {
-	t.Parallel()
-	server, _, _ := known(t)
-	text, err := os.ReadFile("../deploy/grafana/companyscore.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var dashboard struct {
-		Panels []struct {
-			Title   string
-			Targets []struct{ RawSQL string }
-		}
-	}
-	if err := json.Unmarshal(text, &dashboard); err != nil {
-		t.Fatal(err)
-	}
-	if len(dashboard.Panels) < 10 {
-		t.Fatalf("%d panels", len(dashboard.Panels))
-	}
-	for _, panel := range dashboard.Panels {
-		for _, target := range panel.Targets {
-			query := strings.ReplaceAll(target.RawSQL, "${domain:sqlstring}", "'example.com'")
-			if strings.Contains(query, "$") || !strings.Contains(query, " v1_") {
-				t.Errorf("%s: asks for something else than the public views, or uses a variable that the test does not know: %s", panel.Title, query)
-			}
-			if status, answer := asAnalyst(t, server, query, "TSV"); status != http.StatusOK || strings.TrimSpace(answer) == "" {
-				t.Errorf("%s: status %d, answer %q", panel.Title, status, answer)
-			}
-		}
-		if len(panel.Targets) == 0 {
-			t.Errorf("%s asks for nothing", panel.Title)
-		}
-	}
 }
 
 // TestExportsAreWholeFiles checks the export formats.
