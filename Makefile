@@ -55,7 +55,7 @@ docs-test: deps build ## Run the commands and code of README.md and docs/ agains
 contract: deps ## Test a live server against the specification, one line per rule
 	@scripts/contract.sh
 
-sql-clients: deps build ## Try SQL clients against the embedded ClickHouse: JavaScript, Go, recorded ones, DuckDB (DOMAINS=20000)
+sql-clients: deps build ## Try SQL clients against the embedded ClickHouse: JavaScript, Go, recorded ones, DuckDB, R (DOMAINS=20000)
 	@scripts/sql-clients.sh
 
 e2e: deps build ## Test the developer console in a browser, against a real up (installs chromium and npm packages)

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Tries real SQL clients against the embedded ClickHouse, as an analyst: clickhouse-go and the recorded requests of clickhouse-connect, JDBC and Grafana
-# in Go tests; @clickhouse/client (queries, streams, parameters, cancellation, refusals) and DuckDB (Parquet exports, equal rows and sums) in Node.js.
+# in Go tests; @clickhouse/client (queries, streams, parameters, cancellation, refusals) and DuckDB (Parquet exports, equal rows and sums) in Node.js;
+# the program of docs/sql/connect/r.md, if R is installed.
 # Seeds DOMAINS companies in a temporary directory and runs on loopback.
 set -eu
 cd "$(dirname "$0")/.."
@@ -39,4 +40,12 @@ export CLICKHOUSE_URL="http://companyscore:$password@$address/companyscore" REDI
 "$bin" migrate >/dev/null
 "$bin" bench seed --domains "${DOMAINS:-20000}" --records 3 --quiet
 MODULES=$modules ADDRESS=http://$address PASSWORD=$password DIR=$dir node scripts/sql-clients.mjs
+if command -v Rscript >/dev/null; then
+	sed -n '/^```r$/,/^```$/p' docs/sql/connect/r.md | sed "/^\`\`\`/d; s/127\.0\.0\.1:8123/$address/" >"$dir/connect.R"
+	echo 'stopifnot(nrow(scores) > 10, identical(names(scores), c("sector", "companies", "mean")), scores$companies > 0, scores$mean > 0)' >>"$dir/connect.R"
+	ANALYST_PASSWORD=$password Rscript "$dir/connect.R" >"$dir/R.log" 2>&1 || { cat "$dir/R.log" >&2; exit 1; }
+	echo "ok    R: $(Rscript -e 'cat(R.version.string)'), $(($(wc -l <"$dir/R.log") - 1)) rows as docs/sql/connect/r.md reads them"
+else
+	echo "R is not installed: docs/sql/connect/r.md was not tried"
+fi
 kill -0 "$engine" || { echo "the engine has ended" >&2; exit 1; }

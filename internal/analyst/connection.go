@@ -8,7 +8,7 @@ import (
 	"text/template"
 )
 
-// connectionText is what each tool wants to be told. docs/sql/connect.md has what was tried.
+// connectionText is what each tool wants to be told. docs/sql/connect has what was tried.
 var connectionText = template.Must(template.New("connection").Parse(`ClickHouse over HTTP{{if .TLS}} with TLS{{end}}
   URL        {{.Scheme}}://{{.Host}}:{{.Port}}
   host       {{.Host}}
@@ -35,6 +35,8 @@ DuckDB, from a Parquet file
   duckdb -c "SELECT count(*) FROM 'latest.parquet'"
 curl
   curl -s --user {{.User}}:"{{.Shell}}" {{.Scheme}}://{{.Host}}:{{.Port}}/ --data-binary 'SELECT count() FROM v1_score_latest'
+
+docs/sql/connect has a page for each of these tools, R and Excel, and what was tried.
 `))
 
 // PrintConnection prints what SQL tools want to be told to connect to an address, http(s)://user:password@host:port/database. It does not print the
