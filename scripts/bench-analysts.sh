@@ -43,7 +43,7 @@ hot() { # NAME: hot reads at a fixed rate, their latency as one line
 		process.exit(r.verdict.status === "VALID" && r.slo.every(s => s.met) ? 0 : 1)' "$out/$1.json" "$2"
 }
 
-hot analysts-without "hot reads without analysts" || true # the limit is about those beside analysts
+hot analysts-without "hot reads without analysts" || alone=missed
 begin=$(date +%s%3N)
 for analyst in ann ann ann ann ann ann ann ann ann ann ann ann ann ann ann bob bob bob bob bob; do
 	keep_asking $analyst &
@@ -67,8 +67,11 @@ await "all statements are in v1_query" logged
 	FROM v1_query WHERE analyst IN ('ann', 'bob') AND outcome = 'ok'
 	AND toUnixTimestamp64Milli(started_at) >= $begin AND toUnixTimestamp64Milli(started_at) + duration_ms <= $end GROUP BY analyst ORDER BY analyst" >"$dir/shares"
 cat "$dir/shares"
-if [ "${missed:-}" ] || [ -e "$dir/failed" ] || [ "$(grep -c ' its share' "$dir/shares")" != 2 ]; then
-	echo "not met" >&2
-	exit 1
-fi
-echo "met: each analyst has 40 to 60 % of the slot time, and the p99 of hot reads is below 10 ms"
+status=0
+not_met() { echo "not met: $1" >&2; status=1; }
+[ -z "${missed:-}" ] || not_met "hot reads beside the analysts have the verdict VALID and a p99 below 10 ms"
+[ -z "${missed:-}" ] || [ -z "${alone:-}" ] || echo "hot reads missed it without analysts too: the machine is busy with something else" >&2
+[ "$(grep -c ' its share' "$dir/shares")" = 2 ] || not_met "each analyst has 40 to 60 % of the slot time"
+[ ! -e "$dir/failed" ] || not_met "no statement failed: $(sort "$dir/failed" | uniq -c | head -n 3)"
+[ $status = 1 ] || echo "met: each analyst has 40 to 60 % of the slot time, and the p99 of hot reads is below 10 ms"
+exit $status
