@@ -247,7 +247,7 @@ func TestExportsAreWholeFiles(t *testing.T) {
 func TestViewsReadLittleForOneDomain(t *testing.T) {
 	t.Parallel()
 	_, db, _ := known(t)
-	for _, view := range []string{"v1_score_latest", "v1_score_history", "v1_signal", "v1_mover"} {
+	for _, view := range []string{"v1_score_latest", "v1_score_history", "v1_signal", "v1_signal_latest", "v1_mover", "v1_rating_change"} {
 		plan := strings.Join(column(t, db, "EXPLAIN indexes = 1 SELECT * FROM "+view+" WHERE domain = 'example.com'"), "\n")
 		if !strings.Contains(plan, "(domain in ['example.com', 'example.com'])") {
 			t.Errorf("%s does not look up a domain:\n%s", view, plan)

@@ -20,7 +20,7 @@ var claims = []struct{ claim, broken string }{
 	{"the momentum index is at most 10 points from the bucket", "FROM v1_score_history WHERE abs(momentum_index - momentum_tailwinds) > 10.05"},
 	{"the momentum index is the bucket without a record of 20 to 120 days before", "FROM v1_score_history AS a WHERE abs(momentum_index - momentum_tailwinds) > 0.1 AND domain NOT IN (SELECT domain FROM v1_score_history GROUP BY domain HAVING count() > 1)"},
 	{"completeness is a percentage", "FROM v1_score_history WHERE completeness_pct NOT BETWEEN 0 AND 100"},
-	{"the country is empty or two capitals", "FROM v1_score_history WHERE NOT match(country, '^([A-Z]{2})?$')"},
+	{"the country is unknown or two capitals", "FROM v1_score_history WHERE NOT match(country, '^(unknown|[A-Z]{2})$')"},
 	{"the reach is one of seven", "FROM v1_score_history WHERE geo_scope NOT IN ('global', 'north_america', 'europe', 'asia_pacific', 'latin_america', 'middle_east_africa', 'unknown')"},
 	{"grades rise with the composite", "FROM (SELECT rating_number, min(composite) AS low, max(composite) AS high FROM v1_score_history GROUP BY rating_number) AS a " +
 		"CROSS JOIN (SELECT rating_number, min(composite) AS low, max(composite) AS high FROM v1_score_history GROUP BY rating_number) AS b WHERE a.rating_number < b.rating_number AND a.high >= b.low"},
@@ -38,7 +38,7 @@ var claims = []struct{ claim, broken string }{
 	{"a signal that does not apply has no weight", "FROM v1_signal WHERE state = 'not_applicable' AND weight != 0"},
 	{"contributions sum to base", "FROM (SELECT domain, scored_at, sum(contribution) AS total FROM v1_signal GROUP BY ALL) AS s JOIN v1_score_history AS h ON h.domain = s.domain AND h.scored_at = s.scored_at WHERE abs(total - base) > 1e-6"},
 	{"weights sum to 1, or to 0.75 in a defunct company", "FROM (SELECT sum(weight) AS total FROM v1_signal GROUP BY domain, scored_at) WHERE abs(total - 1) > 1e-9 AND abs(total - 0.75) > 1e-9"},
-	{"a signal of the current version has a bucket and a unit", "FROM v1_signal WHERE bucket = '' OR unit = ''"},
+	{"a signal of the current version has a bucket and a unit", "FROM v1_signal WHERE bucket = 'unknown' OR unit = 'unknown'"},
 
 	{"the definitions are 67", "FROM (SELECT count() AS n FROM v1_signal_definition) WHERE n != 67"},
 	{"weights of definitions sum to 1 in all and in a bucket", "FROM (SELECT sum(weight) AS total FROM v1_signal_definition UNION ALL SELECT sum(weight_in_bucket) FROM v1_signal_definition GROUP BY bucket) WHERE abs(total - 1) > 1e-9"},
@@ -47,6 +47,12 @@ var claims = []struct{ claim, broken string }{
 	{"the parts of a delta sum to it", "FROM v1_mover WHERE abs(delta - observation_delta - coverage_delta - premium_delta - defunct_delta) > 1e-6"},
 	{"changed says whether delta is 0", "FROM v1_mover WHERE changed != (abs(delta) > 1e-9)"},
 	{"the record before the window is the older one", "FROM v1_mover WHERE scored_at_then > scored_at_now OR scored_at_then > now() - toIntervalDay(window_days)"},
+	{"newest signals are those of the newest record", "FROM (SELECT domain, scored_at, arraySort(groupArray((signal, raw, score, weight, state, source))) AS signals FROM v1_signal " +
+		"WHERE (domain, scored_at) IN (SELECT domain, scored_at FROM v1_score_latest) GROUP BY ALL) AS s FULL JOIN " +
+		"(SELECT domain, scored_at, arraySort(groupArray((signal, raw[signal], score[signal], weight[signal], toString(state[signal]), source[signal]))) AS signals " +
+		"FROM v1_signal_latest ARRAY JOIN mapKeys(state) AS signal GROUP BY ALL) AS l USING (domain, scored_at) WHERE NOT (s.signals = l.signals)"},
+	{"a name that is no signal is NULL", "FROM v1_signal_latest WHERE coalesce(toString(raw['x']), toString(score['x']), toString(weight['x']), toString(state['x']), source['x'], '') != ''"},
+	{"one row of newest signals for each company", "FROM (SELECT domain FROM v1_score_latest) AS l FULL JOIN (SELECT domain, count() AS n FROM v1_signal_latest GROUP BY domain) AS s USING domain WHERE n != 1"},
 	{"a crossing changes the grade in its direction", "FROM v1_rating_change WHERE rating_number = rating_number_before OR (direction = 'up') != (rating_number > rating_number_before) OR scored_at <= scored_at_before"},
 	{"shares of a measure sum to 1", "FROM (SELECT measure, sum(share) AS total FROM v1_distribution GROUP BY measure) WHERE abs(total - 1) > 1e-9"},
 	{"grades have a number, other measures none", "FROM v1_distribution WHERE (measure = 'rating') != isNotNull(rating_number)"},

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.."
 domains=${DOMAINS:-1000000} runs=${RUNS:-3} limit=${LIMIT_SECONDS:-2}
 
 start_up
-"$bin" bench seed --quiet --domains "$domains" --records 5 --signals none
+"$bin" bench seed --quiet --domains "$domains" --records 5 --signals newest
 "$bin" facts import --quiet examples/companies.csv >/dev/null
 "$bin" run start --quiet --from examples/companies.csv --wait >/dev/null
 "$bin" batch --once count movers >/dev/null

@@ -1,8 +1,8 @@
 -- Who gained most within 30 days?
--- The twenty largest gains, as GET /v1/movers lists them.
+-- The twenty largest gains between two records with medium or high confidence. GET /v1/movers lists gains of any confidence.
 -- Columns: domain, composite_then, composite_now, delta, rating_then, rating_now
 SELECT domain, composite_then, composite_now, delta, rating_then, rating_now
 FROM v1_mover
-WHERE window_days = 30 AND delta > 0
+WHERE window_days = 30 AND delta > 0 AND confidence_now >= 'medium' AND confidence_then >= 'medium'
 ORDER BY delta DESC, domain
 LIMIT 20

@@ -1,8 +1,9 @@
 -- Which source answers most?
--- Signals of newest records by the source whose value was used.
--- Columns: source, signals, companies
-SELECT source, count() AS signals, uniqExact(domain) AS companies
-FROM v1_signal
-WHERE state != 'missing' AND (domain, scored_at) IN (SELECT domain, scored_at FROM v1_score_latest)
-GROUP BY source
+-- Known signals of newest records by the source whose value was used.
+-- Columns: source, signals
+SELECT signal_source AS source, count() AS signals
+FROM v1_signal_latest
+ARRAY JOIN mapValues(v1_signal_latest.source) AS signal_source, mapValues(state) AS signal_state
+WHERE signal_state IN ('ok', 'absent')
+GROUP BY signal_source
 ORDER BY signals DESC, source

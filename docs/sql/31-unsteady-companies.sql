@@ -1,9 +1,9 @@
 -- Whose score is least steady?
--- The standard deviation of each company's composites within a year, of companies with at least three records.
+-- The standard deviation of each company's composites within a year, of companies with at least three records of medium or high confidence.
 -- Columns: domain, records, stddev, lowest, highest
 SELECT domain, count() AS records, round(stddevPop(composite), 2) AS stddev, min(composite) AS lowest, max(composite) AS highest
 FROM v1_score_history
-WHERE pipeline_version = 'v1' AND scored_at >= now() - INTERVAL 365 DAY
+WHERE pipeline_version = 'v1' AND scored_at >= now() - INTERVAL 365 DAY AND confidence >= 'medium'
 GROUP BY domain
 HAVING records >= 3
 ORDER BY stddev DESC, domain

@@ -34,6 +34,7 @@ CREATE TABLE IF NOT EXISTS seed_phase
     `signal.score` Array(Float64) COMMENT 'Signals',
     `signal.source` Array(LowCardinality(String)) COMMENT 'Signals',
     `signal.reason` Array(LowCardinality(String)) COMMENT 'Signals',
+    `signal.share` Array(Float64) COMMENT 'Signals',
     `warning.source` Array(LowCardinality(String)) COMMENT 'Warnings',
     `warning.code` Array(LowCardinality(String)) COMMENT 'Warnings'
 )

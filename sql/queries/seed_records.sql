@@ -4,7 +4,7 @@
 -- another, so optimize_on_insert is off; it would double the time of the insert.
 -- params: first UInt64, last UInt64, x_from UInt32, x_last UInt32, records UInt32 (of each company), detailed UInt32 (how many
 -- of them have their signals, youngest first), mix UInt64 (hash of the seed), until_ms Int64, and lists of words.
-INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, country, sector, geo_scope, profile, rating, composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, team_structure_completeness_pct, market_position_completeness_pct, momentum_tailwinds_completeness_pct, financial_health_completeness_pct, confidence, `signal.id`, `signal.state`, `signal.raw`, `signal.score`, `signal.source`, `signal.reason`, `signal.observed_at`, `warning.source`, `warning.code`, `warning.at`)
+INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, country, sector, geo_scope, profile, rating, composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, team_structure_completeness_pct, market_position_completeness_pct, momentum_tailwinds_completeness_pct, financial_health_completeness_pct, confidence, `signal.id`, `signal.state`, `signal.raw`, `signal.score`, `signal.source`, `signal.reason`, `signal.observed_at`, `signal.share`, `warning.source`, `warning.code`, `warning.at`)
 SELECT
     c.domain, c.scored_at, p.pipeline_version, c.company_name, p.country, p.sector, p.geo_scope, p.profile, p.rating,
     p.composite, p.interval_low, p.interval_high, p.expected_composite, p.base, p.scale_premium, p.team_structure, p.market_position, p.momentum_tailwinds, p.financial_health,
@@ -13,7 +13,7 @@ SELECT
     p.momentum_tailwinds_completeness_pct, p.financial_health_completeness_pct, p.confidence,
     d.`signal.id`, d.`signal.state`, d.`signal.raw`, d.`signal.score`, d.`signal.source`, d.`signal.reason`,
     arrayMap(state -> if(state IN ('ok', 'absent'), c.scored_at, fromUnixTimestamp64Milli(toInt64(0), 'UTC')), d.`signal.state`),
-    p.`warning.source`, p.`warning.code`, arrayMap(w -> c.scored_at, p.`warning.source`)
+    d.`signal.share`, p.`warning.source`, p.`warning.code`, arrayMap(w -> c.scored_at, p.`warning.source`)
 FROM
 (
     SELECT

@@ -30,9 +30,7 @@ CREATE OR REPLACE VIEW {public:Identifier}.v1_mover
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS WITH
-    indexOf(ages, arrayMax(ages)) AS newest,
-    bitShiftLeft(toUInt128(toUnixTimestamp64Milli(now64(3) - toIntervalDay(window_days))), 64) AS start,
-    indexOf(ages, arrayMax(age -> if(age < start, age, 0), ages)) AS earlier,
+    window.1 AS window_days, window.2 AS earlier,
     defunct[newest] != defunct[earlier] AS ended,
     base[newest] - base[earlier] AS base_delta,
     if
@@ -48,29 +46,37 @@ AS WITH
         )
     ) AS observed
 SELECT
-    domain, window_days, company_names[newest] AS company_name, sectors[newest] AS sector, CAST(delta != 0, 'Bool') AS changed,
-    composite[newest] AS composite_now, composite[earlier] AS composite_then, round(composite_now - composite_then, 1) AS delta,
+    domain, window_days, company_name, sector, CAST(delta != 0, 'Bool') AS changed,
+    composite_now, composites[earlier] AS composite_then, round(composite_now - composite_then, 1) AS delta,
     round(delta - coverage_delta - premium_delta - defunct_delta, 1) AS observation_delta,
     multiIf(ended OR base_delta = 0, 0, abs(observed) >= abs(base_delta - observed), round(base_delta - observed, 1), round(delta - premium_delta - round(observed, 1), 1)) AS coverage_delta,
     multiIf(ended, 0, base_delta = 0, delta, round(premium[newest] - premium[earlier], 1)) AS premium_delta,
     if(ended, delta, 0) AS defunct_delta,
-    rating[newest] AS rating_now, rating[earlier] AS rating_then, toUInt8(rating_now) AS rating_number_now, toUInt8(rating_then) AS rating_number_then,
-    completeness[newest] AS completeness_pct_now, completeness[earlier] AS completeness_pct_then,
-    confidences[newest] AS confidence_now, confidences[earlier] AS confidence_then,
-    at[newest] AS scored_at_now, at[earlier] AS scored_at_then
+    rating_now, ratings[earlier] AS rating_then, toUInt8(rating_now) AS rating_number_now, toUInt8(rating_then) AS rating_number_then,
+    completeness_pct_now, completeness[earlier] AS completeness_pct_then, confidence_now, confidences[earlier] AS confidence_then,
+    scored_at_now, at[earlier] AS scored_at_then
 FROM
 (
+    WITH arrayMap(days -> (days, bitShiftLeft(toUInt128(toUnixTimestamp64Milli(now64(3) - toIntervalDay(days))), 64)), [toUInt8(7), toUInt8(30), toUInt8(90)]) AS starts
     SELECT
-        domain, groupArray(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(scored_at)), 64) + toUnixTimestamp64Milli(written_at)) AS ages,
-        groupArray(scored_at) AS at, groupArray(company_name) AS company_names, groupArray(sector) AS sectors, groupArray(composite) AS composite,
-        groupArray(base) AS base, groupArray(scale_premium) AS premium, groupArray(rating) AS rating,
-        groupArray(completeness_pct) AS completeness, groupArray(confidence) AS confidences, groupArray(has(`warning.code`, 'defunct')) AS defunct,
-        groupArray(`signal.share`) AS share, groupArray(`signal.score`) AS score, groupArray(arrayMap(state -> state IN ('ok', 'absent'), `signal.state`)) AS known
-    FROM score_history
-    WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version)
-    GROUP BY domain
-    SETTINGS optimize_aggregation_in_order = 1
+        *, indexOf(ages, arrayMax(ages)) AS newest,
+        arrayMap(start -> (start.1, indexOf(ages, arrayMax(age -> if(age < start.2, age, 0), ages))), starts) AS windows,
+        company_names[newest] AS company_name, sectors[newest] AS sector, composites[newest] AS composite_now, ratings[newest] AS rating_now,
+        completeness[newest] AS completeness_pct_now, confidences[newest] AS confidence_now, at[newest] AS scored_at_now
+    FROM
+    (
+        SELECT
+            domain, groupArray(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(scored_at)), 64) + toUnixTimestamp64Milli(written_at)) AS ages,
+            groupArray(scored_at) AS at, groupArray(company_name) AS company_names, groupArray(sector) AS sectors, groupArray(composite) AS composites,
+            groupArray(base) AS base, groupArray(scale_premium) AS premium, groupArray(rating) AS ratings,
+            groupArray(completeness_pct) AS completeness, groupArray(confidence) AS confidences, groupArray(has(`warning.code`, 'defunct')) AS defunct,
+            groupArray(`signal.share`) AS share, groupArray(`signal.score`) AS score, groupArray(arrayMap(state -> state IN ('ok', 'absent'), `signal.state`)) AS known
+        FROM score_history
+        WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version)
+        GROUP BY domain
+        SETTINGS optimize_aggregation_in_order = 1
+    )
 )
-ARRAY JOIN [toUInt8(7), toUInt8(30), toUInt8(90)] AS window_days
+ARRAY JOIN windows AS window
 WHERE earlier > 0
 COMMENT 'Companies at the start and the end of the last 7, 30 and 90 days, changed or not. One row per company and window.';

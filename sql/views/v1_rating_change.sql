@@ -1,6 +1,5 @@
--- Pairs of successive records of a company with different grades. The records of a company are read as parallel arrays, sorted by time, one
--- company at a time: only the columns that a statement names, and a condition on domain is fast.
--- A repeated write of a record has its time, and is no record of its own.
+-- Pairs of successive records of a company with different grades. The records of a company are read as parallel arrays, one company at a
+-- time, and a pair is two positions in them: ClickHouse reads only the columns that a statement names, and a condition on domain is fast.
 CREATE OR REPLACE VIEW {public:Identifier}.v1_rating_change
 (
     `domain` String COMMENT 'Canonical host name of the company',
@@ -21,29 +20,20 @@ CREATE OR REPLACE VIEW {public:Identifier}.v1_rating_change
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
-    domain, pipeline_version, at_after AS scored_at, at_before AS scored_at_before,
-    CAST(if(rating_after > rating_first, 1, -1), 'Enum8(\'down\' = -1, \'up\' = 1)') AS direction, rating_after AS rating, rating_first AS rating_before,
-    toUInt8(rating_after) AS rating_number, toUInt8(rating_first) AS rating_number_before,
-    composite_after AS composite, composite_first AS composite_before, completeness_after AS completeness_pct, completeness_first AS completeness_pct_before,
-    confidence_after AS confidence, confidence_first AS confidence_before
+    domain, pipeline_version, at[after] AS scored_at, at[before] AS scored_at_before,
+    CAST(if(rating > rating_before, 1, -1), 'Enum8(\'down\' = -1, \'up\' = 1)') AS direction, ratings[after] AS rating, ratings[before] AS rating_before,
+    toUInt8(rating) AS rating_number, toUInt8(rating_before) AS rating_number_before, composites[after] AS composite, composites[before] AS composite_before,
+    completeness[after] AS completeness_pct, completeness[before] AS completeness_pct_before, confidences[after] AS confidence, confidences[before] AS confidence_before
 FROM
 (
-    WITH groupArray(bitShiftLeft(toUInt128(toUnixTimestamp64Milli(scored_at)), 64) + toUnixTimestamp64Milli(written_at)) AS ages
     SELECT
-        domain, pipeline_version,
-        arraySort((value, age) -> age, groupArray(scored_at), ages) AS at,
-        arraySort((value, age) -> age, groupArray(rating), ages) AS ratings,
-        arraySort((value, age) -> age, groupArray(composite), ages) AS composites,
-        arraySort((value, age) -> age, groupArray(completeness_pct), ages) AS completeness,
-        arraySort((value, age) -> age, groupArray(confidence), ages) AS confidences
-    FROM score_history
+        domain, pipeline_version, groupArray(scored_at) AS at, groupArray(rating) AS ratings, groupArray(composite) AS composites,
+        groupArray(completeness_pct) AS completeness, groupArray(confidence) AS confidences,
+        arraySort((position, time) -> time, arrayEnumerate(at), at) AS order,
+        arrayFilter(pair -> ratings[pair.1] != ratings[pair.2], arrayZip(arrayPopBack(order), arrayPopFront(order))) AS crossings
+    FROM score_history FINAL
     GROUP BY domain, pipeline_version
     SETTINGS optimize_aggregation_in_order = 1
 )
-ARRAY JOIN
-    arrayPopBack(at) AS at_before, arrayPopFront(at) AS at_after, arrayPopBack(ratings) AS rating_first, arrayPopFront(ratings) AS rating_after,
-    arrayPopBack(composites) AS composite_first, arrayPopFront(composites) AS composite_after,
-    arrayPopBack(completeness) AS completeness_first, arrayPopFront(completeness) AS completeness_after,
-    arrayPopBack(confidences) AS confidence_first, arrayPopFront(confidences) AS confidence_after
-WHERE rating_first != rating_after AND at_before != at_after
+ARRAY JOIN crossings.1 AS before, crossings.2 AS after
 COMMENT 'Crossings of the line between two grades by successive records of a company. One row per crossing; a condition on domain is fast.';

@@ -6,8 +6,8 @@ CREATE OR REPLACE VIEW {public:Identifier}.v1_score_latest
     `pipeline_version` LowCardinality(String) COMMENT 'Version of the formulas; the current one in all rows',
     `scored_at` DateTime64(3, 'UTC') COMMENT 'Start of the run',
     `company_name` String COMMENT 'Company name of the most trusted source; derived from the domain when none has one',
-    `country` LowCardinality(String) COMMENT 'Country of the headquarters, ISO 3166-1 alpha-2 in upper case, or EU; empty when unknown',
-    `sector` LowCardinality(String) COMMENT 'Sector of the company',
+    `country` LowCardinality(String) COMMENT 'Country of the headquarters, ISO 3166-1 alpha-2 in upper case, EU or unknown',
+    `sector` LowCardinality(String) COMMENT 'Sector of the company, or unknown',
     `geo_scope` LowCardinality(String) COMMENT 'Reach of the company: global, north_america, europe, asia_pacific, latin_america, middle_east_africa or unknown',
     `profile` Enum8('unclassified' = 0, 'growth' = 1, 'established' = 2) COMMENT 'Business profile, by size, listing, age and signs of growth; a label on which no point depends',
     `rating` Enum8('SVC-5' = 1, 'SVC-4' = 2, 'SVC-3' = 3, 'SVC-2' = 4, 'SVC-2+' = 5, 'SVC-1' = 6, 'SVC-1+' = 7) COMMENT 'Grade of the composite; sorts from lowest to highest grade',
@@ -29,7 +29,7 @@ CREATE OR REPLACE VIEW {public:Identifier}.v1_score_latest
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
-    domain, pipeline_version, scored_at, company_name, country, sector, geo_scope, profile, rating, toUInt8(rating) AS rating_number, composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, confidence, run_id
+    domain, pipeline_version, scored_at, company_name, if(country = '', 'unknown', country) AS country, sector, geo_scope, profile, rating, toUInt8(rating) AS rating_number, composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, confidence, run_id
 FROM score_latest FINAL
 WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version)
 COMMENT 'Newest score of each company under the current pipeline version. One row per company; a condition on domain is fast.';
