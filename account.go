@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"os/user"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -33,6 +35,18 @@ func withAccounts(cmd *cobra.Command, where config.Stores, do func(ctx context.C
 		return fmt.Errorf("%w: `companyscore account list` and `companyscore key list` show all", err)
 	}
 	return err
+}
+
+// audit writes an entry of the audit log, as the console does. It is called before the change, so
+// without the log there is no change.
+func audit(ctx context.Context, accounts *clickhouse.Accounts, accountID string, action account.Action, subject, detail string) error {
+	address := "command line"
+	if u, err := user.Current(); err == nil {
+		address += " of " + u.Username
+	}
+	return accounts.WriteAudit(ctx, account.AuditEntry{
+		At: time.Now(), AccountID: accountID, Operator: true, Address: address, Action: action, Subject: subject, Detail: detail,
+	})
 }
 
 // announce announces a change to running servers and returns the time until they apply it.
@@ -93,6 +107,9 @@ func (c *program) account() *cobra.Command {
 			}
 			acct := account.Account{ID: uuid.Must(uuid.NewV7()).String(), Name: name, Tier: parsed, CreatedAt: time.Now()}
 			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
+				if err := audit(ctx, accounts, acct.ID, account.AccountCreated, acct.ID, string(acct.Tier)+" "+acct.Name); err != nil {
+					return err
+				}
 				if err := accounts.Put(ctx, acct); err != nil {
 					return err
 				}
@@ -142,6 +159,9 @@ func (c *program) account() *cobra.Command {
 			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
 				acct, err := accounts.Account(ctx, args[0])
 				if err != nil {
+					return err
+				}
+				if err := audit(ctx, accounts, acct.ID, account.TierChanged, acct.ID, fmt.Sprintf("%s to %s", acct.Tier, parsed)); err != nil {
 					return err
 				}
 				acct.Tier = parsed
@@ -208,6 +228,9 @@ func (c *program) key() *cobra.Command {
 					return err
 				}
 				key, raw := account.NewKey(accountID, name, m, time.Now())
+				if err := audit(ctx, accounts, accountID, account.KeyCreated, key.ID, strings.TrimSpace(string(m)+" "+name)); err != nil {
+					return err
+				}
 				if err := accounts.PutKey(ctx, key); err != nil {
 					return err
 				}
@@ -257,6 +280,9 @@ func (c *program) key() *cobra.Command {
 					return err
 				}
 				if key.RevokedAt.IsZero() {
+					if err := audit(ctx, accounts, key.AccountID, account.KeyRevoked, key.ID, key.Name); err != nil {
+						return err
+					}
 					key.RevokedAt = time.Now()
 					if err := accounts.PutKey(ctx, key); err != nil {
 						return err

@@ -41,7 +41,8 @@ func (c *program) batch() *cobra.Command {
   housekeeping  merges of tables
 
 Use the same --sources and --tiers as for the workers: they set the pace of the refresh job.
-With --once the named jobs, or all of them, run now, and the program ends.`,
+With --once the named jobs, or all of them, run now, and the program ends. While another
+process runs a job, it waits.`,
 		Example: "  companyscore batch\n  companyscore batch --once count movers",
 		Args: func(_ *cobra.Command, args []string) error {
 			for _, name := range args {

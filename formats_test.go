@@ -10,7 +10,7 @@ import (
 	"companyscore/internal/account"
 )
 
-// TestListsInEachFormat prints every list and record of a running `up` as a table, as CSV and as JSON.
+// TestListsInEachFormat prints every list and record of a running `up` as a table, as CSV and as JSON. Then it looks for changes in the audit log.
 func TestListsInEachFormat(t *testing.T) {
 	t.Parallel()
 	data := dataDir(t)
@@ -73,5 +73,19 @@ func TestListsInEachFormat(t *testing.T) {
 	f(2, []string{"domain", "rating", "composite", "low", "high"}, "score", "apple.com", "www.zapier.com", "--key", demo.LiveKey)
 	f(2, []string{"outcome", "companies", "spearman_withheld"}, "backtest", "examples/companies.csv", "--outcome", "revenue_usd,status")
 	f(12, []string{"status", "check", "found", "advice"}, "doctor", "--listen", "127.0.0.1:0")
+	var revoked struct {
+		ID string `json:"key_id"`
+	}
+	if err := json.Unmarshal([]byte(call("key", "create", "--account", demo.AccountID, "--mode", "live", "--name", "old", "--json")), &revoked); err != nil {
+		t.Fatal(err)
+	}
+	call("key", "revoke", revoked.ID)
+	call("account", "set-tier", demo.AccountID, "scale")
+	changes := call("sql", "--operator", "--format", "TSV", "SELECT action, subject, detail FROM v1_audit WHERE operator AND address LIKE 'command line%' AND account_id = '"+demo.AccountID+"'")
+	for _, want := range []string{"key_created\t" + revoked.ID + "\tlive old\n", "key_revoked\t" + revoked.ID + "\told\n", "tier_changed\t" + demo.AccountID + "\tstarter to scale\n"} {
+		if !strings.Contains(changes, want) {
+			t.Errorf("the audit log lacks %q:\n%s", want, changes)
+		}
+	}
 	p.stop(t)
 }

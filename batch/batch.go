@@ -167,8 +167,8 @@ func (r *Runner) Stop() {
 	r.starts.Wait()
 }
 
-// Once runs the named jobs one after the other. Servers adopt the results at once. Once calls report with the figures of each
-// successful job and returns the joined errors of the others.
+// Once runs the named jobs one after the other. It waits while another process runs a job, until the deadline of that job. Servers
+// adopt the results at once. Once calls report with the figures of each successful job and returns the joined errors of the others.
 func (r *Runner) Once(ctx context.Context, names []string, report func(line string)) error {
 	var faults []error
 	r.adoption = snapshot.AtOnce
@@ -176,7 +176,7 @@ func (r *Runner) Once(ctx context.Context, names []string, report func(line stri
 		if !slices.Contains(names, j.name) {
 			continue
 		}
-		run, err := r.run(ctx, j)
+		run, err := r.runAlone(ctx, j)
 		if err != nil {
 			faults = append(faults, fmt.Errorf("%s: %w", j.name, err))
 			continue
@@ -184,6 +184,27 @@ func (r *Runner) Once(ctx context.Context, names []string, report func(line stri
 		report(fmt.Sprintf("%s took %.3f s: %s", j.name, run.Took.Seconds(), run.String()))
 	}
 	return errors.Join(faults...)
+}
+
+// takenPause is the time between two tries of a job that another process runs.
+const takenPause = 200 * time.Millisecond
+
+// runAlone runs a job, after another process that runs it.
+func (r *Runner) runAlone(ctx context.Context, j job) (batchjob.Run, error) {
+	over := time.After(j.deadline)
+	for {
+		run, err := r.run(ctx, j)
+		if !errors.Is(err, errTaken) {
+			return run, err
+		}
+		select {
+		case <-time.After(takenPause):
+		case <-over:
+			return run, err
+		case <-ctx.Done():
+			return run, err
+		}
+	}
 }
 
 // jitterMax is the maximum random delay of a job. It prevents that many processes and jobs

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"companyscore/internal/batchjob"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
@@ -107,8 +109,8 @@ func TestOnlyOneProcessRunsJob(t *testing.T) {
 	ran := 0
 	r := runner(t, url, func(ctx context.Context) error {
 		ran++
-		if err := other.Once(ctx, batchjob.Names(), silent); !errors.Is(err, errTaken) {
-			t.Errorf("Once beside a running job = %v, want errTaken", err)
+		if _, err := other.run(ctx, other.jobs[housekeeping]); !errors.Is(err, errTaken) {
+			t.Errorf("run beside a running job = %v, want errTaken", err)
 		}
 		return nil
 	})
@@ -119,6 +121,53 @@ func TestOnlyOneProcessRunsJob(t *testing.T) {
 	}
 	if ran != 2 {
 		t.Errorf("the job ran %d times, want 2: its lock is given back", ran)
+	}
+}
+
+func TestOnceWaitsForOtherProcess(t *testing.T) {
+	t.Parallel()
+	url := stores.Redis(t).URL
+	ran, refused, waited := 0, make(refusals, 1), make(chan error, 1)
+	other := runner(t, url, func(context.Context) error { ran++; return nil })
+	other.cfg.Redis.AddHook(refused)
+	r := runner(t, url, func(context.Context) error {
+		go func() { waited <- other.Once(t.Context(), []string{batchjob.Housekeeping}, silent) }()
+		select {
+		case <-refused:
+			return nil
+		case err := <-waited:
+			t.Errorf("Once = %v while another process runs the job", err)
+			waited <- err
+			return nil
+		}
+	})
+	if _, err := r.run(t.Context(), r.jobs[housekeeping]); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-waited; err != nil || ran != 1 {
+		t.Errorf("Once = %v, and the job ran %d times, want 1", err, ran)
+	}
+}
+
+// refusals gets a value when a lock was not taken, if there is room.
+type refusals chan struct{}
+
+func (refusals) DialHook(next goredis.DialHook) goredis.DialHook { return next }
+
+func (refusals) ProcessPipelineHook(next goredis.ProcessPipelineHook) goredis.ProcessPipelineHook {
+	return next
+}
+
+func (r refusals) ProcessHook(next goredis.ProcessHook) goredis.ProcessHook {
+	return func(ctx context.Context, cmd goredis.Cmder) error {
+		err := next(ctx, cmd)
+		if script, ok := cmd.(*goredis.Cmd); ok && script.Val() == int64(0) {
+			select {
+			case r <- struct{}{}:
+			default:
+			}
+		}
+		return err
 	}
 }
 

@@ -12,8 +12,7 @@ start_up
 "$bin" bench seed --quiet --domains "$domains" --records 5 --signals newest
 "$bin" facts import --quiet examples/companies.csv >/dev/null
 "$bin" run start --quiet --from examples/companies.csv --wait >/dev/null
-counted() { "$bin" batch --once count movers >/dev/null 2>"$dir/counted"; } # fails while a job of `up` runs
-await "companies are counted" counted || { cat "$dir/counted" >&2; exit 1; }
+"$bin" batch --once count movers >/dev/null
 idle() { [ "$("$bin" sql --operator --format TabSeparated 'SELECT count() FROM system.merges')" = 0 ]; }
 until idle; do # a universe in service was not written a minute ago
 	sleep 1
