@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -19,6 +20,10 @@ var usageGroupings = []string{"day", "key", "route", "status"}
 // usageDaysMax is the maximum range of a history of requests in days. Counts are kept for 30 days.
 const usageDaysMax = 31
 
+// historiesMax is the maximum number of histories of requests that a server reads at once. They are
+// free and not kept in memory, so calls wait for each other and not for scores.
+const historiesMax = 2
+
 // getUsageHistory returns the requests of the account by day, key, route or status. The call
 // itself is not charged.
 func (s *Server) getUsageHistory(c *fiber.Ctx) error {
@@ -34,6 +39,10 @@ func (s *Server) getUsageHistory(c *fiber.Ctx) error {
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
+	if err := s.histories.Acquire(ctx, 1); err != nil {
+		return fmt.Errorf("wait for other histories of requests: %w", err)
+	}
+	defer s.histories.Release(1)
 	groups, err := s.RequestCounts.RequestHistory(ctx, who.Account.ID, from, to, by)
 	if err != nil {
 		return err

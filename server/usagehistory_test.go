@@ -1,6 +1,17 @@
 package server
 
-import "testing"
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"companyscore/internal/account"
+)
 
 const byOneOf = "by must be one of ['day','key','route','status']"
 
@@ -29,4 +40,65 @@ var usageHistoryStatuses = withCommon("GET /v1/usage/history", []attempt{
 
 func TestUsageHistoryStatuses(t *testing.T) {
 	tryStatuses(t, "GET /v1/usage/history", usageHistoryStatuses)
+}
+
+// countedHistories reads histories from a real store and keeps how many are read at once. A read waits for a
+// second one, so that two are in flight.
+type countedHistories struct {
+	RequestCounts
+	meet chan struct{}
+
+	mu        sync.Mutex
+	now, most int
+}
+
+func (c *countedHistories) RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]account.RequestGroup, error) {
+	c.add(1)
+	defer c.add(-1)
+	select {
+	case c.meet <- struct{}{}:
+	case <-c.meet:
+	}
+	return c.RequestCounts.RequestHistory(ctx, accountID, from, to, by)
+}
+
+func (c *countedHistories) add(n int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now += n
+	c.most = max(c.most, c.now)
+}
+
+func TestHistoriesWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	f := theFixture(t)
+	parts := f.servers[healthy].Dependencies
+	counts := &countedHistories{RequestCounts: parts.RequestCounts, meet: make(chan struct{})}
+	parts.Metrics, parts.RequestCounts = prometheus.NewRegistry(), counts
+	s, err := New(parts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.now = func() time.Time { return noon }
+	const calls = 16 // an even number
+	var answered sync.WaitGroup
+	for range calls {
+		answered.Go(func() {
+			req := httptest.NewRequest(http.MethodGet, "/v1/usage/history", nil)
+			req.Header.Set("X-API-Key", f.keys["starter"])
+			res, err := s.app.Test(req, -1)
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer res.Body.Close()
+			if res.StatusCode != http.StatusOK {
+				t.Errorf("status %d, want 200", res.StatusCode)
+			}
+		})
+	}
+	answered.Wait()
+	if counts.most != historiesMax {
+		t.Errorf("%d histories were read at once, want %d", counts.most, historiesMax)
+	}
 }
