@@ -1,6 +1,6 @@
 #!/bin/sh
-# Installs nginx for `make bench-peers` if that needs no prompt. Without nginx the comparison
-# skips it and reports that.
+# Installs nginx for `make bench-peers`, `make demo-epochs` and the tests of CI if that needs no prompt. Without
+# nginx the comparison and its test skip it and report that.
 set -eu
 
 if command -v nginx >/dev/null 2>&1 || [ -x /usr/sbin/nginx ]; then

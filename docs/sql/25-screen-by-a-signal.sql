@@ -1,5 +1,5 @@
 -- Which companies have at least a hundred open roles?
--- A screen by a raw value, with a second one beside it: any signals can take their places.
+-- Companies by the value of a signal, with the value of a second signal. Write any other signals in place of these two.
 -- Columns: domain, open_roles, employees, composite
 SELECT domain, raw['open_roles'] AS open_roles, raw['employee_count'] AS employees, composite
 FROM v1_signal_latest

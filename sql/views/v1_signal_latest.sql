@@ -1,6 +1,6 @@
--- Signals of the newest record of each company, by name. A statement about one signal unpacks that signal only, and a condition on domain is fast.
--- The maps of ClickHouse have no order of their own: these keep the order of the record. A name that is no signal gives NULL, not 0.
--- The two comparisons of scored_at are an equation that is not part of the key of the join: a key of two columns takes a quarter longer.
+-- Signals of the newest record of each company, by name. ClickHouse reads only the maps that a statement names, each with all its signals. A condition
+-- on domain is fast. A name that is no signal gives NULL: values of maps are Nullable for that.
+-- The two comparisons of scored_at mean =. With = the column would be part of the key of the join, and a key of two columns takes a quarter longer.
 -- ADR 20 has the figures, and those of a table of newest signals.
 CREATE OR REPLACE VIEW {public:Identifier}.v1_signal_latest
 (
