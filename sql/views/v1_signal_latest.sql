@@ -1,7 +1,6 @@
 -- Signals of the newest record of each company, by name. ClickHouse reads only the maps that a statement names, each with all its signals. A condition
--- on domain is fast. A name that is no signal gives NULL: values of maps are Nullable for that.
--- The two comparisons of scored_at mean =. With = the column would be part of the key of the join, and a key of two columns takes a quarter longer.
--- ADR 20 has the figures, and those of a table of newest signals.
+-- on domain is fast. A name that is no signal gives NULL: values of maps are Nullable for that, by a cast here and not by the type of the column alone,
+-- since a subscript is applied before that conversion. ADR 20 has the figures.
 CREATE OR REPLACE VIEW {public:Identifier}.v1_signal_latest
 (
     `domain` String COMMENT 'Canonical host name of the company',
@@ -18,15 +17,12 @@ CREATE OR REPLACE VIEW {public:Identifier}.v1_signal_latest
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
-    record.domain AS domain, record.scored_at AS scored_at, company_name, sector, composite, confidence,
+    domain, scored_at, company_name, sector, composite, confidence,
     mapFromArrays(`signal.id`, arrayMap((state, raw) -> if(state = 'ok', raw, NULL), `signal.state`, `signal.raw`)) AS raw,
     mapFromArrays(`signal.id`, CAST(`signal.score`, 'Array(Nullable(Float64))')) AS score,
     mapFromArrays(`signal.id`, CAST(`signal.share`, 'Array(Nullable(Float64))')) AS weight,
     mapFromArrays(`signal.id`, CAST(`signal.state`, 'Array(Nullable(Enum8(\'ok\' = 1, \'absent\' = 2, \'missing\' = 3, \'not_applicable\' = 4)))')) AS state,
     mapFromArrays(`signal.id`, CAST(`signal.source`, 'Array(LowCardinality(Nullable(String)))')) AS source
-FROM (SELECT * FROM score_history FINAL WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version)) AS record
-INNER JOIN
-(
-    SELECT domain, scored_at FROM score_latest FINAL WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version)
-) AS newest ON record.domain = newest.domain AND record.scored_at >= newest.scored_at AND record.scored_at <= newest.scored_at
+FROM score_latest FINAL
+WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version)
 COMMENT 'Signals of the newest score of each company under the current pipeline version, by name. One row per company; a condition on domain is fast.';
