@@ -70,7 +70,7 @@ func (s *Scores) WriteGroup(ctx context.Context, records []scoring.Record) []err
 // stops the writer.
 func (s *Scores) Close(ctx context.Context) error { return s.writer.close(ctx) }
 
-// headRow has the columns that score_latest and score_history have in common.
+// headRow has the columns that score_latest and score_history have in common, without signals.
 type headRow struct {
 	Domain            string    `ch:"domain"`
 	ScoredAt          time.Time `ch:"scored_at"`

@@ -37,7 +37,7 @@ table "SELECT row_number() OVER (ORDER BY composite DESC, domain) AS nr, domain,
 
 rows=$(($(wc -l <"$file") - 1))
 scored=$(figure "SELECT count() FROM v1_score_latest")
-spearman=$(figure "SELECT rankCorr(s.composite, assumeNotNull(v.raw)) FROM v1_score_latest AS s INNER JOIN v1_signal AS v ON v.domain = s.domain AND v.scored_at = s.scored_at WHERE v.signal = 'market_value_usd' AND v.state = 'ok'")
+spearman=$(figure "SELECT rankCorr(composite, assumeNotNull(raw['market_value_usd'])) FROM v1_signal_latest WHERE raw['market_value_usd'] IS NOT NULL")
 unknown=$(figure "SELECT 100 * countIf(sector = 'unknown') / count() FROM v1_score_latest")
 # A company without peers has an unknown sector, geo scope or profile, or is alone in its cohort.
 alone=$(figure "SELECT 100 * countIf(c.companies < 2) / count() FROM v1_score_latest AS s LEFT JOIN v1_cohort AS c ON c.sector = s.sector AND c.geo_scope = s.geo_scope AND c.profile = s.profile")
