@@ -137,7 +137,7 @@ bench-paired: deps build ## Compare the hot read with that of another commit, in
 	@scripts/bench-paired.sh $${BEFORE:-HEAD~1} $${ROUNDS:-20}
 
 .PHONY: bench-sql bench-analysts
-bench-sql: deps build ## Time every query of docs/sql at DOMAINS=1000000 companies with SIGNALS=newest or all; fails if one takes over LIMIT_SECONDS=2
+bench-sql: deps build ## Time every query of docs/sql at DOMAINS=1000000 companies; fails if one takes over LIMIT_SECONDS=2
 	@scripts/bench-sql.sh
 
 bench-analysts: deps build ## Two analysts keep 20 heavy statements in flight beside hot reads: shares, p99 (DOMAINS=300000 RATE=1000 DURATION=30s)

@@ -56,7 +56,7 @@ median() { sort -n "$dir/$1" | sed -n "$(((runs + 1) / 2))p"; }
 
 echo "\$ companyscore bench seed --domains $domains --records $records"
 "$bin" migrate >/dev/null
-"$bin" bench seed --domains "$domains" --records "$records" --signals none --quiet
+"$bin" bench seed --domains "$domains" --records "$records" --signals newest --quiet
 settle
 age
 ask "SELECT table, count() AS parts, sum(rows) AS rows, formatReadableSize(sum(bytes_on_disk)) AS size FROM system.parts
@@ -72,10 +72,11 @@ for run in $(seq "$runs"); do
 	echo "1 % new records in 20 inserts, of other companies each time, scored within the last hour ($run of $runs)"
 	for slice in $(seq 20); do
 		ask "INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, country, sector, geo_scope, profile, rating, composite, interval_low, interval_high, expected_composite, base, scale_premium,
-			team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, confidence)
+			team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, confidence,
+			\`signal.id\`, \`signal.state\`, \`signal.raw\`, \`signal.score\`, \`signal.share\`, \`signal.source\`)
 			SELECT domain, now64(3) - toIntervalMillisecond(1000 + cityHash64(domain, $run) % 3600000), pipeline_version, company_name, country, sector, geo_scope, profile, rating,
 			least(100, round(composite + (cityHash64(domain, 1) % 21) / 10 - 1, 1)), interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
-			momentum_index, completeness_pct, confidence
+			momentum_index, completeness_pct, confidence, \`signal.id\`, \`signal.state\`, \`signal.raw\`, \`signal.score\`, \`signal.share\`, \`signal.source\`
 			FROM score_latest WHERE intDiv(cityHash64(domain, $run, 'new') % $domains, $new) = $slice - 1 LIMIT 1 BY domain"
 	done
 	batch count fresh
