@@ -127,12 +127,13 @@ func (r rules) of(l roster.Limits) rules {
 }
 
 // initial returns the initial settings of the sessions of an analyst with limits: the limits, and the bytes of memory above which aggregations and
-// sorts use the disk.
+// sorts use the disk. An aggregation that used the disk reads it back into as much memory, so half is the most that it can have; a quarter is left
+// for a sort of the same statement.
 func initial(l roster.Limits) string {
-	quarter := strconv.FormatUint(max(1, l.MemoryBytes/4), 10)
+	half, quarter := strconv.FormatUint(max(1, l.MemoryBytes/2), 10), strconv.FormatUint(max(1, l.MemoryBytes/4), 10)
 	return assignments(map[string]string{
 		"allow_ddl": "0", "allow_introspection_functions": "0",
-		"max_bytes_before_external_group_by": quarter, "max_bytes_before_external_sort": quarter, "result_overflow_mode": "throw",
+		"max_bytes_before_external_group_by": half, "max_bytes_before_external_sort": quarter, "result_overflow_mode": "throw",
 		"max_execution_time": strconv.FormatUint(l.Seconds, 10), "max_memory_usage": strconv.FormatUint(l.MemoryBytes, 10),
 		"max_result_bytes": strconv.FormatUint(l.Bytes, 10), "max_result_rows": strconv.FormatUint(l.Rows, 10),
 		"max_threads": strconv.Itoa(runtime.NumCPU()), "readonly": "2",

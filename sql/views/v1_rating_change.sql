@@ -1,6 +1,6 @@
--- Pairs of successive records of a company with different grades. The records of a company are read as parallel arrays, one company at a
--- time, and a pair is two positions in them: ClickHouse reads only the columns that a statement names, and a condition on domain is fast.
--- Copies of a record are in one partition, so FINAL has nothing to do for a partition of one part; the second setting tells ClickHouse so.
+-- Pairs of successive records of a company with different grades. The records of a company are read as parallel arrays, and a pair is two
+-- positions in them: ClickHouse reads only the columns that a statement names, and a condition on domain is fast.
+-- Copies of a record are in one partition, so FINAL has nothing to do for a partition of one part; the setting tells ClickHouse so.
 CREATE OR REPLACE VIEW {public:Identifier}.v1_rating_change
 (
     `domain` String COMMENT 'Canonical host name of the company',
@@ -34,7 +34,7 @@ FROM
         arrayFilter(pair -> ratings[pair.1] != ratings[pair.2], arrayZip(arrayPopBack(order), arrayPopFront(order))) AS crossings
     FROM score_history FINAL
     GROUP BY domain, pipeline_version
-    SETTINGS optimize_aggregation_in_order = 1, do_not_merge_across_partitions_select_final = 1
+    SETTINGS do_not_merge_across_partitions_select_final = 1
 )
 ARRAY JOIN crossings.1 AS before, crossings.2 AS after
 COMMENT 'Crossings of the line between two grades by successive records of a company. One row per crossing; a condition on domain is fast.';
