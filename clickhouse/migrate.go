@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"time"
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
@@ -21,13 +22,17 @@ var (
 	logExists       = sql.Query("log_exists")
 )
 
+// statementMax is the deadline of a statement of a migration, which may copy a table.
+const statementMax = time.Hour
+
 // Migrate creates both databases, applies the pending migrations, replaces the views of
 // analysts and operators and writes the definitions of the signals. It returns the names of the migrations that it applied.
 //
 // Several processes may call it concurrently, and it may be repeated: all statements are
-// idempotent. An interrupted migration is applied again from its first statement. Migrate
-// changes nothing and returns an error if an applied migration has another text. It does
-// not replace the views if a newer program has migrated the database.
+// idempotent. An interrupted migration is applied again from its first statement. A statement
+// may take an hour, since a migration may copy a table. Migrate changes nothing and returns
+// an error if an applied migration has another text. It does not replace the views if a newer
+// program has migrated the database.
 func (db *DB) Migrate(ctx context.Context) (applied []string, err error) {
 	for _, name := range []string{db.private, db.public} {
 		if err := db.createDatabase(ctx, name); err != nil {
@@ -67,7 +72,7 @@ func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []s
 			continue
 		}
 		for _, statement := range sql.Split(m.Text) {
-			if err := db.exec(ctx, statement); err != nil {
+			if err := db.execWithin(ctx, statementMax, statement); err != nil {
 				return applied, fmt.Errorf("apply migration %s: %w", m.Name, err)
 			}
 		}
@@ -119,6 +124,13 @@ func (db *DB) createDatabase(ctx context.Context, name string) error {
 	ctx, cancel := db.bound(ctx)
 	defer cancel()
 	return conn.Exec(ctx, databaseCreate, ch.Named("database", name))
+}
+
+// execWithin runs a statement that may take longer than the query timeout.
+func (db *DB) execWithin(ctx context.Context, limit time.Duration, query string) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return db.exec(ctx, query)
 }
 
 func (db *DB) exec(ctx context.Context, query string, args ...any) error {
