@@ -50,9 +50,9 @@ type Config struct {
 	Demo bool
 	// ClickHouseListen is the address of the embedded ClickHouse.
 	ClickHouseListen string
-	// Analysts configures the slots of the embedded ClickHouse for analysts.
-	Analysts config.Analysts
-	Sources  selection.Config
+	// ClickHouse configures the embedded ClickHouse.
+	ClickHouse config.ClickHouse
+	Sources    selection.Config
 	// TiersFile is the YAML file of limits that the children read, empty for none.
 	TiersFile string
 	Schedules batch.Schedules
@@ -72,7 +72,7 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Stores.Data, "data", config.DefaultData, "data directory")
 	flags.StringVar(&c.Stores.ClickHouseURL, "clickhouse-url", "", "external ClickHouse")
 	flags.StringVar(&c.ClickHouseListen, "clickhouse-listen", "127.0.0.1:0", "address of the embedded ClickHouse, for SQL tools; port 0 is a free one, another at each start")
-	c.Analysts.Flags(flags)
+	c.ClickHouse.Flags(flags)
 	flags.StringVar(&c.Stores.RedisURL, "redis-url", "", "external Redis")
 	c.Sources.Flags(flags)
 	meter.LimitsFlag(flags, &c.TiersFile)
@@ -82,7 +82,7 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 
 // Validate returns an error that names every flag that is wrong.
 func (c *Config) Validate() error {
-	return errors.Join(config.CheckAddress("--clickhouse-listen", c.ClickHouseListen), c.Analysts.Validate(), c.Server.Validate(), c.Sources.Validate(), c.Schedules.Validate(), c.Ages.Validate())
+	return errors.Join(config.CheckAddress("--clickhouse-listen", c.ClickHouseListen), c.ClickHouse.Validate(), c.Server.Validate(), c.Sources.Validate(), c.Schedules.Validate(), c.Ages.Validate())
 }
 
 // Run starts all roles and stops them when ctx ends or the HTTP API fails. It returns after all
@@ -295,7 +295,7 @@ func (u *run) startClickHouse(ctx context.Context) error {
 		Command: func() *exec.Cmd {
 			cmd := exec.Command(self, "clickhouse", "--path", path, "--nice", strconv.Itoa(niceBeside),
 				"--log-level", u.cfg.Log.Level, "--log-format", u.cfg.Log.Format)
-			cmd.Args = append(cmd.Args, u.cfg.Analysts.Args()...)
+			cmd.Args = append(cmd.Args, u.cfg.ClickHouse.Args()...)
 			if runtime.GOOS != "linux" { // on Linux OrphanSignal ends the child
 				cmd.Args = append(cmd.Args, "--exit-with-stdin")
 			}

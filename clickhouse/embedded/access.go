@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -19,8 +20,9 @@ const (
 // accessDir is the directory with the configuration of the engine, in the data directory.
 const accessDir = "access"
 
-// writeAccess writes the configuration of the engine and returns the path of its main file. public is the database that analysts may read.
-func writeAccess(path, public string) (config string, err error) {
+// writeAccess writes the configuration of the engine and returns the path of its main file. public is the database that analysts may read, and memory the
+// bytes above which the engine refuses to allocate, 0 for its default.
+func writeAccess(path, public string, memory uint64) (config string, err error) {
 	dir := filepath.Join(path, accessDir)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", fmt.Errorf("write users of the engine: %w", err)
@@ -32,7 +34,8 @@ func writeAccess(path, public string) (config string, err error) {
 		return "<grants><query>" + strings.Join(statements, "</query><query>") + "</query></grants>"
 	}
 	for file, text := range map[string]string{
-		config: "<clickhouse><users_config>" + xmlEscaper.Replace(users) + "</users_config></clickhouse>\n",
+		config: "<clickhouse><users_config>" + xmlEscaper.Replace(users) + "</users_config>" +
+			"<max_server_memory_usage>" + strconv.FormatUint(memory, 10) + "</max_server_memory_usage></clickhouse>\n",
 		users: "<clickhouse><profiles><default/></profiles><quotas><default/></quotas>\n" +
 			"<roles>\n<" + roleService + ">" + grants("GRANT ALL ON *.* WITH GRANT OPTION") + "</" + roleService + ">\n" +
 			"<" + roleAnalysts + ">" + grants("GRANT SELECT ON "+xmlEscaper.Replace(quoteName(public))+".*", "GRANT CREATE TEMPORARY TABLE ON *.*") + "</" + roleAnalysts + ">\n</roles>\n" +

@@ -10,28 +10,30 @@ import (
 )
 
 // answer is the result of an analyst's statement on its way to the client, in a file of the spool. The engine writes the file at its own speed, and the
-// statement gives its slot back when it has ended, however slowly the client reads. A statement waits for its client only while the answers in the
-// spool together exceed the spool's limit.
+// statement gives its slot back when it has ended, however slowly the client reads. While the answers in the spool together exceed the spool's limit, a
+// statement waits for its client, and one whose answer is held until its end fails.
 type answer struct {
 	spool *spool
 	file  *os.File
 	out   io.Writer // the client
 	kill  context.CancelCauseFunc
+	stop  func() bool // of the watch over the statement's context
 
-	mu      sync.Mutex
-	changed *sync.Cond // of the fields below
-	written int64      // bytes in the file
-	sent    int64      // of these, bytes that the client has
-	ended   bool       // nothing more is written
-	failed  error      // of a write to the client
-	sending chan struct{}
+	mu        sync.Mutex
+	changed   *sync.Cond // of the fields below
+	written   int64      // bytes in the file
+	sent      int64      // of these, bytes that the client has
+	ended     bool       // nothing more is written
+	failed    error      // of a write to the client
+	cancelled error      // of the statement
+	sending   chan struct{}
 }
 
 // errClientGone is the error of an answer that cannot be sent.
 var errClientGone = errors.New("the client is gone")
 
-// newAnswer returns an empty answer. If a write to out fails, kill gets the error. The caller calls close.
-func (s *spool) newAnswer(out io.Writer, kill context.CancelCauseFunc) (*answer, error) {
+// newAnswer returns an empty answer of the statement that ctx belongs to. If a write to out fails, kill gets the error. The caller calls close.
+func (s *spool) newAnswer(ctx context.Context, out io.Writer, kill context.CancelCauseFunc) (*answer, error) {
 	file, err := os.CreateTemp(s.dir, "answer-")
 	if err != nil {
 		return nil, fmt.Errorf("spool: %w", err)
@@ -43,6 +45,12 @@ func (s *spool) newAnswer(out io.Writer, kill context.CancelCauseFunc) (*answer,
 	}
 	a := &answer{spool: s, file: file, out: out, kill: kill}
 	a.changed = sync.NewCond(&a.mu)
+	a.stop = context.AfterFunc(ctx, func() { // a statement that is to end must not wait for its client
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		a.cancelled = context.Cause(ctx)
+		a.changed.Broadcast()
+	})
 	return a, nil
 }
 
@@ -50,11 +58,15 @@ func (s *spool) newAnswer(out io.Writer, kill context.CancelCauseFunc) (*answer,
 func (a *answer) Write(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for a.failed == nil && a.sending != nil && a.sent < a.written && a.spool.answers.Load() > a.spool.answersMax {
+	for a.failed == nil && a.cancelled == nil && a.sent < a.written && a.spool.answers.Load() > a.spool.answersMax {
+		if a.sending == nil {
+			return 0, newException(codeTooManyBytes, "The answers that are held back have more than %d bytes, which is the most that wait_end_of_query can hold back: "+
+				"send the statement without it", a.spool.answersMax)
+		}
 		a.changed.Wait()
 	}
-	if a.failed != nil {
-		return 0, a.failed
+	if err := errors.Join(a.failed, a.cancelled); err != nil {
+		return 0, err
 	}
 	n, err := a.file.WriteAt(p, a.written)
 	a.written += int64(n)
@@ -116,6 +128,7 @@ func (a *answer) end() error {
 
 // close removes the answer. Nothing may use it any more.
 func (a *answer) close() {
+	a.stop()
 	a.spool.answers.Add(-a.written)
 	_ = a.file.Close()
 }

@@ -80,8 +80,8 @@ func InUse(path string) (inUse bool, pid int, err error) {
 }
 
 // openEngine locks the data directory, removes the files of dropped tables and opens the engine. The lock of libchdb itself is not
-// reliable.
-func openEngine(library, path, public string) (*engine, error) {
+// reliable. memory is the limit of the engine's own count of bytes, 0 for its default.
+func openEngine(library, path, public string, memory uint64) (*engine, error) {
 	lib, err := loadLibrary(library)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func openEngine(library, path, public string) (*engine, error) {
 	if err := removeDropped(path); err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}
-	config, err := writeAccess(path, public)
+	config, err := writeAccess(path, public, memory)
 	if err != nil {
 		return nil, errors.Join(err, lock.Close())
 	}

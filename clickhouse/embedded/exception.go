@@ -25,6 +25,7 @@ func (e *exception) render(version string) string {
 // Codes of the errors that this package creates, as in ClickHouse.
 const (
 	codeBadArguments      = 36
+	codeUnknownFunction   = 46
 	codeNotImplemented    = 48
 	codeSyntaxError       = 62
 	codeUnknownFormat     = 73
@@ -34,6 +35,7 @@ const (
 	codeRequiredPassword  = 194
 	codeTooManyQueries    = 202
 	codeQueryTooLarge     = 229
+	codeMemoryLimit       = 241
 	codeTooManyBytes      = 307
 	codeOutfile           = 358
 	codeCancelled         = 394
@@ -47,6 +49,7 @@ const (
 
 var codeNames = map[int]string{
 	codeBadArguments:      "BAD_ARGUMENTS",
+	codeUnknownFunction:   "UNKNOWN_FUNCTION",
 	codeNotImplemented:    "NOT_IMPLEMENTED",
 	codeSyntaxError:       "SYNTAX_ERROR",
 	codeUnknownFormat:     "UNKNOWN_FORMAT",
@@ -56,6 +59,7 @@ var codeNames = map[int]string{
 	codeRequiredPassword:  "REQUIRED_PASSWORD",
 	codeTooManyQueries:    "TOO_MANY_SIMULTANEOUS_QUERIES",
 	codeQueryTooLarge:     "QUERY_IS_TOO_LARGE",
+	codeMemoryLimit:       "MEMORY_LIMIT_EXCEEDED",
 	codeTooManyBytes:      "TOO_MANY_BYTES",
 	codeOutfile:           "INTO_OUTFILE_NOT_ALLOWED",
 	codeCancelled:         "QUERY_WAS_CANCELLED",

@@ -7,73 +7,91 @@ import (
 	"time"
 )
 
+// waitingMax is the maximum number of requests of one analyst that are read or wait, besides those that run.
+const waitingMax = 64
+
 // gate shares the slots of analysts fairly: a free slot goes to the waiting statement whose analyst runs the fewest, the oldest first.
 type gate struct {
 	size int
-	wait time.Duration // maximum wait of enter
+	wait time.Duration // maximum wait for a slot
 
-	mu      sync.Mutex
-	used    int
-	running map[string]int // statements by name of the analyst
-	waiting []*ticket      // oldest first
+	mu       sync.Mutex
+	used     int
+	requests map[string]int // by name of the analyst: requests that are read, wait or run
+	running  map[string]int // by name of the analyst: statements that run
+	waiting  []*ticket      // oldest first
 }
 
-// ticket is a statement that waits for a slot.
+// ticket is a request of an analyst.
 type ticket struct {
+	gate    *gate
 	name    string
 	max     int           // statements of the analyst at once
-	granted chan struct{} // closed when the statement has a slot
+	granted chan struct{} // closed when the statement has a slot, nil before it waits
 }
 
 func newGate(size int, wait time.Duration) *gate {
-	return &gate{size: size, wait: wait, running: make(map[string]int)}
+	return &gate{size: size, wait: wait, requests: make(map[string]int), running: make(map[string]int)}
 }
 
-// enter waits for a slot and returns the function that gives it back. max is how many statements the analyst may run at once.
-func (g *gate) enter(ctx context.Context, name string, max int) (leave func(), err error) {
+// enter counts a request before anything of it is read. max is how many statements the analyst may run at once. The caller calls leave.
+func (g *gate) enter(name string, max int) (*ticket, error) {
 	g.mu.Lock()
-	if len(g.waiting) >= maxWaiting {
-		g.mu.Unlock()
-		return nil, newException(codeTooManyQueries, "Too many simultaneous queries: %d run and %d wait", g.size, maxWaiting)
+	defer g.mu.Unlock()
+	most := min(max, g.size) + waitingMax
+	if g.requests[name] >= most {
+		return nil, newException(codeTooManyQueries, "Too many simultaneous queries: %d of %s run or wait", most, name)
 	}
-	t := &ticket{name, max, make(chan struct{})}
+	g.requests[name]++
+	return &ticket{gate: g, name: name, max: max}, nil
+}
+
+// leave ends the request and frees its slot, if it has one.
+func (t *ticket) leave() {
+	g := t.gate
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.requests[t.name]--; g.requests[t.name] == 0 {
+		delete(g.requests, t.name)
+	}
+	if t.granted == nil {
+		return
+	}
+	if i := slices.Index(g.waiting, t); i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+		return
+	}
+	g.used--
+	if g.running[t.name]--; g.running[t.name] == 0 {
+		delete(g.running, t.name)
+	}
+	g.grant()
+}
+
+// slot waits for a slot, which the request has until leave. It is called at most once.
+func (t *ticket) slot(ctx context.Context) error {
+	g := t.gate
+	g.mu.Lock()
+	t.granted = make(chan struct{})
 	g.waiting = append(g.waiting, t)
 	g.grant()
 	g.mu.Unlock()
-	leave = func() {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		g.used--
-		if g.running[name]--; g.running[name] == 0 {
-			delete(g.running, name)
-		}
-		g.grant()
-	}
 	select {
 	case <-t.granted:
-		return leave, nil
+		return nil
 	default:
 	}
 	deadline := time.NewTimer(g.wait)
 	defer deadline.Stop()
 	select {
 	case <-t.granted:
-		return leave, nil
+		return nil
 	case <-deadline.C:
-		err = newException(codeTooManyQueries, "Too many simultaneous queries: no slot was free for %s, of %d for all analysts and %d for %s", g.wait, g.size, min(max, g.size), name)
+		return newException(codeTooManyQueries, "Too many simultaneous queries: no slot was free for %s, of %d for all analysts and %d for %s",
+			g.wait, g.size, min(t.max, g.size), t.name)
 	case <-ctx.Done():
-		err = context.Cause(ctx)
+		return context.Cause(ctx)
 	}
-	g.mu.Lock()
-	i := slices.Index(g.waiting, t)
-	if i >= 0 {
-		g.waiting = slices.Delete(g.waiting, i, i+1)
-	}
-	g.mu.Unlock()
-	if i < 0 { // granted at the last moment
-		leave()
-	}
-	return nil, err
 }
 
 // grant gives free slots to waiting statements. The caller holds g.mu.

@@ -18,12 +18,15 @@ func TestSlotsAreSharedFairly(t *testing.T) {
 		var order []string
 		enter := func(name string, most int) {
 			go func() {
-				l, err := g.enter(t.Context(), name, most)
+				l, err := g.enter(name, most)
+				if err == nil {
+					err = l.slot(t.Context())
+				}
 				if err != nil {
 					t.Error(err)
 					return
 				}
-				leave, order = append(leave, l), append(order, name)
+				leave, order = append(leave, l.leave), append(order, name)
 			}()
 			synctest.Wait()
 		}
@@ -52,26 +55,62 @@ func TestStatementsWaitOnlySoLong(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		g := newGate(4, time.Minute)
-		leave, err := g.enter(t.Context(), "a", 1)
-		if err != nil {
-			t.Fatal(err)
+		f := func(ctx context.Context, name string, wants bool) *ticket {
+			t.Helper()
+			l, err := g.enter(name, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.slot(ctx); (err == nil) != wants {
+				t.Errorf("%s: %v", name, err)
+			}
+			return l
 		}
-		if _, err := g.enter(t.Context(), "a", 1); err == nil {
-			t.Error("a second statement of an analyst who may run one")
-		}
+		first := f(t.Context(), "a", true)
+		f(t.Context(), "a", false).leave() // a may run one
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := g.enter(ctx, "a", 1); err == nil {
-			t.Error("a statement runs after its end")
+		f(ctx, "a", false).leave()
+		f(t.Context(), "b", true).leave()
+		first.leave()
+		if g.used != 0 || len(g.waiting) != 0 || len(g.running) != 0 || len(g.requests) != 0 {
+			t.Errorf("%d slots in use, %d wait, %v run, %v requests", g.used, len(g.waiting), g.running, g.requests)
 		}
-		other, err := g.enter(t.Context(), "b", 1)
+	})
+}
+
+// TestRequestsOfOneAnalystAreBounded has an analyst who may run one statement send 1,100. Those above the bound are refused at once, and another analyst
+// gets a free slot.
+func TestRequestsOfOneAnalystAreBounded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		g := newGate(4, time.Minute)
+		refused := 0
+		var waiting []*ticket
+		for range 1100 {
+			l, err := g.enter("greedy", 1)
+			if err != nil {
+				refused++
+				continue
+			}
+			waiting = append(waiting, l)
+			go func() { _ = l.slot(t.Context()) }()
+		}
+		synctest.Wait()
+		if refused != 1100-1-waitingMax {
+			t.Errorf("%d are refused", refused)
+		}
+		l, err := g.enter("modest", 1)
+		if err == nil {
+			err = l.slot(t.Context())
+		}
 		if err != nil {
-			t.Fatal(err)
+			t.Fatalf("another analyst: %v", err)
 		}
-		other()
-		leave()
-		if g.used != 0 || len(g.waiting) != 0 {
-			t.Errorf("%d slots in use, %d wait", g.used, len(g.waiting))
+		l.leave()
+		for _, l := range waiting {
+			l.leave()
+			synctest.Wait()
 		}
 	})
 }

@@ -21,6 +21,22 @@ const (
 // is reports whether t is the keyword word, which must be upper case.
 func (t token) is(word string) bool { return t.kind == tokenWord && strings.EqualFold(t.text, word) }
 
+// isBare reports whether t is the keyword word as the engine formats it, in upper case.
+func (t token) isBare(word string) bool { return t.kind == tokenWord && t.text == word }
+
+// isNumber reports whether t begins with a digit.
+func (t token) isNumber() bool { return t.kind == tokenWord && '0' <= t.text[0] && t.text[0] <= '9' }
+
+// literal returns the text of a string. ok is false if t is none.
+func (t token) literal() (text string, ok bool) {
+	if t.kind != tokenQuoted || len(t.text) < 2 || t.text[0] != '\'' || t.text[len(t.text)-1] != '\'' {
+		return "", false
+	}
+	return stringUnquoter.Replace(t.text[1 : len(t.text)-1]), true
+}
+
+var stringUnquoter = strings.NewReplacer(`\\`, `\`, `\'`, `'`, `''`, `'`, `\t`, "\t", `\n`, "\n", `\r`, "\r", `\0`, "\x00")
+
 func (t token) isMark(c byte) bool { return t.kind == tokenMark && t.text[0] == c }
 
 // lexer splits SQL into tokens like ClickHouse, as far as needed to find the ends of strings, comments and brackets.
@@ -34,6 +50,12 @@ type lexer struct {
 func (l *lexer) peek() token {
 	ahead := *l
 	return ahead.next()
+}
+
+// callsWithout reports whether the next tokens are (), the brackets of a call without arguments.
+func (l *lexer) callsWithout() bool {
+	ahead := *l
+	return ahead.next().isMark('(') && ahead.next().isMark(')')
 }
 
 // next consumes and returns the next token. It skips blanks and comments.

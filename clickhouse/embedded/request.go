@@ -37,6 +37,7 @@ type request struct {
 	body     io.Reader       // query text and data, decompressed
 	text     string          // of the statement, as sent
 	waited   time.Duration   // for a slot
+	ran      bool            // the guard has admitted the statement of an analyst
 }
 
 // user is a user of the server.
@@ -253,10 +254,15 @@ type bodyReader struct {
 	io.Reader
 	control *http.ResponseController
 	idle    time.Duration
+	until   time.Time // deadline of all reads together, zero for none
 }
 
-func (b bodyReader) Read(p []byte) (int, error) {
-	_ = b.control.SetReadDeadline(time.Now().Add(b.idle)) // not supported by test recorders
+func (b *bodyReader) Read(p []byte) (int, error) {
+	deadline := time.Now().Add(b.idle)
+	if !b.until.IsZero() && b.until.Before(deadline) {
+		deadline = b.until
+	}
+	_ = b.control.SetReadDeadline(deadline) // not supported by test recorders
 	n, err := b.Reader.Read(p)
 	if err != nil {
 		_ = b.control.SetReadDeadline(time.Time{})

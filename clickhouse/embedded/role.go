@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
 	"time"
 )
 
@@ -11,11 +12,17 @@ import (
 // ended.
 const statementsTimeout = 2 * time.Second
 
+// exitEnded is the status of the process when its watch ends it.
+const exitEnded = 3
+
 // Run opens the engine and serves cfg.Listener until ctx ends or serving fails. Acknowledged data
-// are durable in any case.
+// are durable in any case. If the engine does not keep its limits of memory and time, the process exits with status 3.
 func Run(ctx context.Context, cfg Config) error {
 	if cfg.Listener == nil {
 		return errors.New("run ClickHouse: Listener is not set")
+	}
+	if cfg.End == nil {
+		cfg.End = func(string) { os.Exit(exitEnded) }
 	}
 	server, err := New(ctx, cfg)
 	if err != nil {

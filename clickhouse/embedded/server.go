@@ -1,9 +1,10 @@
 // Package embedded serves ClickHouse's HTTP protocol with the engine in libchdb. Clients are clickhouse-go, curl and other HTTP clients.
 //
-// A request passes through the files in this order: request.go parses headers and URL, users.go finds the user, statement.go and lexer.go parse the SQL,
-// settings.go and analyst.go reject what an analyst may not do, gate.go provides a slot and pool.go a connection, spool.go transfers data, output.go and
-// answer.go write the response, history.go records it. access.go, engine.go and chdb.go set up and call the library. docs/adr/0002-embedded-clickhouse.md and
-// docs/adr/0017-analysts.md have the reasons.
+// A request passes through the files in this order: request.go parses headers and URL, users.go finds the user, gate.go counts the requests of analysts and
+// provides a slot, statement.go and lexer.go parse the SQL, settings.go and guard.go reject what an analyst may not do, pool.go provides a connection,
+// spool.go transfers data, output.go and answer.go write the response, history.go records it. watch.go ends the process if its memory or a statement gets out
+// of hand; running.go knows whose statement it was. access.go, engine.go and chdb.go set up and call the library. docs/adr/0002-embedded-clickhouse.md,
+// docs/adr/0017-analysts.md and docs/adr/0021-bounds-of-the-engine.md have the reasons.
 package embedded
 
 import (
@@ -20,9 +21,12 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"companyscore/internal/analyst/roster"
+	"companyscore/internal/config"
+	"companyscore/internal/process"
 	"companyscore/sql"
 )
 
@@ -39,10 +43,16 @@ type Config struct {
 	AnalystSlots    int           // maximum concurrent statements of all analysts; 0 means 2 per CPU
 	AnalystWait     time.Duration // maximum wait of an analyst's statement for a slot; 0 means 1 min
 	MaxInsert       int64         // maximum bytes of data of one INSERT; 0 means 4 GiB
+	Memory          uint64        // bytes that the process may have in memory, at least 512 MiB; 0 means half of the machine's. Only Linux tells them
 	Idle            time.Duration // timeout of one read from or write to a client; 0 means 5 min
 	Logger          *slog.Logger  // nil means slog.Default()
 	Listener        net.Listener  // listener that Run serves and closes
 	Ready           func()        // called by Run after it began to serve; may be nil
+
+	// End ends the process, because the engine does not: reason says why. Run sets it; with nil nothing watches the engine.
+	End func(reason string)
+
+	allowed string // what analysts may name; "" means allowed.txt
 }
 
 // Validate returns an error that names every invalid field of c.
@@ -62,7 +72,7 @@ func (c Config) Validate() error {
 	fault(c.AnalystWait < 0, "AnalystWait is negative")
 	fault(c.MaxInsert < 0, "MaxInsert is negative")
 	fault(c.Idle < 0, "Idle is negative")
-	return errors.Join(faults...)
+	return errors.Join(append(faults, config.CheckClickHouseMemory(c.Memory))...)
 }
 
 func (c *Config) setDefaults() (err error) {
@@ -92,8 +102,16 @@ func (c *Config) setDefaults() (err error) {
 	if c.MaxInsert == 0 {
 		c.MaxInsert = 4 << 30
 	}
+	if c.Memory == 0 {
+		if machine := process.MachineMemory(); machine > 0 {
+			c.Memory = max(config.ClickHouseMemoryMin, machine/2)
+		}
+	}
 	if c.Idle == 0 {
 		c.Idle = 5 * time.Minute
+	}
+	if c.allowed == "" {
+		c.allowed = allowedText
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
@@ -110,12 +128,14 @@ type Server struct {
 	gate   *gate // of analysts
 	past   *history
 	spool  *spool
+	now    *running // statements of analysts
 	http   *http.Server
 	stop   context.CancelCauseFunc // cancels the context of every request
 	close  func(context.Context) error
 
 	analysts     context.Context // of the analyst's statements; Shutdown cancels it first
 	stopAnalysts context.CancelFunc
+	watched      chan struct{} // closed when the watch has ended
 }
 
 // New opens the engine on cfg.Path. The caller calls Shutdown. New returns ErrInUse if the directory is open already.
@@ -129,7 +149,7 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	if err := os.MkdirAll(cfg.Path, 0o700); err != nil {
 		return nil, fmt.Errorf("make data directory: %w", err)
 	}
-	e, err := openEngine(cfg.Library, cfg.Path, cfg.Database)
+	e, err := openEngine(cfg.Library, cfg.Path, cfg.Database, cfg.Memory/100*engineShare)
 	if err != nil {
 		return nil, err
 	}
@@ -143,17 +163,79 @@ func New(ctx context.Context, cfg Config) (*Server, error) {
 	s.http = &http.Server{
 		Handler:           s.Handler(),
 		BaseContext:       func(net.Listener) context.Context { return base },
-		ReadHeaderTimeout: time.Minute,
+		ReadHeaderTimeout: headTimeout,
+		MaxHeaderBytes:    headMax,
 		IdleTimeout:       5 * time.Minute,
 		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelWarn),
 	}
+	s.watched = make(chan struct{})
+	go func() { // ends with Shutdown
+		defer close(s.watched)
+		if cfg.End != nil {
+			s.watch().run(s.analysts)
+		}
+	}()
 	return s, nil
 }
 
+const (
+	// engineShare is the share of the process's memory that the engine may allocate by its own count, in percent. Above it statements fail.
+	engineShare = 80
+	// headMax and headTimeout bound the line and headers of a request.
+	headMax     = 64 << 10
+	headTimeout = 20 * time.Second
+	// bodyTimeout bounds the time in which the statement of an analyst must arrive.
+	bodyTimeout = time.Minute
+)
+
+// watch returns the watch over this process.
+func (s *Server) watch() *watch {
+	w := &watch{running: s.now, memory: s.cfg.Memory, resident: process.Resident, logger: s.cfg.Logger}
+	w.end = func(reason string, statements map[string]string) {
+		s.blame(statements, reason)
+		s.cfg.End(reason)
+	}
+	return w
+}
+
+// blame refuses the analysts whose statements ended the engine, and forgets what runs.
+func (s *Server) blame(statements map[string]string, reason string) {
+	var blamed []string
+	var err error
+	if len(statements) > 0 {
+		blamed, err = roster.Blame(roster.RefusalsPath(s.cfg.Path), statements, reason, time.Now())
+	}
+	s.cfg.Logger.Error("the engine has ended", "reason", reason, "refused", blamed, "err", errors.Join(err, s.now.clear()))
+}
+
+// temporary returns the bytes that answers to analysts may have on the disk of the data, and as many temporary files of their statements.
+func temporary(path string) (int64, error) {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(path, &disk); err != nil {
+		return 0, fmt.Errorf("read free space of %s: %w", path, err)
+	}
+	return min(temporaryMax, int64(disk.Bavail)*int64(disk.Bsize)/4), nil
+}
+
+// temporaryMax is the maximum of temporary, in bytes.
+const temporaryMax = 16 << 30
+
 // prepare creates the spool and the users, and sets s.close.
 func (s *Server) prepare() (err error) {
-	if s.spool, err = newSpool(filepath.Join(s.cfg.Path, "spool"), s.cfg.MaxInsert); err != nil {
+	files, err := temporary(s.cfg.Path)
+	if err != nil {
 		return err
+	}
+	if s.spool, err = newSpool(filepath.Join(s.cfg.Path, "spool"), s.cfg.MaxInsert, files); err != nil {
+		return err
+	}
+	var leftover map[string]string
+	if s.now, leftover, err = newRunning(filepath.Join(s.cfg.Path, "running")); err != nil {
+		return err
+	}
+	if len(leftover) > 0 {
+		blamed, err := roster.Blame(roster.RefusalsPath(s.cfg.Path), leftover, "its process has crashed or was killed", time.Now())
+		s.cfg.Logger.Error("the engine had ended while statements of analysts ran", "statements", leftover, "refused", blamed, "err", err)
 	}
 	if err := s.logDetached(); err != nil {
 		s.cfg.Logger.Warn("embedded ClickHouse", "err", err)
@@ -161,11 +243,11 @@ func (s *Server) prepare() (err error) {
 	own := newPool(s.engine, s.cfg.Connections, s.cfg.QueueWait)
 	reading := newPool(s.engine, s.cfg.AnalystSlots, s.cfg.QueueWait)
 	s.gate = newGate(s.cfg.AnalystSlots, s.cfg.AnalystWait)
-	guard, err := newAnalystGuard(s.engine.control, s.cfg.Database)
+	guard, err := newAnalystGuard(s.engine.control, s.cfg.Database, s.cfg.allowed, max(1, uint64(files)/uint64(s.cfg.AnalystSlots)))
 	if err != nil {
 		return err
 	}
-	s.users = &users{path: roster.Path(s.cfg.Path), pool: reading, guard: guard, logger: s.cfg.Logger}
+	s.users = &users{roster: file{path: roster.Path(s.cfg.Path)}, refused: file{path: roster.RefusalsPath(s.cfg.Path)}, pool: reading, guard: guard, logger: s.cfg.Logger}
 	s.users.builtIn = []*user{{name: s.cfg.User, password: sha256.Sum256([]byte(s.cfg.Password)), pool: own}}
 	if s.cfg.AnalystPassword != "" {
 		first := s.users.analyst(analyst, sha256.Sum256([]byte(s.cfg.AnalystPassword)), roster.Default)
@@ -202,6 +284,8 @@ func (s *Server) Serve(ln net.Listener) error { return s.http.Serve(ln) }
 // was not closed in time; only the end of the process then stops them. Acknowledged data are durable in any case.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.stopAnalysts()
+	<-s.watched
+	defer func() { _ = s.now.clear() }() // what does not end in time is not blamed for the end of the process
 	drained := s.http.Shutdown(ctx)
 	s.stop(errPoolClosed)
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeMax)
@@ -251,7 +335,7 @@ func (s *Server) Handler() http.Handler {
 }
 
 func (s *Server) serveStatement(w http.ResponseWriter, r *http.Request) {
-	body := bodyReader{r.Body, http.NewResponseController(w), s.cfg.Idle}
+	body := &bodyReader{Reader: r.Body, control: http.NewResponseController(w), idle: s.cfg.Idle}
 	req, err := s.parseRequest(r, body)
 	if req == nil {
 		req = &request{}
@@ -268,35 +352,52 @@ func (s *Server) serveStatement(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Origin") != "" {
 		h.Set("Access-Control-Allow-Origin", "*")
 	}
-	ctx := r.Context()
-	if err == nil && req.user.guard != nil {
-		// Shutdown cancels the analyst's statements at once, and a failed write to the client its own.
-		var cancel context.CancelCauseFunc
-		ctx, cancel = context.WithCancelCause(ctx)
-		defer cancel(nil)
-		defer context.AfterFunc(s.analysts, func() {
-			cancel(errPoolClosed)
-			_ = out.control.SetWriteDeadline(time.Now())
-		})()
-		out.spool, out.kill = s.spool, cancel
+	if req.user == nil {
+		h.Set("Connection", "close") // the body of a request without a password is not read, not even to skip it
 	}
+	analyst := req.user != nil && req.user.guard != nil
 	var sum summary
-	if err == nil {
-		sum, err = s.run(ctx, req, out)
+	switch {
+	case err != nil:
+	case analyst:
+		body.until = began.Add(bodyTimeout)
+		sum, err = s.runForAnalyst(r.Context(), req, out, began)
+	default:
+		sum, err = s.run(r.Context(), req, out, nil)
 	}
 	if err == nil {
 		err = out.finish(sum)
 	}
 	if err != nil {
 		e := s.asException(err)
-		if req.user != nil && req.user.guard != nil {
+		if analyst {
 			e = s.forAnalyst(e, req.user)
 			s.past.add(req, began, sum, e)
 		}
 		out.fail(e, s.engine.version)
-	} else if req.user.guard != nil {
+	} else if analyst {
 		s.past.add(req, began, sum, nil)
 	}
+}
+
+// runForAnalyst is run for an analyst. It counts the request before it reads any of it.
+func (s *Server) runForAnalyst(ctx context.Context, req *request, out *output, began time.Time) (summary, error) {
+	if err := s.users.refusal(req.user.name, began); err != nil {
+		return summary{}, err
+	}
+	t, err := s.gate.enter(req.user.name, req.user.guard.limits.Statements)
+	if err != nil {
+		return summary{}, err
+	}
+	defer t.leave()
+	// Shutdown cancels the statement at once, and a failed write to the client does.
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer context.AfterFunc(s.analysts, func() {
+		cancel(errPoolClosed)
+		_ = out.control.SetWriteDeadline(time.Now())
+	})()
+	out.ctx, out.spool, out.kill = ctx, s.spool, cancel
+	return s.run(ctx, req, out, t)
 }
 
 // asException converts err to an exception. It logs errors that are neither exceptions nor cancellations.
@@ -315,8 +416,8 @@ func (s *Server) asException(err error) *exception {
 // helloQuery is the first query of clickhouse-go on each of its connections; see hello.
 const helloQuery = "SELECT displayName(), version(), revision(), timezone()"
 
-// run executes the statement of a request and writes its result to out.
-func (s *Server) run(ctx context.Context, req *request, out *output) (summary, error) {
+// run executes the statement of a request and writes its result to out. t is the ticket of an analyst, nil for the service.
+func (s *Server) run(ctx context.Context, req *request, out *output, t *ticket) (summary, error) {
 	head, err := io.ReadAll(io.LimitReader(req.body, maxQuery+1))
 	if err != nil {
 		return summary{}, newException(codeBadArguments, "read the request: %v", err)
@@ -353,17 +454,19 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 		text = st.withInput(path)
 	}
 
-	if req.user.guard != nil {
+	if t != nil {
 		if text, err = req.setFromStatement(text); err != nil {
 			return summary{}, err
 		}
 		began := time.Now()
-		leave, err := s.gate.enter(ctx, req.user.name, req.user.guard.limits.Statements)
+		err = t.slot(ctx)
 		req.waited = time.Since(began)
 		if err != nil {
 			return summary{}, err
 		}
-		defer leave()
+		if most := time.Duration(req.user.guard.limits.Seconds) * time.Second; req.limit == 0 || req.limit > most {
+			req.limit = min(most, executionMaxSeconds*time.Second)
+		}
 	}
 	c, err := req.user.pool.get(ctx, req.session)
 	if err != nil {
@@ -376,11 +479,16 @@ func (s *Server) run(ctx context.Context, req *request, out *output) (summary, e
 		ctx, cancel = context.WithTimeoutCause(ctx, req.limit, newException(codeTimeoutExceeded, "Timeout exceeded: maximum: %s", req.limit))
 		defer cancel()
 	}
-	if req.user.guard != nil {
-		if st, err = req.user.guard.admit(ctx, c, text, req.params); err != nil {
+	if t != nil {
+		ended, err := s.now.add(ctx, req.user.name, text, out.kill)
+		if err != nil {
 			return summary{}, err
 		}
-		text = st.text
+		defer ended()
+		if st, err = req.user.guard.admit(ctx, c, text, req.format, req.params); err != nil {
+			return summary{}, err
+		}
+		text, req.ran = st.text, true
 	}
 	format := req.format
 	if st.format != "" && !st.hasData {

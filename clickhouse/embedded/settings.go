@@ -8,7 +8,6 @@ import (
 	"io"
 	"maps"
 	"math"
-	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -22,6 +21,7 @@ type rule struct {
 	kind    ruleKind
 	ceiling uint64 // of a limit: its default in every session and its maximum
 	value   string // of a fixed setting: its only value
+	zones   map[string]bool
 }
 
 type ruleKind uint8
@@ -32,7 +32,7 @@ const (
 	flag                    // 0 or 1
 	number                  // any number
 	limit                   // above 0 and up to the ceiling; 0 would disable the limit
-	zone                    // must look like a time zone name: the engine would open a path as a file
+	zone                    // empty, or a time zone of the list: the engine would open a path as a file
 	dropped                 // accepted and ignored
 	ignored                 // a number or boolean, accepted and ignored
 )
@@ -40,17 +40,14 @@ const (
 // unlimited is the ceiling of a limit without a default.
 const unlimited = math.MaxUint64
 
-// zoneName matches names such as UTC, Etc/GMT+1 and America/Argentina/Buenos_Aires, and the empty default.
-var zoneName = regexp.MustCompile(`^([A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*)?$`)
-
 // namedSettings has the rules of settings whose type does not tell what they may do. A free one must not name a file, a path, a schema, an address, a
 // script or a dictionary, and the engine must not look up its value outside the database.
 var namedSettings = map[string]ruleKind{
 	// They change what is checked, or show the tables under a view.
-	"analyzer_inline_views": fixed, "dialect": fixed, "format_display_secrets_in_show_and_select": fixed, "implicit_select": fixed, "replace_running_query": fixed,
+	"analyzer_inline_views": fixed, "dialect": fixed, "format_display_secrets_in_show_and_select": fixed, "enable_analyzer": fixed, "implicit_select": fixed,
+	"replace_running_query": fixed,
 
 	"limit": number, "offset": number,
-	"session_timezone": zone,
 
 	"bool_false_representation": free, "bool_true_representation": free, "count_distinct_implementation": free, "format_csv_null_representation": free,
 	"format_tsv_null_representation": free, "join_algorithm": free, "output_format_avro_codec": free, "output_format_avro_string_column_pattern": free,
@@ -65,8 +62,9 @@ var namedSettings = map[string]ruleKind{
 type rules map[string]rule
 
 // readRules returns the rules for all settings that the engine has. The type decides: no value of a Bool or of an enumeration can name anything, a number
-// that begins with max_ is a limit that can be lowered from the default, other numbers only tune, and what is a text may not change.
-func readRules(c *conn) (rules, error) {
+// that begins with max_ is a limit that can be lowered from the default, other numbers only tune, and what is a text may not change. zones are the time zones
+// that analysts may name.
+func readRules(c *conn, zones map[string]bool) (rules, error) {
 	out, _, err := c.query("SELECT name, type, value FROM system.settings", "JSONCompactEachRow", nil)
 	if err != nil {
 		return nil, fmt.Errorf("list settings: %w", err)
@@ -75,6 +73,7 @@ func readRules(c *conn) (rules, error) {
 	for lines := json.NewDecoder(bytes.NewReader(out)); ; {
 		var row [3]string
 		if err := lines.Decode(&row); errors.Is(err, io.EOF) {
+			all["session_timezone"] = rule{kind: zone, zones: zones}
 			return all, nil
 		} else if err != nil {
 			return nil, fmt.Errorf("list settings: %w", err)
@@ -89,7 +88,7 @@ func ruleOf(name, kind, value string) rule {
 	}
 	switch kind {
 	case "Bool", "BoolAuto":
-		if strings.HasPrefix(name, "allow_") { // most of them are experiments, and one could end the process
+		if strings.HasPrefix(name, "allow_") || strings.HasPrefix(name, "compile_") { // experiments and compilers, which could end the process
 			return rule{kind: fixed, value: value}
 		}
 		return rule{kind: flag}
@@ -111,12 +110,12 @@ func ruleOf(name, kind, value string) rule {
 	return rule{kind: free} // a character or an enumeration
 }
 
-// of returns the rules of an analyst with limits.
-func (r rules) of(l roster.Limits) rules {
+// of returns the rules of an analyst with limits. spill limits the bytes of temporary files of one statement.
+func (r rules) of(l roster.Limits, spill uint64) rules {
 	own := maps.Clone(r)
 	for name, ceiling := range map[string]uint64{
 		"max_execution_time": l.Seconds, "max_memory_usage": l.MemoryBytes, "max_result_bytes": l.Bytes, "max_result_rows": l.Rows,
-		"max_threads": uint64(runtime.NumCPU()), "readonly": 2,
+		"max_temporary_data_on_disk_size_for_query": spill, "max_threads": uint64(runtime.NumCPU()), "readonly": 2,
 	} {
 		own[name] = rule{kind: limit, ceiling: ceiling}
 	}
@@ -129,13 +128,14 @@ func (r rules) of(l roster.Limits) rules {
 // initial returns the initial settings of the sessions of an analyst with limits: the limits, and the bytes of memory above which aggregations and
 // sorts use the disk. An aggregation that used the disk reads it back into as much memory, so half is the most that it can have; a quarter is left
 // for a sort of the same statement.
-func initial(l roster.Limits) string {
+func initial(l roster.Limits, spill uint64) string {
 	half, quarter := strconv.FormatUint(max(1, l.MemoryBytes/2), 10), strconv.FormatUint(max(1, l.MemoryBytes/4), 10)
 	return assignments(map[string]string{
 		"allow_ddl": "0", "allow_introspection_functions": "0",
 		"max_bytes_before_external_group_by": half, "max_bytes_before_external_sort": quarter, "result_overflow_mode": "throw",
 		"max_execution_time": strconv.FormatUint(l.Seconds, 10), "max_memory_usage": strconv.FormatUint(l.MemoryBytes, 10),
 		"max_result_bytes": strconv.FormatUint(l.Bytes, 10), "max_result_rows": strconv.FormatUint(l.Rows, 10),
+		"max_temporary_data_on_disk_size_for_query": strconv.FormatUint(spill, 10),
 		"max_threads": strconv.Itoa(runtime.NumCPU()), "readonly": "2",
 	})
 }
@@ -157,8 +157,8 @@ func (all rules) check(name, value string) (rule, error) {
 			return r, newException(codeBadArguments, "Setting %s is %q: send 0 or 1", name, value)
 		}
 	case zone:
-		if !zoneName.MatchString(value) {
-			return r, newException(codeBadArguments, "Setting %s is %q: send the name of a time zone, such as Europe/Paris", name, value)
+		if value != "" && !r.zones[value] {
+			return r, newException(codeBadArguments, "Setting %s is %q: send the name of a time zone, such as Europe/Paris; the documentation has a list of those that are open to analysts", name, value)
 		}
 	case number, ignored:
 		if _, err := strconv.ParseFloat(value, 64); err != nil && value != "auto" && !isOne && !isZero {
@@ -309,12 +309,12 @@ func (l *lexer) plainValue() (value string, ok bool) {
 		return "1", true
 	case tok.is("FALSE"):
 		return "0", true
-	case tok.kind == tokenQuoted && len(tok.text) > 1 && tok.text[0] == '\'' && tok.text[len(tok.text)-1] == '\'':
-		return stringUnquoter.Replace(tok.text[1 : len(tok.text)-1]), true
+	case tok.kind == tokenQuoted:
+		return tok.literal()
 	case tok.isMark('-'):
 		value, tok = "-", l.next()
 	}
-	if tok.kind != tokenWord || tok.text[0] < '0' || tok.text[0] > '9' {
+	if !tok.isNumber() {
 		return "", false
 	}
 	value += tok.text
@@ -324,5 +324,3 @@ func (l *lexer) plainValue() (value string, ok bool) {
 	}
 	return value, true
 }
-
-var stringUnquoter = strings.NewReplacer(`\\`, `\`, `\'`, `'`, `''`, `'`, `\t`, "\t", `\n`, "\n", `\r`, "\r", `\0`, "\x00")

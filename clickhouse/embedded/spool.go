@@ -21,18 +21,19 @@ type spool struct {
 	count atomic.Int64
 
 	answers    atomic.Int64 // bytes of the answers to analysts
-	answersMax int64        // of answers, above which statements wait for their clients
+	answersMax int64        // of answers, above which statements wait for their clients, or fail if nothing is sent before their end
 }
 
-// newSpool creates an empty directory. It removes the files of an earlier process.
-func newSpool(dir string, limit int64) (*spool, error) {
+// newSpool creates an empty directory. It removes the files of an earlier process. limit is the maximum size of the data of one INSERT, and answersMax of
+// the answers to analysts together, in bytes.
+func newSpool(dir string, limit, answersMax int64) (*spool, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("clear spool: %w", err)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make spool: %w", err)
 	}
-	return &spool{dir: dir, limit: limit, answersMax: 16 << 30}, nil
+	return &spool{dir: dir, limit: limit, answersMax: answersMax}, nil
 }
 
 // save writes all of r to a file and returns its path. The caller removes it.

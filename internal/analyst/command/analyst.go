@@ -20,18 +20,21 @@ import (
 func New() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "analyst",
-		Short: "Create, list and revoke analysts, who read the public views in SQL",
+		Short: "Create, list, revoke and allow analysts, who read the public views in SQL",
 		Long: `Create, list and revoke analysts by name, each with a password and limits of its own. They
 stand in a file of the data directory, without their passwords, and a running up or
 clickhouse applies a change at once. The analyst named "analyst" always exists: its
-password is in the file analyst-password of the data directory.`,
+password is in the file analyst-password of the data directory.
+
+An analyst whose statement ended the engine is refused for five minutes, and the third
+time until "analyst allow".`,
 	}
-	cmd.AddCommand(create(), list(), revoke())
+	cmd.AddCommand(create(), list(), revoke(), allow())
 	return cmd
 }
 
-// engineFlag adds the flag of the directory with the engine's data and returns how to find the file of analysts.
-func engineFlag(cmd *cobra.Command) (file func() (string, error)) {
+// engineFlag adds the flags of the directory with the engine's data and returns how to find it.
+func engineFlag(cmd *cobra.Command) (dir func() (string, error)) {
 	var data, engine string
 	cmd.Flags().StringVar(&data, "data", config.DefaultData, "data directory of `up`")
 	cmd.Flags().StringVar(&engine, "path", "", "data directory of `clickhouse`, if it runs without `up`")
@@ -42,7 +45,7 @@ func engineFlag(cmd *cobra.Command) (file func() (string, error)) {
 		if _, err := os.Stat(engine); err != nil {
 			return "", fmt.Errorf("no embedded ClickHouse has been started there: use --data or --path, or --print-sql for a server: %w", err)
 		}
-		return roster.Path(engine), nil
+		return engine, nil
 	}
 }
 
@@ -58,7 +61,7 @@ func create() *cobra.Command {
   companyscore analyst create bob --print-sql | clickhouse client`,
 		Args: cobra.ExactArgs(1),
 	}
-	file := engineFlag(cmd)
+	dir := engineFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		limits.MemoryBytes, limits.Seconds = memory<<20, uint64(duration/time.Second)
 		if duration < 0 || duration%time.Second != 0 || limits.Statements < 0 {
@@ -71,11 +74,11 @@ func create() *cobra.Command {
 			_, err := fmt.Fprint(cmd.OutOrStdout(), statements(args[0], limits.OrDefault()))
 			return err
 		}
-		path, err := file()
+		engine, err := dir()
 		if err != nil {
 			return err
 		}
-		password, err := roster.Add(path, args[0], limits, time.Now())
+		password, err := roster.Add(roster.Path(engine), args[0], limits, time.Now())
 		if err != nil {
 			return fmt.Errorf("create analyst %s: %w", args[0], err)
 		}
@@ -108,24 +111,36 @@ GRANT analysts TO %[2]s;
 
 func list() *cobra.Command {
 	cmd := &cobra.Command{Use: "list", Short: "List analysts and their limits", Example: "  companyscore analyst list", Args: cobra.NoArgs}
-	file := engineFlag(cmd)
+	dir := engineFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		path, err := file()
+		engine, err := dir()
 		if err != nil {
 			return err
 		}
-		all, err := roster.Read(path)
+		all, err := roster.Read(roster.Path(engine))
 		if err != nil {
 			return err
+		}
+		refusals, err := roster.ReadRefusals(roster.RefusalsPath(engine))
+		if err != nil {
+			return err
+		}
+		refused := map[string]string{}
+		for _, r := range refusals {
+			if until, ok := r.InForce(time.Now()); ok && until.IsZero() {
+				refused[r.Name] = "until allowed"
+			} else if ok {
+				refused[r.Name] = "until " + until.Format(time.DateTime)
+			}
 		}
 		out := tabwriter.NewWriter(cmd.OutOrStdout(), 0, 0, 2, ' ', 0)
-		fmt.Fprintln(out, "NAME\tCREATED\tMEMORY MIB\tTIME S\tROWS\tSTATEMENTS")
+		fmt.Fprintln(out, "NAME\tCREATED\tMEMORY MIB\tTIME S\tROWS\tSTATEMENTS\tREFUSED")
 		row := func(name, created string, l roster.Limits) {
 			statements := "any"
 			if l.Statements != roster.Default.Statements {
 				statements = fmt.Sprint(l.Statements)
 			}
-			fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%d\t%s\n", name, created, l.MemoryBytes>>20, l.Seconds, l.Rows, statements)
+			fmt.Fprintf(out, "%s\t%s\t%d\t%d\t%d\t%s\t%s\n", name, created, l.MemoryBytes>>20, l.Seconds, l.Rows, statements, refused[name])
 		}
 		row("analyst", "", roster.Default)
 		for _, a := range all {
@@ -138,16 +153,41 @@ func list() *cobra.Command {
 
 func revoke() *cobra.Command {
 	cmd := &cobra.Command{Use: "revoke NAME", Short: "Revoke an analyst: its next statement fails", Example: "  companyscore analyst revoke ann", Args: cobra.ExactArgs(1)}
-	file := engineFlag(cmd)
+	dir := engineFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		path, err := file()
+		engine, err := dir()
 		if err != nil {
 			return err
 		}
-		if err := roster.Remove(path, args[0]); err != nil {
+		if err := roster.Remove(roster.Path(engine), args[0]); err != nil {
 			return fmt.Errorf("revoke analyst %s: %w", args[0], err)
 		}
 		_, err = fmt.Fprintln(cmd.OutOrStdout(), "revoked", args[0])
+		return err
+	}
+	return cmd
+}
+
+func allow() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "allow NAME",
+		Short: "Allow an analyst again whose statements are refused since one ended the engine",
+		Long: `Allow an analyst again whose statements are refused, because the engine ended while one
+ran: it had more memory than it may, did not end, or crashed. The log of clickhouse has the
+statement. The analyst's earlier statements of this kind no longer count.`,
+		Example: "  companyscore analyst allow ann",
+		Args:    cobra.ExactArgs(1),
+	}
+	dir := engineFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		engine, err := dir()
+		if err != nil {
+			return err
+		}
+		if err := roster.Allow(roster.RefusalsPath(engine), args[0]); err != nil {
+			return fmt.Errorf("allow analyst %s: %w", args[0], err)
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), "allowed", args[0])
 		return err
 	}
 	return cmd

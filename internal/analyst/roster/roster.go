@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -59,11 +60,12 @@ type Analyst struct {
 	Limits         Limits    `json:"limits"`
 }
 
-// Errors of Add and Remove.
+// Errors of Add, Remove and Allow.
 var (
-	ErrExists  = errors.New("there is an analyst of this name")
-	ErrUnknown = errors.New("there is no analyst of this name")
-	ErrName    = errors.New("the name of an analyst has 1 to 64 letters, digits, _ and -, begins with a letter, and is not that of a built-in user")
+	ErrExists     = errors.New("there is an analyst of this name")
+	ErrUnknown    = errors.New("there is no analyst of this name")
+	ErrNotRefused = errors.New("the statements of no analyst of this name are refused")
+	ErrName       = errors.New("the name of an analyst has 1 to 64 letters, digits, _ and -, begins with a letter, and is not that of a built-in user")
 )
 
 var nameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)
@@ -80,7 +82,10 @@ func CheckName(name string) error {
 }
 
 // Read returns the analysts in a file, by name. A missing file has none.
-func Read(path string) ([]Analyst, error) {
+func Read(path string) ([]Analyst, error) { return read[Analyst](path) }
+
+// read returns the entries of a file, none if it is missing.
+func read[T any](path string) ([]T, error) {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -88,7 +93,7 @@ func Read(path string) ([]Analyst, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read analysts: %w", err)
 	}
-	var all []Analyst
+	var all []T
 	if err := json.Unmarshal(text, &all); err != nil {
 		return nil, fmt.Errorf("read analysts in %s: %w", path, err)
 	}
@@ -112,7 +117,9 @@ func Add(path, name string, limits Limits, now time.Time) (password string, err 
 		if slices.ContainsFunc(all, func(a Analyst) bool { return a.Name == name }) {
 			return nil, ErrExists
 		}
-		return append(all, Analyst{Name: name, PasswordSHA256: hash, CreatedAt: now.UTC().Truncate(time.Second), Limits: limits}), nil
+		all = append(all, Analyst{Name: name, PasswordSHA256: hash, CreatedAt: now.UTC().Truncate(time.Second), Limits: limits})
+		slices.SortFunc(all, func(a, b Analyst) int { return strings.Compare(a.Name, b.Name) })
+		return all, nil
 	})
 }
 
@@ -127,8 +134,8 @@ func Remove(path, name string) error {
 	})
 }
 
-// change replaces the file. Concurrent changes wait for each other.
-func change(path string, edit func([]Analyst) ([]Analyst, error)) error {
+// change replaces a file. Concurrent changes wait for each other.
+func change[T any](path string, edit func([]T) ([]T, error)) error {
 	lock, err := os.OpenFile(path+".lock", os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return fmt.Errorf("change analysts: %w", err)
@@ -137,19 +144,13 @@ func change(path string, edit func([]Analyst) ([]Analyst, error)) error {
 	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
 		return fmt.Errorf("change analysts: %w", err)
 	}
-	all, err := Read(path)
+	all, err := read[T](path)
 	if err != nil {
 		return err
 	}
 	if all, err = edit(all); err != nil {
 		return err
 	}
-	slices.SortFunc(all, func(a, b Analyst) int {
-		if a.Name < b.Name {
-			return -1
-		}
-		return 1
-	})
 	text, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return err

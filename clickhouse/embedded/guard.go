@@ -19,9 +19,10 @@ const analyst = "analyst"
 // Connections of analysts have the role that may read the public database, and readonly = 2. The engine then rejects all reads of private tables,
 // hides them in system.tables and similar tables, and rejects every change of data and schema, and table functions that access files or hosts.
 // Some ways remain, because the library is a client too and because all analysts are one user to it: functions that read files or ask for any
-// table, SETTINGS name = DEFAULT, plans and definitions of views, and system tables about all users. analystGuard rejects or rewrites these. It checks the
-// engine's formatted version of the statement, not the analyst's text, because two parsers could disagree on where a string ends. The formatted
-// version is executed.
+// table, SETTINGS name = DEFAULT, plans and definitions of views, and system tables about all users. Other functions take memory or time that the engine
+// does not limit, or end its process. analystGuard rejects or rewrites these: a statement may name only the functions, types, formats and time zones of
+// allowed.txt. It checks the engine's formatted version of the statement, not the analyst's text, because two parsers could disagree on where a string
+// ends. The formatted version is executed.
 
 // advice returns what an analyst can do about an exception of a limit, or "".
 func advice(exception string, l roster.Limits) string {
@@ -62,14 +63,6 @@ func (s *Server) forAnalyst(e *exception, u *user) *exception {
 	return &exception{e.code, e.name, message}
 }
 
-// outsideFunctions lists functions that access files, hosts or programs, or tell of private tables, and that the engine does not reject.
-var outsideFunctions = []string{"file", "hasColumnInTable", "catboostEvaluate", "showCertificate", "aiClassify", "aiExtract", "aiGenerate", "aiTranslate",
-	"dictGetAll", "getServerSetting", "filesystemAvailable", "filesystemCapacity", "filesystemUnreserved"}
-
-// insideTableFunctions lists the table functions that make rows of their arguments alone.
-var insideTableFunctions = []string{"format", "fuzzJSON", "fuzzQuery", "generateRandom", "generateSeries", "generate_series", "null", "numbers", "numbers_mt",
-	"primes", "SQLStandardValues", "values", "view", "viewIfPermitted", "zeros", "zeros_mt"}
-
 // catalogue lists the system tables that analysts may read. They have constants, the current session, or only rows that the analyst may see, as
 // those that ClickHouse opens to all users of a server. The value, if there is one, takes the place of the table: it hides columns.
 var catalogue = map[string]string{
@@ -92,34 +85,25 @@ var catalogue = map[string]string{
 type analystGuard struct {
 	user            string
 	limits          roster.Limits
+	spill           uint64 // bytes of temporary files of one statement
 	rules           rules
-	public          string          // database of the views
-	privateDatabase string          // lower case
-	private         *regexp.Regexp  // name of a private table in a text of the engine
-	functions       map[string]bool // names rejected at any position, lower case
-	tableFunctions  map[string]bool // names rejected before a parenthesis, lower case
+	allowed         *allowed
+	public          string         // database of the views
+	privateDatabase string         // lower case
+	private         *regexp.Regexp // name of a private table in a text of the engine
 }
 
-// newAnalystGuard reads the engine's settings and table functions. The guard rejects all but insideTableFunctions. It is that of no analyst; see of.
-func newAnalystGuard(c *conn, public string) (*analystGuard, error) {
+// newAnalystGuard returns the guard of no analyst; see of. list is the text of what analysts may name, and spill limits the bytes of temporary files of
+// one statement.
+func newAnalystGuard(c *conn, public, list string, spill uint64) (*analystGuard, error) {
 	private := sql.Private(public)
-	g := &analystGuard{public: public, privateDatabase: strings.ToLower(private), functions: map[string]bool{}, tableFunctions: map[string]bool{},
-		private: regexp.MustCompile(privatePattern(private))}
-	for _, name := range outsideFunctions {
-		g.functions[strings.ToLower(name)] = true
-	}
-	out, _, err := c.query("SELECT lower(name) FROM system.table_functions", "TSV", nil)
-	if err != nil {
-		return nil, fmt.Errorf("list table functions: %w", err)
-	}
-	if g.rules, err = readRules(c); err != nil {
+	g := &analystGuard{public: public, privateDatabase: strings.ToLower(private), spill: spill, private: regexp.MustCompile(privatePattern(private))}
+	var err error
+	if g.allowed, err = readAllowed(c, list); err != nil {
 		return nil, err
 	}
-	for name := range strings.Lines(string(out)) {
-		g.tableFunctions[strings.TrimSpace(name)] = true
-	}
-	for _, name := range insideTableFunctions {
-		delete(g.tableFunctions, strings.ToLower(name))
+	if g.rules, err = readRules(c, g.allowed.zones); err != nil {
+		return nil, err
 	}
 	return g, nil
 }
@@ -132,12 +116,16 @@ func privatePattern(database string) string {
 // of returns the guard of an analyst with limits.
 func (g *analystGuard) of(name string, l roster.Limits) *analystGuard {
 	own := *g
-	own.user, own.limits, own.rules = name, l, g.rules.of(l)
+	own.user, own.limits, own.rules = name, l, g.rules.of(l, g.spill)
 	return &own
 }
 
-// admit returns the statement to run in place of text, or the exception that rejects it. params are those of the statement.
-func (g *analystGuard) admit(ctx context.Context, c *conn, text string, params []param) (statement, error) {
+// admit returns the statement to run in place of text, or the exception that rejects it. format is that of the result if the statement names none, and
+// params are those of the statement.
+func (g *analystGuard) admit(ctx context.Context, c *conn, text, format string, params []param) (statement, error) {
+	if !g.allowed.formats[strings.ToLower(format)] {
+		return statement{}, g.denied("Format %s is not open to analysts", format)
+	}
 	rendered, _, err := c.queryContext(ctx, "SELECT formatQuerySingleLine({text:String})", "RawBLOB", []param{{"text", escapeParam(text)}})
 	if err != nil {
 		return statement{}, inText(err, text)
@@ -248,6 +236,82 @@ func (g *analystGuard) check(st statement) (string, error) {
 	return out, nil
 }
 
+// bracket is an open bracket of a statement.
+type bracket struct {
+	function  string // whose arguments are in it, "" for none
+	signature signature
+	argument  int // index of the current argument
+	tokens    int // of the current argument
+	first     token
+}
+
+// beforeBracket lists the keywords that may precede a bracket in a formatted statement.
+var beforeBracket = []string{"ALL", "AND", "ANY", "APPLY", "AS", "BY", "COLUMNS", "CUBE", "DESCRIBE", "DISTINCT", "EXCEPT", "EXISTS", "EXPLAIN", "FROM", "GLOBAL",
+	"HAVING", "ILIKE", "IN", "INTERPOLATE", "INTERSECT", "JOIN", "LIKE", "LIMIT", "NOT", "OFFSET", "ON", "OR", "OVER", "PREWHERE", "QUALIFY", "REPLACE", "ROLLUP",
+	"SELECT", "SETS", "STEP", "SYNTAX", "TABLE", "TO", "TREE", "UNION", "USING", "WHERE", "WITH"}
+
+// call returns the signature of the function or table function that a statement calls by name.
+func (g *analystGuard) call(name string) (signature, error) {
+	if s, ok := g.allowed.function(name); ok {
+		return s, nil
+	}
+	switch folded := strings.ToLower(name); {
+	case g.allowed.tableFunctions[folded]:
+		return signature{}, nil
+	case g.allowed.otherFunctions[folded], g.allowed.otherTableFunctions[folded]:
+		return signature{}, g.denied("Function %s is not open to analysts; the documentation has a list of those that are", quoteName(name))
+	}
+	return signature{}, newException(codeUnknownFunction, "Function with name %s does not exist", quoteName(name))
+}
+
+// endArgument checks the argument of b that has ended. last is whether it is the last one.
+func (g *analystGuard) endArgument(b bracket, last bool) error {
+	kind := b.signature.at(b.argument, last)
+	if b.tokens == 0 || kind == anyArgument {
+		return nil
+	}
+	text, literal := b.first.literal()
+	switch {
+	case b.tokens > 1:
+		literal = false
+	case kind == zoneArgument && b.first.isNumber(): // a number is never the name of a zone
+		return nil
+	}
+	if kind == typeArgument {
+		if !literal {
+			return g.denied("%s takes a data type as plain text here", b.function)
+		}
+		return g.checkType(text)
+	}
+	if !literal || !g.allowed.zones[text] {
+		return g.denied("%s takes a time zone as plain text here, such as 'UTC' or 'Europe/Paris'; the documentation has a list of those that are open to analysts", b.function)
+	}
+	return nil
+}
+
+// checkType checks the text of a data type.
+func (g *analystGuard) checkType(text string) error {
+	lex := &lexer{src: text}
+	open, name := []string{""}, "" // types whose brackets are open, innermost last, and the last word
+	for tok := lex.next(); tok.kind != tokenEnd; tok = lex.next() {
+		word, isName := tok.identifier()
+		zone, isText := tok.literal()
+		switch folded := strings.ToLower(word); {
+		case isName && (g.allowed.otherTypes[folded] || lex.peek().isMark('(') && !g.allowed.types[folded]):
+			return g.denied("Data type %s is not open to analysts", quoteName(word))
+		case isName:
+			name = folded
+		case tok.isMark('('):
+			open, name = append(open, name), ""
+		case tok.isMark(')') && len(open) > 1:
+			open = open[:len(open)-1]
+		case isText && !strings.HasPrefix(open[len(open)-1], "enum") && !g.allowed.zones[zone]: // only enumerations and times have texts
+			return g.denied("Time zone %s is not open to analysts; the documentation has a list of those that are", quoteString(zone))
+		}
+	}
+	return nil
+}
+
 // tokens checks each token of a statement and returns the text with the tables and functions in it that are replaced.
 func (g *analystGuard) tokens(st statement) (string, error) {
 	lex := &lexer{src: st.text}
@@ -258,9 +322,44 @@ func (g *analystGuard) tokens(st statement) (string, error) {
 		out.WriteString(text)
 		copied = to
 	}
+	open := []bracket{{}} // innermost last, outside all first
+	called := bracket{}   // of the function whose bracket comes next
 	prev := token{}
 	for tok := lex.next(); tok.kind != tokenEnd; prev, tok = tok, lex.next() {
+		inner := &open[len(open)-1]
+		if (tok.isMark(',') || tok.isMark(')')) && inner.function != "" {
+			if err := g.endArgument(*inner, tok.isMark(')')); err != nil {
+				return "", err
+			}
+		}
+		switch {
+		case tok.isMark(','):
+			inner.argument, inner.tokens = inner.argument+1, 0
+		case tok.isMark(')') || tok.isMark(']') || tok.isMark('}'):
+			if open = open[:len(open)-1]; len(open) == 0 {
+				return "", g.denied("The statement cannot be read with certainty")
+			}
+		default:
+			if inner.tokens++; inner.tokens == 1 {
+				inner.first = tok
+			}
+		}
+		if tok.isMark('(') || tok.isMark('[') || tok.isMark('{') {
+			open = append(open, called)
+			called = bracket{}
+		}
 		if tok.isMark('{') { // {name:Type}, or a map
+			ahead := *lex
+			if _, ok := ahead.next().identifier(); ok && ahead.next().isMark(':') {
+				from, end := ahead.pos, ahead.next()
+				for !end.isMark('}') && end.kind != tokenEnd {
+					end = ahead.next()
+				}
+				if err := g.checkType(st.text[from:end.pos]); err != nil {
+					return "", err
+				}
+				*lex, open = ahead, open[:len(open)-1]
+			}
 			continue
 		}
 		name, ok := tok.identifier()
@@ -285,12 +384,25 @@ func (g *analystGuard) tokens(st statement) (string, error) {
 			continue
 		}
 		switch next := lex.peek(); {
-		case g.functions[folded], g.tableFunctions[folded] && next.isMark('('):
-			return "", g.denied("%s reads more than the public views", name)
 		case folded == g.privateDatabase:
 			return "", g.denied("The tables of the service are private: read the views of %s", g.public)
 		case strings.Contains(name, "/") && slices.Contains(beforeTable, strings.ToUpper(prev.text)):
 			return "", g.denied("%s reads as a file", quoteName(name))
+		case tok.isBare("FORMAT") && !next.isMark('('):
+			if format, ok := next.identifier(); ok && g.allowed.otherFormats[strings.ToLower(format)] {
+				return "", g.denied("Format %s is not open to analysts", quoteName(format))
+			}
+		case tok.isBare("APPLY"): // the name of a function, or a lambda, perhaps in brackets
+			ahead := *lex
+			for ahead.peek().isMark('(') {
+				ahead.next()
+			}
+			function, ok := ahead.next().identifier()
+			if lambda := ahead.peek(); ok && !lambda.isMark('-') {
+				if _, err := g.call(function); err != nil {
+					return "", err
+				}
+			}
 		case (folded == "system" || folded == "information_schema") && next.isMark('.') && !prev.isMark('.'):
 			ahead := *lex
 			ahead.next()
@@ -311,13 +423,10 @@ func (g *analystGuard) tokens(st statement) (string, error) {
 				replace(tok.pos, last.pos+len(last.text), with)
 				*lex, tok = ahead, last
 			}
-		case slices.Contains(userFunctions, folded) && !prev.isMark('.'):
+		case slices.Contains(userFunctions, folded) && !prev.isMark('.') && (!next.isMark('(') || lex.callsWithout()):
 			ahead, end := *lex, tok.pos+len(tok.text)
 			if next.isMark('(') {
 				ahead.next()
-				if !ahead.peek().isMark(')') {
-					break
-				}
 				closing := ahead.next()
 				end = closing.pos + 1
 			} else if folded != "current_user" || tok.kind != tokenWord || next.isMark('.') || prev.is("AS") {
@@ -325,9 +434,15 @@ func (g *analystGuard) tokens(st statement) (string, error) {
 			}
 			replace(tok.pos, end, "("+quoteString(g.user)+" AS "+quoteName(st.text[tok.pos:end])+")")
 			*lex = ahead
+		case next.isMark('(') && !(tok.kind == tokenWord && slices.Contains(beforeBracket, name)):
+			signature, err := g.call(name)
+			if err != nil {
+				return "", err
+			}
+			called = bracket{function: name, signature: signature}
 		}
 	}
-	if lex.comments {
+	if lex.comments || len(open) != 1 {
 		return "", g.denied("The statement cannot be read with certainty")
 	}
 	out.WriteString(st.text[copied:])
@@ -364,8 +479,6 @@ func (g *analystGuard) show(st statement, text string) (string, error) {
 // explain returns the text to run for an EXPLAIN statement. Plans name the tables under a view.
 func (g *analystGuard) explain(st statement, text string) (string, error) {
 	switch st.target {
-	case "AST", "SYNTAX":
-		return text, nil
 	case "ESTIMATE", "TABLE", "CURRENT":
 		return "", g.denied("EXPLAIN %s is not open to this user: EXPLAIN shows the plan", st.target)
 	}
