@@ -624,7 +624,8 @@ func TestAnalystsFindTheSameAddressAgain(t *testing.T) {
 			t.Errorf("analyst create --print-sql: %d %s", code, out)
 		}
 		for _, statement := range statements { // of a server, so the engine only reads them
-			if status, body := query(t, login, "SELECT formatQuerySingleLine($sql$"+statement+"$sql$)"); status != http.StatusOK {
+			service := strings.TrimSuffix(runtimeOf(t, data).ClickHouseURL, "/companyscore")
+			if status, body := query(t, service, "SELECT formatQuerySingleLine($sql$"+statement+"$sql$)"); status != http.StatusOK {
 				t.Errorf("%s: %s", statement, body)
 			}
 		}

@@ -37,6 +37,9 @@ func run(m *testing.M) int {
 	if text := os.Getenv(deployVariable); text != "" {
 		return answerQuestion(text)
 	}
+	if text := os.Getenv(childVariable); text != "" {
+		return serveChild(text)
+	}
 	dir, err := os.MkdirTemp("", "companyscore-embedded-")
 	if err != nil {
 		panic(err)

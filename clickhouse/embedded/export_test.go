@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // NamedSettings returns the settings that have a rule by name.
@@ -35,4 +36,24 @@ func WithConfiguration(data, file string, statements []string) (answers []string
 		answers = append(answers, string(out))
 	}
 	return answers, nil
+}
+
+// Allowing returns c with more names that analysts may use: lines of allowed.txt.
+func Allowing(c Config, more string) Config {
+	c.allowed = allowedText + "\n" + more
+	return c
+}
+
+// AllowedFunctions returns the functions that analysts may call, without aliases.
+func AllowedFunctions() (names []string) {
+	_, functions, _ := strings.Cut(allowedText, "[functions]")
+	functions, _, _ = strings.Cut(functions, "[")
+	for line := range strings.Lines(functions) {
+		line, _, _ := strings.Cut(line, "#")
+		for word := range strings.FieldsSeq(line) {
+			name, _, _ := strings.Cut(word, "(")
+			names = append(names, name)
+		}
+	}
+	return names
 }

@@ -351,7 +351,8 @@ func (g *analystGuard) tokens(st statement) (string, error) {
 		if tok.isMark('{') { // {name:Type}, or a map
 			ahead := *lex
 			if _, ok := ahead.next().identifier(); ok && ahead.next().isMark(':') {
-				from, end := ahead.pos, ahead.next()
+				from := ahead.pos
+				end := ahead.next()
 				for !end.isMark('}') && end.kind != tokenEnd {
 					end = ahead.next()
 				}

@@ -94,7 +94,7 @@ func TestSlowReadersHoldNoSlot(t *testing.T) {
 	t.Parallel()
 	const readers = 20
 	for range readers {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://analyst:a@"+server.address+"/", strings.NewReader("SELECT number, repeat('a', 1000) FROM numbers(20000)"))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://analyst:a@"+server.address+"/", strings.NewReader("SELECT number, leftPad('', 1000, 'a') FROM numbers(20000)"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +135,7 @@ func TestClientThatLeavesCancelsStatement(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://analyst:a@"+server.address+"/",
-		strings.NewReader("SELECT number, sleepEachRow(0.01), repeat('abandoned', 10000) FROM numbers(1000000) SETTINGS max_block_size = 10"))
+		strings.NewReader("SELECT number, sleepEachRow(0.01), leftPad('abandoned', 90000, 'x') FROM numbers(1000000) SETTINGS max_block_size = 10"))
 	if err != nil {
 		t.Fatal(err)
 	}

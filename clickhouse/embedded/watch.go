@@ -65,7 +65,7 @@ func (w *watch) run(ctx context.Context) {
 		}
 		w.running.cancelAll(errMemory)
 		late := w.running.overdue(now.Add(-memoryGrace))
-		if bytes > w.memory+w.memory/4 {
+		if bytes > w.memory+w.memory/4 && now.Sub(over) > watchInterval { // time for statements that do end
 			late = w.running.overdue(now)
 		} else if len(late) == 0 && now.Sub(over) < memoryPatience {
 			continue
