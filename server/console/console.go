@@ -143,16 +143,21 @@ type Dependencies struct {
 	Meter    Meter
 	Queue    Queue
 	Redis    goredis.UniversalClient
-	// Score starts a cold call of an account and charges it, or finds that the score is fresh. The
-	// error is a *NotStarted if a rule of the API refuses the call.
-	Score func(ctx context.Context, acct account.Account, domain string) (started bool, err error)
+	// Score starts a cold call of an account and charges it, once for each idempotency key. It
+	// returns the time of the call, zero if a fresh score is stored. The error is a *NotStarted if
+	// the API refuses the call.
+	Score func(ctx context.Context, acct account.Account, domain, key string) (started time.Time, err error)
 	// Refusals explains the error codes of the API.
 	Refusals map[string]Refusal
 	Logger   *slog.Logger
 }
 
-// NotStarted is the reason why a company is not scored, in words for the caller.
-type NotStarted struct{ Message string }
+// NotStarted is the reason why a company is not scored, as the API answers it.
+type NotStarted struct {
+	Status     int
+	Message    string
+	RetryAfter int // in seconds, 0 for no header
+}
 
 // Error returns the message.
 func (e *NotStarted) Error() string { return e.Message }

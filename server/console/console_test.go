@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -58,8 +59,8 @@ type fixture struct {
 	clock    time.Time
 	customer account.Account
 	other    account.Account
-	scored   []string    // domains that were asked to be scored
-	refusal  *NotStarted // of the next one, nil for none
+	scored   []string // domains and keys of the cold calls
+	refusal  error    // of the next one, nil for none
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -98,12 +99,9 @@ func newFixture(t *testing.T) *fixture {
 	f.Console, err = New(Config{Switch: "on", Proxies: "192.0.2.0/24"}, Dependencies{
 		Store: f.store, Universe: f.universe, Meter: m, Queue: q, Redis: rdb, Logger: slog.New(slog.DiscardHandler),
 		Refusals: map[string]Refusal{"no_history": {Meaning: "The company was never scored.", Do: "Score it.", Path: "/docs/errors/no-history"}},
-		Score: func(_ context.Context, _ account.Account, domain string) (bool, error) {
-			if f.refusal != nil {
-				return false, f.refusal
-			}
-			f.scored = append(f.scored, domain)
-			return true, nil
+		Score: func(_ context.Context, _ account.Account, domain, key string) (time.Time, error) {
+			f.scored = append(f.scored, domain+" "+key)
+			return f.clock, f.refusal
 		},
 	})
 	if err != nil {
@@ -152,18 +150,26 @@ func (b *browser) see(t *testing.T, path string, status int) string {
 	return w.Body.String()
 }
 
-// submit sends a form with the token that the page at path has for it.
-func (b *browser) submit(t *testing.T, page, action string, form url.Values) *httptest.ResponseRecorder {
+// form returns the hidden fields of the form for an action on a page.
+func (b *browser) form(t *testing.T, page, action string) url.Values {
 	t.Helper()
 	text := b.see(t, page, http.StatusOK)
-	found := regexp.MustCompile(`action="` + regexp.QuoteMeta(Path+action) + `"[^>]*><input type="hidden" name="token" value="([0-9a-f]{64})"`).FindStringSubmatch(text)
+	found := regexp.MustCompile(`action="` + regexp.QuoteMeta(Path+action) + `"[^>]*>((?:<input type="hidden"[^>]*>)+)`).FindStringSubmatch(text)
 	if found == nil {
 		t.Fatalf("%s has no form for %s: %s", page, action, text)
 	}
-	if form == nil {
-		form = url.Values{}
+	form := make(url.Values)
+	for _, field := range regexp.MustCompile(`name="(\w+)" value="(\w+)"`).FindAllStringSubmatch(found[1], -1) {
+		form.Set(field[1], field[2])
 	}
-	form.Set("token", found[1])
+	return form
+}
+
+// submit sends a form with the hidden fields that the page at path has for it.
+func (b *browser) submit(t *testing.T, page, action string, fields url.Values) *httptest.ResponseRecorder {
+	t.Helper()
+	form := b.form(t, page, action)
+	maps.Copy(form, fields)
 	return b.send(t, http.MethodPost, action, form)
 }
 
@@ -513,16 +519,32 @@ func TestCompanyIsScoredOnRequest(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	b := f.signIn(t, Grant{AccountID: "customer"})
-	w := b.submit(t, "/companies/new.com", "/companies/new.com", nil)
-	if w.Code != http.StatusSeeOther || len(f.scored) != 1 || f.scored[0] != "new.com" {
+	form := b.form(t, "/companies/new.com", "/companies/new.com")
+	w := b.send(t, http.MethodPost, "/companies/new.com", form)
+	if w.Code != http.StatusSeeOther || len(f.scored) != 1 || f.scored[0] != "new.com "+form.Get("key") {
 		t.Fatalf("scoring = %d, asked for %v", w.Code, f.scored)
 	}
 	wants(t, "the page of the run", b.see(t, strings.TrimPrefix(w.Header().Get("Location"), Path), http.StatusOK), "The run is in flight", `http-equiv="refresh"`)
-	f.refusal = &NotStarted{"The cold calls of this month are used up."}
-	if w = b.submit(t, "/companies/new.com", "/companies/new.com", nil); w.Code != http.StatusConflict {
-		t.Errorf("a refused call = %d", w.Code)
+	if next := b.form(t, "/companies/new.com", "/companies/new.com"); next.Get("key") == form.Get("key") {
+		t.Error("two pages have one key")
 	}
-	wants(t, "a refused call", w.Body.String(), f.refusal.Message)
+	form.Set("key", "chosen by hand")
+	if w = b.send(t, http.MethodPost, "/companies/new.com", form); w.Code != http.StatusBadRequest {
+		t.Errorf("a form with another key = %d", w.Code)
+	}
+}
+
+func TestRefusedCallKeepsStatusAndKey(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	b := f.signIn(t, Grant{AccountID: "customer"})
+	f.refusal = &NotStarted{Status: http.StatusTooManyRequests, Message: "The cold calls of this month are used up.", RetryAfter: 60}
+	form := b.form(t, "/companies/new.com", "/companies/new.com")
+	w := b.send(t, http.MethodPost, "/companies/new.com", form)
+	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "60" {
+		t.Errorf("a refused call = %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+	}
+	wants(t, "a refused call", w.Body.String(), "The cold calls of this month are used up.", form.Get("key"))
 }
 
 func TestExamplesAreImportedByButton(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -49,7 +50,7 @@ type session struct {
 	Created, Seen time.Time
 }
 
-// newSecret returns 130 random bits as text, for links and sessions.
+// newSecret returns 130 random bits as text, for links, sessions and idempotency keys.
 func newSecret() string { return rand.Text() }
 
 // hashOf returns the hex of the SHA-256 of a secret.
@@ -75,7 +76,7 @@ func NewLink(ctx context.Context, rdb goredis.UniversalClient, base string, g Gr
 	return strings.TrimSuffix(base, "/") + Path + "/link/" + token, nil
 }
 
-// tokenIsSane reports whether a text can be a token or the id of a session.
+// tokenIsSane reports whether newSecret can have returned a text.
 func tokenIsSane(text string) bool {
 	if len(text) != 26 {
 		return false
@@ -204,7 +205,8 @@ func (c *Console) client(r *http.Request) (address netip.Addr, tls bool) {
 	return address, false
 }
 
-// audit writes what the session did. The change itself is done before or after, by its order of risk.
+// audit writes what the session does. Callers make the change after it, only if it succeeds. The
+// sign-out is the exception: it is written after the session has ended.
 func (v *visit) audit(action account.Action, subject, detail string) error {
 	address, _ := v.console.client(v.r)
 	return v.console.Store.WriteAudit(v.ctx(), account.AuditEntry{
@@ -234,7 +236,7 @@ func (c *Console) redeemLink(v *visit) error {
 		return fmt.Errorf("count wrong links: %w", err)
 	}
 	if tried >= wrongLinksMax {
-		v.w.Header().Set("Retry-After", fmt.Sprint(int(wrongLinksWindow.Seconds())))
+		v.retryAfter(int(wrongLinksWindow.Seconds()))
 		return errWrongLinks
 	}
 	token := v.r.PathValue("token")
@@ -296,6 +298,13 @@ func (c *Console) signOut(v *visit) error {
 		return err
 	}
 	return v.redirect("/sign-in")
+}
+
+// retryAfter sets the header Retry-After, unless the number of seconds is 0.
+func (v *visit) retryAfter(seconds int) {
+	if seconds > 0 {
+		v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	}
 }
 
 // redirect sends the browser to a page of the console.
