@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -36,6 +37,12 @@ const (
 	// wrongLinksMax is the number of wrong links that an address may try in wrongLinksWindow.
 	wrongLinksMax    = 20
 	wrongLinksWindow = time.Minute
+)
+
+var (
+	//go:embed redeem.lua
+	redeemLua    string
+	redeemScript = goredis.NewScript(redeemLua)
 )
 
 // Grant is what a link gives to the one who redeems it.
@@ -99,11 +106,13 @@ type visit struct {
 	id      string // of the session, empty without one
 	session session
 	account account.Account // of the session
+	free    func()          // frees the slot of the page
 }
 
 func (v *visit) ctx() context.Context { return v.r.Context() }
 
-// load reads the session of the cookie and its account. It reports whether there is one.
+// load reads the session of the cookie, takes a slot for the page, and reads the account. It reports
+// whether there is a session. The caller calls v.free, also after an error.
 func (v *visit) load() (bool, error) {
 	cookie, err := v.r.Cookie(cookieName)
 	if err != nil || !tokenIsSane(cookie.Value) {
@@ -125,6 +134,12 @@ func (v *visit) load() (bool, error) {
 	if now.Sub(s.Seen) > sessionIdle || now.Sub(s.Created) > sessionMax {
 		return false, nil
 	}
+	free, err := c.slots.take(v.ctx(), s.AccountID)
+	if err != nil {
+		v.retryAfter(1)
+		return false, err
+	}
+	v.free = free
 	acct, err := c.Store.Account(v.ctx(), s.AccountID)
 	if errors.Is(err, account.ErrNotFound) {
 		return false, nil
@@ -134,8 +149,8 @@ func (v *visit) load() (bool, error) {
 	}
 	if now.Sub(s.Seen) > sessionNoted {
 		s.Seen = now
-		// XX: a session that was signed out meanwhile stays so.
-		if err := c.write(v.ctx(), id, s, true); err != nil {
+		// A session that was signed out meanwhile stays so.
+		if err := c.write(v.ctx(), id, s); err != nil {
 			return false, err
 		}
 	}
@@ -143,18 +158,14 @@ func (v *visit) load() (bool, error) {
 	return true, nil
 }
 
-// write stores a session, only if it exists if so wanted.
-func (c *Console) write(ctx context.Context, id string, s session, existing bool) error {
+// write replaces a session, if it still exists.
+func (c *Console) write(ctx context.Context, id string, s session) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	mode := ""
-	if existing {
-		mode = "XX"
-	}
 	ttl := min(sessionIdle, max(s.Created.Add(sessionMax).Sub(c.now()), time.Second))
-	err = c.Redis.SetArgs(ctx, redis.ConsoleSession(hashOf(id)), text, goredis.SetArgs{Mode: mode, TTL: ttl}).Err()
+	err = c.Redis.SetArgs(ctx, redis.ConsoleSession(hashOf(id)), text, goredis.SetArgs{Mode: "XX", TTL: ttl}).Err()
 	if err != nil && !errors.Is(err, goredis.Nil) {
 		return fmt.Errorf("write session: %w", err)
 	}
@@ -227,7 +238,8 @@ var (
 	errWrongLinks = &pageError{http.StatusTooManyRequests, "Too many wrong links", "Your address has tried too many links that are not valid. Wait a minute."}
 )
 
-// redeemLink uses a link up and begins a session.
+// redeemLink begins a session and uses the link up, in one step after all that can fail. A link whose
+// sign-in failed can be used again.
 func (c *Console) redeemLink(v *visit) error {
 	address, tls := c.client(v.r)
 	wrong := redis.ConsoleWrongLinks(rangeOf(address))
@@ -240,9 +252,10 @@ func (c *Console) redeemLink(v *visit) error {
 		return errWrongLinks
 	}
 	token := v.r.PathValue("token")
+	link := redis.ConsoleLink(hashOf(token))
 	var text []byte
 	if err = goredis.Nil; tokenIsSane(token) {
-		text, err = c.Redis.GetDel(v.ctx(), redis.ConsoleLink(hashOf(token))).Bytes()
+		text, err = c.Redis.Get(v.ctx(), link).Bytes()
 	}
 	switch {
 	case errors.Is(err, goredis.Nil):
@@ -264,8 +277,16 @@ func (c *Console) redeemLink(v *visit) error {
 	if err := v.audit(account.SignIn, "", ""); err != nil {
 		return err
 	}
-	if err := c.write(v.ctx(), v.id, v.session, false); err != nil {
+	if text, err = json.Marshal(v.session); err != nil {
 		return err
+	}
+	keys := []string{link, redis.ConsoleSession(hashOf(v.id))}
+	began, err := redeemScript.Run(v.ctx(), c.Redis, keys, text, sessionIdle.Milliseconds()).Bool()
+	switch {
+	case err != nil:
+		return fmt.Errorf("redeem link: %w", err)
+	case !began: // another browser was faster
+		return errLink
 	}
 	v.setCookie(v.id, tls, 0)
 	return v.redirect("")
