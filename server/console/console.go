@@ -166,6 +166,7 @@ func (e *NotStarted) Error() string { return e.Message }
 type Console struct {
 	Dependencies
 	proxies []netip.Prefix
+	slots   *slots
 	mux     *http.ServeMux
 	now     func() time.Time
 }
@@ -176,7 +177,7 @@ func New(cfg Config, deps Dependencies) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Console{Dependencies: deps, proxies: ranges, mux: http.NewServeMux(), now: time.Now}
+	c := &Console{Dependencies: deps, proxies: ranges, slots: newSlots(), mux: http.NewServeMux(), now: time.Now}
 	c.mux.HandleFunc("GET "+staticPath+"{name}", serveStatic)
 	c.public("GET /sign-in", c.signInPage)
 	c.public("GET /link/{token}", c.linkPage)
@@ -240,6 +241,7 @@ func (c *Console) public(route string, h handler) { c.route(route, h) }
 func (c *Console) private(route string, h handler) {
 	c.route(route, func(v *visit) error {
 		signedIn, err := v.load()
+		defer v.free()
 		switch {
 		case err != nil:
 			return err
@@ -269,7 +271,7 @@ func (c *Console) route(route string, h handler) {
 		ctx, cancel := context.WithTimeout(r.Context(), requestMax)
 		defer cancel()
 		r.Body = http.MaxBytesReader(w, r.Body, formMax)
-		v := &visit{console: c, w: w, r: r.WithContext(ctx)}
+		v := &visit{console: c, w: w, r: r.WithContext(ctx), free: func() {}}
 		err := forms.Check(r)
 		if err != nil {
 			err = errForged

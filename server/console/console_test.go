@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -231,6 +233,127 @@ func TestLinkSignsInOnce(t *testing.T) {
 		if strings.Contains(key, cookies[0].Value) || strings.Contains(key, strings.TrimPrefix(path, "/link/")) {
 			t.Errorf("Redis has the secret in %s", key)
 		}
+	}
+}
+
+// brokenStore is a store whose audit log fails on command.
+type brokenStore struct {
+	store
+	fault error
+}
+
+func (s *brokenStore) WriteAudit(ctx context.Context, e account.AuditEntry) error {
+	if s.fault != nil {
+		return s.fault
+	}
+	return s.store.WriteAudit(ctx, e)
+}
+
+func TestLinkOutlivesFailedSignIn(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	broken := &brokenStore{f.store, errors.New("ClickHouse is away")}
+	f.Store = broken
+	b, path := &browser{f: f}, f.link(t, Grant{AccountID: "customer"})
+	if w := b.send(t, http.MethodPost, path, nil); w.Code != http.StatusServiceUnavailable || len(w.Result().Cookies()) != 0 {
+		t.Fatalf("sign-in without ClickHouse = %d with %d cookies", w.Code, len(w.Result().Cookies()))
+	}
+	broken.fault = nil
+	for _, want := range []int{http.StatusSeeOther, http.StatusForbidden} {
+		if w := b.send(t, http.MethodPost, path, nil); w.Code != want {
+			t.Errorf("the link = %d, want %d", w.Code, want)
+		}
+	}
+}
+
+// heldStore holds reads of keys until released. It refuses more than most at once.
+type heldStore struct {
+	store
+	most     int64
+	held     atomic.Int64
+	began    chan struct{}
+	released chan struct{}
+}
+
+func (s *heldStore) Keys(ctx context.Context, accountID string) ([]account.Key, error) {
+	if s.held.Add(1) > s.most {
+		return nil, errors.New("too many reads")
+	}
+	s.began <- struct{}{}
+	<-s.released
+	return s.store.Keys(ctx, accountID)
+}
+
+func TestPagesInFlightAreBounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	third := account.Account{ID: "third", Name: "Third", Tier: account.Starter, CreatedAt: f.clock}
+	if err := f.store.Put(t.Context(), third); err != nil {
+		t.Fatal(err)
+	}
+	const own, all = 2, 4
+	held := &heldStore{store: f.store, most: all, began: make(chan struct{}, all), released: make(chan struct{})}
+	f.Store = held
+	answers := make(map[string]chan *httptest.ResponseRecorder)
+	for _, id := range []string{"customer", "other"} {
+		b, got := f.signIn(t, Grant{AccountID: id}), make(chan *httptest.ResponseRecorder, 20)
+		for range cap(got) {
+			go func() { got <- b.send(t, http.MethodGet, "/keys", nil) }()
+		}
+		answers[id] = got
+	}
+	for id, got := range answers {
+		for range cap(got) - own {
+			if w := <-got; w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" {
+				t.Fatalf("a further page of %s = %d, Retry-After %q", id, w.Code, w.Header().Get("Retry-After"))
+			}
+		}
+	}
+	for range all {
+		<-held.began
+	}
+	if w := f.signIn(t, Grant{AccountID: "third"}).send(t, http.MethodGet, "/keys", nil); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("a page beside %d others = %d, Retry-After %q", all, w.Code, w.Header().Get("Retry-After"))
+	}
+	close(held.released)
+	for id, got := range answers {
+		for range own {
+			if w := <-got; w.Code != http.StatusOK {
+				t.Errorf("a page of %s in flight = %d", id, w.Code)
+			}
+		}
+	}
+	if n := len(f.slots.accounts); n != 0 {
+		t.Errorf("%d accounts are remembered", n)
+	}
+}
+
+func TestKeysOfAccountAreBounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var keys []account.Key
+	for i := range 101 {
+		key, _ := account.NewKey("customer", "", account.Live, f.clock)
+		if i == 0 {
+			key.RevokedAt = f.clock
+		}
+		keys = append(keys, key)
+	}
+	if err := f.store.PutKey(t.Context(), keys...); err != nil {
+		t.Fatal(err)
+	}
+	b, form := f.signIn(t, Grant{AccountID: "customer"}), url.Values{"name": {"one more"}, "mode": {"test"}}
+	w := b.submit(t, "/keys", "/keys", form)
+	if w.Code != http.StatusConflict {
+		t.Errorf("key 101 = %d", w.Code)
+	}
+	wants(t, "the refusal", w.Body.String(), "100 keys", "Revoke one", `value="one more"`)
+	keys[1].RevokedAt = f.clock
+	if err := f.store.PutKey(t.Context(), keys[1]); err != nil {
+		t.Fatal(err)
+	}
+	if w := b.submit(t, "/keys", "/keys", form); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "svc_test_") {
+		t.Errorf("a key in place of a revoked one = %d", w.Code)
 	}
 }
 
