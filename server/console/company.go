@@ -204,8 +204,10 @@ func (c *Console) company(v *visit) error {
 	if rec.CompletenessPct < completeEnough {
 		body.Raises = raisesOf(body.Confidence.Missing)
 	}
-	if len(body.History) > 1 {
-		before, err := c.Store.At(v.ctx(), domain, body.History[1].ScoredAt)
+	// The history was read beside the record, so it may have a newer one or lack this one.
+	earlier := slices.IndexFunc(history, func(r scoring.Record) bool { return r.ScoredAt.Before(rec.ScoredAt) })
+	if earlier >= 0 {
+		before, err := c.Store.At(v.ctx(), domain, history[earlier].ScoredAt)
 		if err != nil {
 			return err
 		}

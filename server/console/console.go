@@ -92,7 +92,8 @@ type Store interface {
 	Audit(ctx context.Context, limit int) ([]account.AuditEntry, error)
 
 	RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]account.RequestGroup, error)
-	FindRequests(ctx context.Context, id string, limit int) ([]account.Request, error)
+	// FindRequests returns the newest requests with an id; an empty account selects all accounts.
+	FindRequests(ctx context.Context, id, accountID string, limit int) ([]account.Request, error)
 	// ListRequests returns the newest requests since an instant; an empty key and a zero
 	// status select all.
 	ListRequests(ctx context.Context, accountID string, since time.Time, keyID string, status uint16, limit int) ([]account.Request, error)

@@ -614,6 +614,67 @@ func TestPagesShowStoredData(t *testing.T) {
 	customer.see(t, "/nothing", http.StatusNotFound)
 }
 
+func TestRequestsOfOthersWithSameIDHideNone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	own := account.Request{RequestKind: account.RequestKind{AccountID: "customer", KeyID: "k", Route: "/v1/changes", Status: 404, AnsweredBy: "none"}, ID: "same-id", At: f.clock.Add(-time.Hour), Number: 1}
+	rows := []account.Request{own}
+	for i := range 120 {
+		r := own
+		r.AccountID, r.Route, r.At, r.Number = "other", "/v1/movers", f.clock.Add(time.Duration(i)*time.Millisecond), uint64(i+2)
+		rows = append(rows, r)
+	}
+	if err := f.store.WriteRequests(t.Context(), rows); err != nil {
+		t.Fatal(err)
+	}
+	customer, operator := f.signIn(t, Grant{AccountID: "customer"}), f.signIn(t, Grant{AccountID: "customer", Operator: true})
+	const ofOwn, ofOthers = "<code>/v1/changes</code>", "<code>/v1/movers</code>"
+	for _, c := range []struct {
+		who         *browser
+		path        string
+		own, others int
+	}{
+		{customer, "/requests/same-id", 1, 0},
+		{customer, "/requests/same-id?account=other", 1, 0},
+		{customer, "/requests?id=same-id", 1, 0},
+		{customer, "/requests?account=other", 1, 0},
+		{operator, "/requests/same-id", 0, 100},
+		{operator, "/requests?id=same-id", 0, 100},
+		{operator, "/requests/same-id?account=customer", 1, 0},
+		{operator, "/requests?id=same-id&account=customer", 1, 0},
+		{operator, "/requests?account=other", 0, 100},
+	} {
+		text := c.who.see(t, c.path, http.StatusOK)
+		if o, x := strings.Count(text, ofOwn), strings.Count(text, ofOthers); o != c.own || x != c.others {
+			t.Errorf("%s has %d own requests and %d of others, want %d and %d", c.path, o, x, c.own, c.others)
+		}
+		if more := strings.Contains(strings.ToLower(text), "there are more"); more != (c.others > 0) {
+			t.Errorf("%s: more is %v", c.path, more)
+		}
+	}
+}
+
+// overtakenStore returns a record as the newest although the history has one that is newer.
+type overtakenStore struct {
+	store
+	newest scoring.Record
+}
+
+func (s *overtakenStore) Latest(context.Context, string) (scoring.Record, error) {
+	return s.newest, nil
+}
+
+func TestChangeIsSinceAnEarlierRecord(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.addRecord(t, "example.com", "Example", f.clock.Add(-72*time.Hour), 10)
+	shown := f.addRecord(t, "example.com", "Example", f.clock.Add(-48*time.Hour), 5000)
+	f.addRecord(t, "example.com", "Example", f.clock.Add(-time.Hour), 20)
+	f.Store = &overtakenStore{f.store, shown}
+	b := f.signIn(t, Grant{AccountID: "customer"})
+	wants(t, "the page", b.see(t, "/companies/example.com", http.StatusOK), "since "+f.clock.Add(-72*time.Hour).Format("2 January 2006"))
+}
+
 func TestHeadersForbidInlineCode(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
