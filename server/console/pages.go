@@ -38,21 +38,15 @@ func newSlots() *slots {
 	return &slots{all: make(chan struct{}, pagesMax), accounts: make(map[string]*accountSlots)}
 }
 
-// take waits for a slot of an account, then for one of all accounts, at most pageWait. The caller
+// take waits for a slot of an account, then for one of all accounts, each at most pageWait. The caller
 // calls free once. The error is errAccountPages or errAllPages.
 func (s *slots) take(ctx context.Context, accountID string) (free func(), err error) {
-	ctx, cancel := context.WithTimeout(ctx, pageWait)
-	defer cancel()
 	own := s.join(accountID)
-	select {
-	case own.taken <- struct{}{}:
-	case <-ctx.Done():
+	if !acquire(ctx, own.taken) {
 		s.leave(accountID)
 		return nil, errAccountPages
 	}
-	select {
-	case s.all <- struct{}{}:
-	case <-ctx.Done():
+	if !acquire(ctx, s.all) {
 		<-own.taken
 		s.leave(accountID)
 		return nil, errAllPages
@@ -62,6 +56,18 @@ func (s *slots) take(ctx context.Context, accountID string) (free func(), err er
 		<-own.taken
 		s.leave(accountID)
 	}, nil
+}
+
+// acquire takes one of some slots. It returns false if none is free within pageWait.
+func acquire(ctx context.Context, taken chan struct{}) bool {
+	ctx, cancel := context.WithTimeout(ctx, pageWait)
+	defer cancel()
+	select {
+	case taken <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }
 
 // join returns the slots of an account and counts the caller as one of its pages.
