@@ -227,6 +227,13 @@ func (c *program) key() *cobra.Command {
 				if _, err := accounts.Account(ctx, accountID); err != nil {
 					return err
 				}
+				keys, err := accounts.Keys(ctx, accountID)
+				if err != nil {
+					return err
+				}
+				if err := account.CheckRoom(keys); err != nil {
+					return fmt.Errorf("%w: `companyscore key list --account %s` shows when each was used last, `companyscore key revoke` revokes one", err, accountID)
+				}
 				key, raw := account.NewKey(accountID, name, m, time.Now())
 				if err := audit(ctx, accounts, accountID, account.KeyCreated, key.ID, strings.TrimSpace(string(m)+" "+name)); err != nil {
 					return err

@@ -7,7 +7,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"companyscore/clickhouse"
 	"companyscore/internal/account"
 )
 
@@ -34,6 +36,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	fillKeys(t, data, demo.AccountID)
 	f := func(code int, says string, args ...string) {
 		t.Helper()
 		if args[0] != "up" {
@@ -46,6 +49,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 	f(exitFailed, "companyscore account list", "account", "set-tier", "nobody", "growth")
 	f(exitFailed, "companyscore account list", "key", "create", "--account", "nobody", "--mode", "live")
+	f(exitFailed, "`companyscore key revoke`", "key", "create", "--account", demo.AccountID, "--mode", "live")
 	f(exitFailed, "companyscore account list", "key", "list", "--account", "nobody")
 	f(exitFailed, "companyscore key list", "key", "revoke", "nothing")
 	f(exitFailed, "companyscore run list", "run", "abort", "nothing")
@@ -74,4 +78,21 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	f(exitFailed, "start `companyscore up`", "account", "list")
 	f(exitFailed, "start `companyscore up`", "run", "list")
 	f(exitFailed, "start `companyscore up`", "sql", "SELECT 1")
+}
+
+// fillKeys stores as many keys of an account as it may have.
+func fillKeys(t *testing.T, data, accountID string) {
+	t.Helper()
+	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: runtimeOf(t, data).ClickHouseURL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	keys := make([]account.Key, 100)
+	for i := range keys {
+		keys[i], _ = account.NewKey(accountID, "", account.Test, time.Now())
+	}
+	if err := clickhouse.NewAccounts(db).PutKey(t.Context(), keys...); err != nil {
+		t.Fatal(err)
+	}
 }

@@ -549,7 +549,12 @@ func TestDemoAccount(t *testing.T) {
 		t.Errorf("%s accounts, want the demo account alone", accounts)
 	}
 	p.stop(t)
-	run()
+	if text := run(); !strings.Contains(text, "/console/link/") {
+		t.Errorf("no link is printed:\n%s", text)
+	}
+	if text := run("--demo=false"); strings.Contains(text, "/console/link/") || strings.Contains(text, "svc_") || !strings.Contains(text, "companyscore console link --operator") {
+		t.Errorf("a secret is printed, or no command for a link:\n%s", text)
+	}
 	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(first, again) {
 		t.Errorf("demo.json changed with a restart: %v", err)
 	}

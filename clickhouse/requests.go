@@ -95,10 +95,11 @@ func (s *Requests) WriteRequestCounts(ctx context.Context, counts []account.Requ
 	return nil
 }
 
-// FindRequests returns the requests with an id that have a row, newest first, up to limit.
-func (s *Requests) FindRequests(ctx context.Context, id string, limit int) ([]account.Request, error) {
+// FindRequests returns the requests of an account with an id that have a row, newest first, up to
+// limit. An empty account selects all accounts, and requests without a valid key.
+func (s *Requests) FindRequests(ctx context.Context, id, accountID string, limit int) ([]account.Request, error) {
 	var rows []requestRow
-	if err := s.db.few(ctx, &rows, requestFind, ch.Named("id", id), ch.Named("limit", uint32(limit))); err != nil {
+	if err := s.db.few(ctx, &rows, requestFind, ch.Named("id", id), ch.Named("account_id", accountID), ch.Named("limit", uint32(limit))); err != nil {
 		return nil, fmt.Errorf("find request %s: %w", id, err)
 	}
 	return requests(rows), nil

@@ -29,12 +29,14 @@ func TestRepeatedRequestsAreStoredOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got, err := store.FindRequests(t.Context(), "same-request", 2)
+	got, err := store.FindRequests(t.Context(), "same-request", "", 2)
 	if diff := cmp.Diff([]account.Request{rows[2], rows[1]}, got); err != nil || diff != "" {
 		t.Errorf("newest two of the id: %v\n%s", err, diff)
 	}
-	if got, err := store.FindRequests(t.Context(), "never-sent", 2); err != nil || len(got) != 0 {
-		t.Errorf("an unknown id has %v, %v", got, err)
+	for id, accountID := range map[string]string{"never-sent": "", "same-request": "b"} {
+		if got, err := store.FindRequests(t.Context(), id, accountID, 2); err != nil || len(got) != 0 {
+			t.Errorf("id %s of account %q has %v, %v", id, accountID, got, err)
+		}
 	}
 	if got, err := plainColumn(t, db, "SELECT toString(count()) FROM v1_request"); err != nil || got[0] != "4" {
 		t.Errorf("v1_request has %s rows, %v, want 4", got, err)

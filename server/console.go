@@ -3,13 +3,13 @@ package server
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	"companyscore/internal/account"
 	"companyscore/internal/queue"
-	"companyscore/server/cache"
 	"companyscore/server/console"
 	"companyscore/server/meter"
 )
@@ -33,29 +33,35 @@ func (s *Server) addConsole() {
 func (r *role) newConsole(cfg Config, q *queue.Queue) (*console.Console, error) {
 	return console.New(cfg.Console, console.Dependencies{
 		Store: cfg.Stores.Console, Universe: r.universe, Meter: r.meter, Queue: q, Redis: cfg.Stores.Redis, Refusals: refusals(), Logger: cfg.Logger,
-		Score: func(ctx context.Context, acct account.Account, domain string) (bool, error) {
-			return r.server.scoreFor(ctx, acct, domain)
+		Score: func(ctx context.Context, acct account.Account, domain, key string) (time.Time, error) {
+			return r.server.scoreFor(ctx, acct, domain, key)
 		},
 	})
 }
 
-// scoreFor does what POST /v1/score does, for a person of an account. Each account has an hourly
-// breaker of its own for these calls, as if the console were one of its keys.
-func (s *Server) scoreFor(ctx context.Context, acct account.Account, domain string) (started bool, err error) {
-	domain, err = canonical(account.Live, domain, errBodyDomain)
+// scoreFor does what POST /v1/score with an Idempotency-Key does, for a person of an account. It
+// returns the time of the cold call, zero if a fresh score is stored. Each account has an hourly
+// breaker of its own for these calls, as if the console were one of its keys. A problem becomes a
+// *console.NotStarted; its cause is logged if its status is 500 or more.
+func (s *Server) scoreFor(ctx context.Context, acct account.Account, domain, key string) (time.Time, error) {
+	domain, err := canonical(account.Live, domain, errBodyDomain)
 	if err == nil && acct.Tier == account.Free {
 		err = &errFreeTier
 	}
+	var admission meter.Admission
 	if err == nil {
-		var entry cache.Entry
-		entry, _, _, err = s.freshOrAdmit(ctx, meter.AdmitRequest{Account: acct, KeyID: console.KeyID(acct.ID), Domain: domain, Now: s.now()}, false)
-		started = err == nil && !entry.Found()
+		_, _, admission, err = s.freshOrAdmit(ctx, meter.AdmitRequest{
+			Account: acct, KeyID: console.KeyID(acct.ID), Domain: domain, Now: s.now(), IdempotencyKey: key, BodyHash: requestHash(domain, false),
+		}, false)
 	}
 	var p *problem
 	if errors.As(err, &p) {
-		return false, &console.NotStarted{Message: p.Message}
+		if p.Status >= 500 {
+			s.logger.Error("cold call of the console failed", "account", acct.ID, "domain", domain, "err", err)
+		}
+		err = &console.NotStarted{Status: p.Status, Message: p.Message, RetryAfter: p.RetryAfter}
 	}
-	return started, err
+	return admission.CreatedAt, err
 }
 
 // refusals returns the explanations of the error codes for the console.

@@ -219,7 +219,7 @@ func TestEveryAnswerIsRecorded(t *testing.T) {
 			continue
 		}
 		checked[kind.Status] = true
-		got, err := l.store.FindRequests(t.Context(), id, 2)
+		got, err := l.store.FindRequests(t.Context(), id, "", 2)
 		if err != nil || len(got) != 1 || int(got[0].Status) != kind.Status || got[0].Route != kind.Route || got[0].AccountID != kind.Account || (got[0].JobID != "") != (kind.Status == 202) {
 			t.Errorf("request %s with status %d has %+v, %v", id, kind.Status, got, err)
 		}

@@ -112,16 +112,6 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 	admit.BodyHash = requestHash(domain, forced)
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
-	earlier, found, err := s.Meter.Replay(ctx, admit)
-	switch {
-	case errors.Is(err, meter.ErrIdempotencyReused):
-		return &errIdempotencyReused
-	case err != nil:
-		return fmt.Errorf("%w: %w", engineProblem(err, admit), err)
-	case found:
-		s.coldOutcome("replayed")
-		return s.accepted(c, earlier)
-	}
 	entry, from, admission, err := s.freshOrAdmit(ctx, admit, forced)
 	switch {
 	case err != nil:
@@ -132,10 +122,21 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 	return s.accepted(c, admission)
 }
 
-// freshOrAdmit returns a stored score that is fresh enough for the tier of the account, and counts
-// the call. If there is none or the caller forced a run, it admits a cold call; Found of the entry
-// is then false.
+// freshOrAdmit returns the admission of an earlier call with the same Idempotency-Key, or a stored
+// score that is fresh enough for the tier of the account, and counts the call. If there is neither,
+// or no such call and the caller forced a run, it admits a cold call. Found of the entry is false
+// unless a stored score is returned.
 func (s *Server) freshOrAdmit(ctx context.Context, admit meter.AdmitRequest, forced bool) (cache.Entry, cache.Tier, meter.Admission, error) {
+	earlier, found, err := s.Meter.Replay(ctx, admit)
+	switch {
+	case errors.Is(err, meter.ErrIdempotencyReused):
+		return cache.Entry{}, 0, earlier, &errIdempotencyReused
+	case err != nil:
+		return cache.Entry{}, 0, earlier, fmt.Errorf("%w: %w", engineProblem(err, admit), err)
+	case found:
+		s.coldOutcome("replayed")
+		return cache.Entry{}, 0, earlier, nil
+	}
 	if !forced {
 		oldest := admit.Now.Add(-s.Meter.Limits(admit.Account.Tier).FreshnessWindow)
 		entry, from, err := s.freshScore(ctx, admit.Domain, oldest)

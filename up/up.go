@@ -233,7 +233,7 @@ func (u *run) start(ctx context.Context) (err error) {
 	if at.AdminURL != "" {
 		fmt.Fprintf(u.cfg.Out, "  operators    %s   (/healthz, /readyz, /metrics)\n", at.AdminURL)
 	}
-	if err := u.printLink(ctx, at.URL); err != nil {
+	if err := u.printConsole(ctx, at.URL, demo); err != nil {
 		return err
 	}
 	if demo != nil {
@@ -243,17 +243,18 @@ func (u *run) start(ctx context.Context) (err error) {
 	return nil
 }
 
-// printLink prints a link to the console, for the oldest account. Whoever starts everything on a machine
-// can read all of its data, so the link is one of an operator.
-func (u *run) printLink(ctx context.Context, base string) error {
-	if !u.cfg.Server.Console.On() {
+// printConsole prints how to sign in to the console: with a link if there is a demo account, since
+// its keys are printed too. Whoever starts everything on a machine can read all of its data, so the
+// link is one of an operator. Without a demo account the output has no secrets.
+func (u *run) printConsole(ctx context.Context, base string, demo *account.Demo) error {
+	switch {
+	case !u.cfg.Server.Console.On():
+		return nil
+	case demo == nil:
+		fmt.Fprintf(u.cfg.Out, "  console      %s%s   (to sign in: companyscore console link --operator)\n", base, console.Path)
 		return nil
 	}
-	accounts, err := clickhouse.NewAccounts(u.stores.DB).List(ctx)
-	if err != nil || len(accounts) == 0 {
-		return err
-	}
-	link, err := console.NewLink(ctx, u.stores.Redis, base, console.Grant{AccountID: accounts[0].ID, Operator: true}, console.LinkTTL)
+	link, err := console.NewLink(ctx, u.stores.Redis, base, console.Grant{AccountID: demo.AccountID, Operator: true}, console.LinkTTL)
 	if err != nil {
 		return err
 	}

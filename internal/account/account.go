@@ -17,6 +17,8 @@ var (
 	ErrNotFound = errors.New("no such account or key")
 	// ErrRevoked means that the key was revoked.
 	ErrRevoked = errors.New("key revoked")
+	// ErrTooManyKeys means that the account has KeysMax valid keys.
+	ErrTooManyKeys = fmt.Errorf("the account has %d valid keys, the most that it may have", KeysMax)
 	// ErrMalformed means that a text is not a key: wrong prefix, length or checksum.
 	ErrMalformed = errors.New("malformed key")
 )

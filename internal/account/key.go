@@ -24,6 +24,24 @@ const (
 	randomByteMax = 256 - 256%len(alphabet) // bytes from here on are skipped, they would bias the result
 )
 
+// KeysMax bounds the keys of an account that are not revoked.
+const KeysMax = 100
+
+// CheckRoom returns ErrTooManyKeys unless an account with these keys may have one more. Of several
+// processes that create keys at once, each may create one too many.
+func CheckRoom(keys []Key) error {
+	valid := 0
+	for _, key := range keys {
+		if key.RevokedAt.IsZero() {
+			valid++
+		}
+	}
+	if valid >= KeysMax {
+		return ErrTooManyKeys
+	}
+	return nil
+}
+
 // NewKey returns a new key of an account and its text. The text is not stored anywhere. The
 // caller must store the key.
 func NewKey(accountID, name string, mode Mode, now time.Time) (Key, string) {

@@ -90,11 +90,11 @@ func SourceQuota(quota string) string { return prefix + "source:" + quota }
 
 // ConsoleLink holds what a sign-in link of the console is for: STRING of JSON, expires with
 // the link. hash is the hex of the SHA-256 of its token.
-func ConsoleLink(hash string) string { return prefix + "console:link:" + hash }
+func ConsoleLink(hash string) string { return prefix + "{console}:link:" + hash }
 
 // ConsoleSession holds a session of the console: STRING of JSON, expires with the session.
 // hash is the hex of the SHA-256 of its id.
-func ConsoleSession(hash string) string { return prefix + "console:session:" + hash }
+func ConsoleSession(hash string) string { return prefix + "{console}:session:" + hash }
 
 // ConsoleWrongLinks counts the wrong links that a client address tried: STRING, expires a
 // minute after the first.

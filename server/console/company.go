@@ -94,6 +94,7 @@ type companyBody struct {
 	Cohort      *api.Cohort // nil before the first count, or without a cohort
 	Raises      []raise     // empty if the record is complete enough
 	Running     bool        // a run was started from this page
+	Key         string      // idempotency key of the form
 	Stale       map[string]bool
 }
 
@@ -160,6 +161,7 @@ func raisesOf(missing []api.MissingSignal) []raise {
 // unscored is the page of a company without a record.
 type unscored struct {
 	Domain  string
+	Key     string // of the form; a page that shows a fault has that of the refused form
 	Running bool
 	Fault   string
 	Free    bool
@@ -184,13 +186,13 @@ func (c *Console) company(v *visit) error {
 	reads.Go(func() (err error) { history, err = c.Store.History(ctx, domain, time.Time{}, historyMax); return err })
 	err = reads.Wait()
 	if errors.Is(err, scoring.ErrNotFound) {
-		return v.render("unscored", domain, "companies", unscored{Domain: domain, Running: running, Free: v.account.Tier == account.Free})
+		return v.render("unscored", domain, "companies", unscored{Domain: domain, Key: newSecret(), Running: running, Free: v.account.Tier == account.Free})
 	}
 	if err != nil {
 		return err
 	}
 	body := companyBody{
-		Record: rec, Explanation: scoring.Explain(rec), Confidence: api.NewConfidence(rec), Signals: make(map[scoring.Bucket][]scoring.SignalPart),
+		Record: rec, Key: newSecret(), Explanation: scoring.Explain(rec), Confidence: api.NewConfidence(rec), Signals: make(map[scoring.Bucket][]scoring.SignalPart),
 		Gauge: newGauge(rec), History: history, Chart: historyChart(history), Running: running && rec.ScoredAt.Before(started), Stale: make(map[string]bool),
 	}
 	for _, s := range body.Explanation.Signals {
@@ -202,8 +204,10 @@ func (c *Console) company(v *visit) error {
 	if rec.CompletenessPct < completeEnough {
 		body.Raises = raisesOf(body.Confidence.Missing)
 	}
-	if len(body.History) > 1 {
-		before, err := c.Store.At(v.ctx(), domain, body.History[1].ScoredAt)
+	// The history was read beside the record, so it may have a newer one or lack this one.
+	earlier := slices.IndexFunc(history, func(r scoring.Record) bool { return r.ScoredAt.Before(rec.ScoredAt) })
+	if earlier >= 0 {
+		before, err := c.Store.At(v.ctx(), domain, history[earlier].ScoredAt)
 		if err != nil {
 			return err
 		}
@@ -246,27 +250,32 @@ func (c *Console) place(v *visit, newest universe.Stored, body *companyBody) err
 	return nil
 }
 
-// scoreCompany starts a run, or finds a fresh score, as POST /v1/score does.
+// scoreCompany starts a run, or finds a fresh score, as POST /v1/score does. All requests with one form
+// are one call, since the form has an idempotency key.
 func (c *Console) scoreCompany(v *visit) error {
 	domain, err := domainname.Parse(strings.Clone(v.r.PathValue("domain")))
 	if err != nil {
 		return errNotFound
 	}
-	began := c.now().UTC().Truncate(time.Second)
-	started, err := c.Score(v.ctx(), v.account, domain)
+	key := strings.Clone(v.r.PostFormValue("key"))
+	if !tokenIsSane(key) {
+		return errForm
+	}
+	if err := v.audit(account.ScoreStarted, domain, "form "+key); err != nil {
+		return err
+	}
+	started, err := c.Score(v.ctx(), v.account, domain, key)
 	var refused *NotStarted
 	if errors.As(err, &refused) {
-		v.status = 409
-		return v.render("unscored", domain, "companies", unscored{Domain: domain, Fault: refused.Message, Free: v.account.Tier == account.Free})
+		v.status = refused.Status
+		v.retryAfter(refused.RetryAfter)
+		return v.render("unscored", domain, "companies", unscored{Domain: domain, Key: key, Fault: refused.Message, Free: v.account.Tier == account.Free})
 	}
 	if err != nil {
 		return err
 	}
-	if !started {
+	if started.IsZero() {
 		return v.redirect("/companies/" + domain)
 	}
-	if err := v.audit(account.ScoreStarted, domain, ""); err != nil {
-		return err
-	}
-	return v.redirect("/companies/" + domain + "?started=" + began.Format(time.RFC3339))
+	return v.redirect("/companies/" + domain + "?started=" + started.UTC().Format(time.RFC3339))
 }

@@ -92,7 +92,8 @@ type Store interface {
 	Audit(ctx context.Context, limit int) ([]account.AuditEntry, error)
 
 	RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]account.RequestGroup, error)
-	FindRequests(ctx context.Context, id string, limit int) ([]account.Request, error)
+	// FindRequests returns the newest requests with an id; an empty account selects all accounts.
+	FindRequests(ctx context.Context, id, accountID string, limit int) ([]account.Request, error)
 	// ListRequests returns the newest requests since an instant; an empty key and a zero
 	// status select all.
 	ListRequests(ctx context.Context, accountID string, since time.Time, keyID string, status uint16, limit int) ([]account.Request, error)
@@ -143,16 +144,21 @@ type Dependencies struct {
 	Meter    Meter
 	Queue    Queue
 	Redis    goredis.UniversalClient
-	// Score starts a cold call of an account and charges it, or finds that the score is fresh. The
-	// error is a *NotStarted if a rule of the API refuses the call.
-	Score func(ctx context.Context, acct account.Account, domain string) (started bool, err error)
+	// Score starts a cold call of an account and charges it, once for each idempotency key. It
+	// returns the time of the call, zero if a fresh score is stored. The error is a *NotStarted if
+	// the API refuses the call.
+	Score func(ctx context.Context, acct account.Account, domain, key string) (started time.Time, err error)
 	// Refusals explains the error codes of the API.
 	Refusals map[string]Refusal
 	Logger   *slog.Logger
 }
 
-// NotStarted is the reason why a company is not scored, in words for the caller.
-type NotStarted struct{ Message string }
+// NotStarted is the reason why a company is not scored, as the API answers it.
+type NotStarted struct {
+	Status     int
+	Message    string
+	RetryAfter int // in seconds, 0 for no header
+}
 
 // Error returns the message.
 func (e *NotStarted) Error() string { return e.Message }
@@ -161,6 +167,7 @@ func (e *NotStarted) Error() string { return e.Message }
 type Console struct {
 	Dependencies
 	proxies []netip.Prefix
+	slots   *slots
 	mux     *http.ServeMux
 	now     func() time.Time
 }
@@ -171,7 +178,7 @@ func New(cfg Config, deps Dependencies) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Console{Dependencies: deps, proxies: ranges, mux: http.NewServeMux(), now: time.Now}
+	c := &Console{Dependencies: deps, proxies: ranges, slots: newSlots(), mux: http.NewServeMux(), now: time.Now}
 	c.mux.HandleFunc("GET "+staticPath+"{name}", serveStatic)
 	c.public("GET /sign-in", c.signInPage)
 	c.public("GET /link/{token}", c.linkPage)
@@ -235,6 +242,7 @@ func (c *Console) public(route string, h handler) { c.route(route, h) }
 func (c *Console) private(route string, h handler) {
 	c.route(route, func(v *visit) error {
 		signedIn, err := v.load()
+		defer v.free()
 		switch {
 		case err != nil:
 			return err
@@ -264,7 +272,7 @@ func (c *Console) route(route string, h handler) {
 		ctx, cancel := context.WithTimeout(r.Context(), requestMax)
 		defer cancel()
 		r.Body = http.MaxBytesReader(w, r.Body, formMax)
-		v := &visit{console: c, w: w, r: r.WithContext(ctx)}
+		v := &visit{console: c, w: w, r: r.WithContext(ctx), free: func() {}}
 		err := forms.Check(r)
 		if err != nil {
 			err = errForged

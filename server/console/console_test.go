@@ -2,13 +2,16 @@ package console
 
 import (
 	"context"
+	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -58,8 +61,8 @@ type fixture struct {
 	clock    time.Time
 	customer account.Account
 	other    account.Account
-	scored   []string    // domains that were asked to be scored
-	refusal  *NotStarted // of the next one, nil for none
+	scored   []string // domains and keys of the cold calls
+	refusal  error    // of the next one, nil for none
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -98,12 +101,9 @@ func newFixture(t *testing.T) *fixture {
 	f.Console, err = New(Config{Switch: "on", Proxies: "192.0.2.0/24"}, Dependencies{
 		Store: f.store, Universe: f.universe, Meter: m, Queue: q, Redis: rdb, Logger: slog.New(slog.DiscardHandler),
 		Refusals: map[string]Refusal{"no_history": {Meaning: "The company was never scored.", Do: "Score it.", Path: "/docs/errors/no-history"}},
-		Score: func(_ context.Context, _ account.Account, domain string) (bool, error) {
-			if f.refusal != nil {
-				return false, f.refusal
-			}
-			f.scored = append(f.scored, domain)
-			return true, nil
+		Score: func(_ context.Context, _ account.Account, domain, key string) (time.Time, error) {
+			f.scored = append(f.scored, domain+" "+key)
+			return f.clock, f.refusal
 		},
 	})
 	if err != nil {
@@ -152,18 +152,26 @@ func (b *browser) see(t *testing.T, path string, status int) string {
 	return w.Body.String()
 }
 
-// submit sends a form with the token that the page at path has for it.
-func (b *browser) submit(t *testing.T, page, action string, form url.Values) *httptest.ResponseRecorder {
+// form returns the hidden fields of the form for an action on a page.
+func (b *browser) form(t *testing.T, page, action string) url.Values {
 	t.Helper()
 	text := b.see(t, page, http.StatusOK)
-	found := regexp.MustCompile(`action="` + regexp.QuoteMeta(Path+action) + `"[^>]*><input type="hidden" name="token" value="([0-9a-f]{64})"`).FindStringSubmatch(text)
+	found := regexp.MustCompile(`action="` + regexp.QuoteMeta(Path+action) + `"[^>]*>((?:<input type="hidden"[^>]*>)+)`).FindStringSubmatch(text)
 	if found == nil {
 		t.Fatalf("%s has no form for %s: %s", page, action, text)
 	}
-	if form == nil {
-		form = url.Values{}
+	form := make(url.Values)
+	for _, field := range regexp.MustCompile(`name="(\w+)" value="(\w+)"`).FindAllStringSubmatch(found[1], -1) {
+		form.Set(field[1], field[2])
 	}
-	form.Set("token", found[1])
+	return form
+}
+
+// submit sends a form with the hidden fields that the page at path has for it.
+func (b *browser) submit(t *testing.T, page, action string, fields url.Values) *httptest.ResponseRecorder {
+	t.Helper()
+	form := b.form(t, page, action)
+	maps.Copy(form, fields)
 	return b.send(t, http.MethodPost, action, form)
 }
 
@@ -225,6 +233,127 @@ func TestLinkSignsInOnce(t *testing.T) {
 		if strings.Contains(key, cookies[0].Value) || strings.Contains(key, strings.TrimPrefix(path, "/link/")) {
 			t.Errorf("Redis has the secret in %s", key)
 		}
+	}
+}
+
+// brokenStore is a store whose audit log fails on command.
+type brokenStore struct {
+	store
+	fault error
+}
+
+func (s *brokenStore) WriteAudit(ctx context.Context, e account.AuditEntry) error {
+	if s.fault != nil {
+		return s.fault
+	}
+	return s.store.WriteAudit(ctx, e)
+}
+
+func TestLinkOutlivesFailedSignIn(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	broken := &brokenStore{f.store, errors.New("ClickHouse is away")}
+	f.Store = broken
+	b, path := &browser{f: f}, f.link(t, Grant{AccountID: "customer"})
+	if w := b.send(t, http.MethodPost, path, nil); w.Code != http.StatusServiceUnavailable || len(w.Result().Cookies()) != 0 {
+		t.Fatalf("sign-in without ClickHouse = %d with %d cookies", w.Code, len(w.Result().Cookies()))
+	}
+	broken.fault = nil
+	for _, want := range []int{http.StatusSeeOther, http.StatusForbidden} {
+		if w := b.send(t, http.MethodPost, path, nil); w.Code != want {
+			t.Errorf("the link = %d, want %d", w.Code, want)
+		}
+	}
+}
+
+// heldStore holds reads of keys until released. It refuses more than most at once.
+type heldStore struct {
+	store
+	most     int64
+	held     atomic.Int64
+	began    chan struct{}
+	released chan struct{}
+}
+
+func (s *heldStore) Keys(ctx context.Context, accountID string) ([]account.Key, error) {
+	if s.held.Add(1) > s.most {
+		return nil, errors.New("too many reads")
+	}
+	s.began <- struct{}{}
+	<-s.released
+	return s.store.Keys(ctx, accountID)
+}
+
+func TestPagesInFlightAreBounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	third := account.Account{ID: "third", Name: "Third", Tier: account.Starter, CreatedAt: f.clock}
+	if err := f.store.Put(t.Context(), third); err != nil {
+		t.Fatal(err)
+	}
+	const own, all = 2, 4
+	held := &heldStore{store: f.store, most: all, began: make(chan struct{}, all), released: make(chan struct{})}
+	f.Store = held
+	answers := make(map[string]chan *httptest.ResponseRecorder)
+	for _, id := range []string{"customer", "other"} {
+		b, got := f.signIn(t, Grant{AccountID: id}), make(chan *httptest.ResponseRecorder, 20)
+		for range cap(got) {
+			go func() { got <- b.send(t, http.MethodGet, "/keys", nil) }()
+		}
+		answers[id] = got
+	}
+	for id, got := range answers {
+		for range cap(got) - own {
+			if w := <-got; w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") == "" {
+				t.Fatalf("a further page of %s = %d, Retry-After %q", id, w.Code, w.Header().Get("Retry-After"))
+			}
+		}
+	}
+	for range all {
+		<-held.began
+	}
+	if w := f.signIn(t, Grant{AccountID: "third"}).send(t, http.MethodGet, "/keys", nil); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+		t.Errorf("a page beside %d others = %d, Retry-After %q", all, w.Code, w.Header().Get("Retry-After"))
+	}
+	close(held.released)
+	for id, got := range answers {
+		for range own {
+			if w := <-got; w.Code != http.StatusOK {
+				t.Errorf("a page of %s in flight = %d", id, w.Code)
+			}
+		}
+	}
+	if n := len(f.slots.accounts); n != 0 {
+		t.Errorf("%d accounts are remembered", n)
+	}
+}
+
+func TestKeysOfAccountAreBounded(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	var keys []account.Key
+	for i := range 101 {
+		key, _ := account.NewKey("customer", "", account.Live, f.clock)
+		if i == 0 {
+			key.RevokedAt = f.clock
+		}
+		keys = append(keys, key)
+	}
+	if err := f.store.PutKey(t.Context(), keys...); err != nil {
+		t.Fatal(err)
+	}
+	b, form := f.signIn(t, Grant{AccountID: "customer"}), url.Values{"name": {"one more"}, "mode": {"test"}}
+	w := b.submit(t, "/keys", "/keys", form)
+	if w.Code != http.StatusConflict {
+		t.Errorf("key 101 = %d", w.Code)
+	}
+	wants(t, "the refusal", w.Body.String(), "100 keys", "Revoke one", `value="one more"`)
+	keys[1].RevokedAt = f.clock
+	if err := f.store.PutKey(t.Context(), keys[1]); err != nil {
+		t.Fatal(err)
+	}
+	if w := b.submit(t, "/keys", "/keys", form); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "svc_test_") {
+		t.Errorf("a key in place of a revoked one = %d", w.Code)
 	}
 }
 
@@ -485,6 +614,67 @@ func TestPagesShowStoredData(t *testing.T) {
 	customer.see(t, "/nothing", http.StatusNotFound)
 }
 
+func TestRequestsOfOthersWithSameIDHideNone(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	own := account.Request{RequestKind: account.RequestKind{AccountID: "customer", KeyID: "k", Route: "/v1/changes", Status: 404, AnsweredBy: "none"}, ID: "same-id", At: f.clock.Add(-time.Hour), Number: 1}
+	rows := []account.Request{own}
+	for i := range 120 {
+		r := own
+		r.AccountID, r.Route, r.At, r.Number = "other", "/v1/movers", f.clock.Add(time.Duration(i)*time.Millisecond), uint64(i+2)
+		rows = append(rows, r)
+	}
+	if err := f.store.WriteRequests(t.Context(), rows); err != nil {
+		t.Fatal(err)
+	}
+	customer, operator := f.signIn(t, Grant{AccountID: "customer"}), f.signIn(t, Grant{AccountID: "customer", Operator: true})
+	const ofOwn, ofOthers = "<code>/v1/changes</code>", "<code>/v1/movers</code>"
+	for _, c := range []struct {
+		who         *browser
+		path        string
+		own, others int
+	}{
+		{customer, "/requests/same-id", 1, 0},
+		{customer, "/requests/same-id?account=other", 1, 0},
+		{customer, "/requests?id=same-id", 1, 0},
+		{customer, "/requests?account=other", 1, 0},
+		{operator, "/requests/same-id", 0, 100},
+		{operator, "/requests?id=same-id", 0, 100},
+		{operator, "/requests/same-id?account=customer", 1, 0},
+		{operator, "/requests?id=same-id&account=customer", 1, 0},
+		{operator, "/requests?account=other", 0, 100},
+	} {
+		text := c.who.see(t, c.path, http.StatusOK)
+		if o, x := strings.Count(text, ofOwn), strings.Count(text, ofOthers); o != c.own || x != c.others {
+			t.Errorf("%s has %d own requests and %d of others, want %d and %d", c.path, o, x, c.own, c.others)
+		}
+		if more := strings.Contains(strings.ToLower(text), "there are more"); more != (c.others > 0) {
+			t.Errorf("%s: more is %v", c.path, more)
+		}
+	}
+}
+
+// overtakenStore returns a record as the newest although the history has one that is newer.
+type overtakenStore struct {
+	store
+	newest scoring.Record
+}
+
+func (s *overtakenStore) Latest(context.Context, string) (scoring.Record, error) {
+	return s.newest, nil
+}
+
+func TestChangeIsSinceAnEarlierRecord(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.addRecord(t, "example.com", "Example", f.clock.Add(-72*time.Hour), 10)
+	shown := f.addRecord(t, "example.com", "Example", f.clock.Add(-48*time.Hour), 5000)
+	f.addRecord(t, "example.com", "Example", f.clock.Add(-time.Hour), 20)
+	f.Store = &overtakenStore{f.store, shown}
+	b := f.signIn(t, Grant{AccountID: "customer"})
+	wants(t, "the page", b.see(t, "/companies/example.com", http.StatusOK), "since "+f.clock.Add(-72*time.Hour).Format("2 January 2006"))
+}
+
 func TestHeadersForbidInlineCode(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -513,16 +703,32 @@ func TestCompanyIsScoredOnRequest(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	b := f.signIn(t, Grant{AccountID: "customer"})
-	w := b.submit(t, "/companies/new.com", "/companies/new.com", nil)
-	if w.Code != http.StatusSeeOther || len(f.scored) != 1 || f.scored[0] != "new.com" {
+	form := b.form(t, "/companies/new.com", "/companies/new.com")
+	w := b.send(t, http.MethodPost, "/companies/new.com", form)
+	if w.Code != http.StatusSeeOther || len(f.scored) != 1 || f.scored[0] != "new.com "+form.Get("key") {
 		t.Fatalf("scoring = %d, asked for %v", w.Code, f.scored)
 	}
 	wants(t, "the page of the run", b.see(t, strings.TrimPrefix(w.Header().Get("Location"), Path), http.StatusOK), "The run is in flight", `http-equiv="refresh"`)
-	f.refusal = &NotStarted{"The cold calls of this month are used up."}
-	if w = b.submit(t, "/companies/new.com", "/companies/new.com", nil); w.Code != http.StatusConflict {
-		t.Errorf("a refused call = %d", w.Code)
+	if next := b.form(t, "/companies/new.com", "/companies/new.com"); next.Get("key") == form.Get("key") {
+		t.Error("two pages have one key")
 	}
-	wants(t, "a refused call", w.Body.String(), f.refusal.Message)
+	form.Set("key", "chosen by hand")
+	if w = b.send(t, http.MethodPost, "/companies/new.com", form); w.Code != http.StatusBadRequest {
+		t.Errorf("a form with another key = %d", w.Code)
+	}
+}
+
+func TestRefusedCallKeepsStatusAndKey(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	b := f.signIn(t, Grant{AccountID: "customer"})
+	f.refusal = &NotStarted{Status: http.StatusTooManyRequests, Message: "The cold calls of this month are used up.", RetryAfter: 60}
+	form := b.form(t, "/companies/new.com", "/companies/new.com")
+	w := b.send(t, http.MethodPost, "/companies/new.com", form)
+	if w.Code != http.StatusTooManyRequests || w.Header().Get("Retry-After") != "60" {
+		t.Errorf("a refused call = %d, Retry-After %q", w.Code, w.Header().Get("Retry-After"))
+	}
+	wants(t, "a refused call", w.Body.String(), "The cold calls of this month are used up.", form.Get("key"))
 }
 
 func TestExamplesAreImportedByButton(t *testing.T) {

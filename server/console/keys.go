@@ -2,6 +2,8 @@ package console
 
 import (
 	"encoding/hex"
+	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"unicode"
@@ -48,6 +50,14 @@ func (c *Console) createKey(v *visit) error {
 	case name == "" || utf8.RuneCountInString(name) > nameMax || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
 		v.status = errForm.Status
 		return c.showKeys(v, keysBody{Name: name, Mode: mode, Fault: "Give the key a name of 1 to 60 characters, such as the program that will use it."})
+	}
+	keys, err := c.Store.Keys(v.ctx(), v.account.ID)
+	if err != nil {
+		return err
+	}
+	if err := account.CheckRoom(keys); err != nil {
+		v.status = http.StatusConflict
+		return c.showKeys(v, keysBody{Name: name, Mode: mode, Fault: fmt.Sprintf("This account has %d keys, the most that it may have. Revoke one that is not used.", account.KeysMax)})
 	}
 	key, raw := account.NewKey(v.account.ID, name, mode, c.now())
 	if err := v.audit(account.KeyCreated, key.ID, string(mode)+" "+name); err != nil {

@@ -1,7 +1,7 @@
 package console
 
 import (
-	"slices"
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -19,20 +19,21 @@ var requestSpans = []struct {
 }{{"1h", time.Hour}, {"24h", 24 * time.Hour}, {"7d", 7 * 24 * time.Hour}, {"30d", 30 * 24 * time.Hour}}
 
 type requestsBody struct {
-	ID, Key, Status, Span string // of the form
-	Keys                  []account.Key
-	Names                 map[string]string // of keys by id
-	Spans                 []string
-	Requests              []account.Request
-	Full                  bool // there are more
-	Fault                 string
+	ID, Account, Key, Status, Span string // of the form; only operators name an account
+	Keys                           []account.Key
+	Names                          map[string]string // of keys by id
+	Spans                          []string
+	Requests                       []account.Request
+	More                           bool // there are older ones
+	Fault                          string
 }
 
 func (c *Console) requests(v *visit) (err error) {
 	query := v.r.URL.Query()
 	get := func(name string) string { return strings.TrimSpace(strings.Clone(query.Get(name))) }
-	body := requestsBody{ID: get("id"), Key: get("key"), Status: get("status"), Span: get("span"), Names: make(map[string]string)}
-	if body.Keys, err = c.Store.Keys(v.ctx(), v.account.ID); err != nil {
+	body := requestsBody{ID: get("id"), Account: v.wantedAccount(), Key: get("key"), Status: get("status"), Span: get("span"), Names: make(map[string]string)}
+	listed := cmp.Or(body.Account, v.account.ID)
+	if body.Keys, err = c.Store.Keys(v.ctx(), listed); err != nil {
 		return err
 	}
 	for _, key := range body.Keys {
@@ -53,28 +54,44 @@ func (c *Console) requests(v *visit) (err error) {
 		body.Fault, status = "A status is a number of 100 to 599.", 0
 	}
 	if body.ID != "" {
-		if body.Requests, err = c.Store.FindRequests(v.ctx(), body.ID, requestsMax); err != nil {
-			return err
-		}
-		body.Requests = slices.DeleteFunc(body.Requests, func(r account.Request) bool { return !v.maySee(r) })
+		body.Requests, err = c.Store.FindRequests(v.ctx(), body.ID, v.foundAccount(), requestsMax+1)
 	} else {
-		body.Requests, err = c.Store.ListRequests(v.ctx(), v.account.ID, c.now().Add(-since), body.Key, uint16(status), requestsMax)
-		if err != nil {
-			return err
-		}
+		body.Requests, err = c.Store.ListRequests(v.ctx(), listed, c.now().Add(-since), body.Key, uint16(status), requestsMax+1)
 	}
-	body.Full = len(body.Requests) == requestsMax
+	if err != nil {
+		return err
+	}
+	body.Requests, body.More = newestOf(body.Requests)
 	return v.render("requests", "Requests", "requests", body)
 }
 
-// maySee reports whether a request is of the account of the session, or the session is an operator's.
-func (v *visit) maySee(r account.Request) bool {
-	return r.AccountID == v.account.ID || v.session.Operator
+// newestOf returns the first requestsMax requests, and whether there are more.
+func newestOf(requests []account.Request) (first []account.Request, more bool) {
+	return requests[:min(len(requests), requestsMax)], len(requests) > requestsMax
+}
+
+// wantedAccount returns the account that an operator has named in the address. It is empty if none
+// is named, and for customers.
+func (v *visit) wantedAccount() string {
+	if !v.session.Operator {
+		return ""
+	}
+	return strings.TrimSpace(strings.Clone(v.r.URL.Query().Get("account")))
+}
+
+// foundAccount returns the account whose requests an id finds: the one of the session, or for an
+// operator the wanted one, empty for all.
+func (v *visit) foundAccount() string {
+	if v.session.Operator {
+		return v.wantedAccount()
+	}
+	return v.account.ID
 }
 
 type requestBody struct {
 	Requests []explained
 	ID       string
+	More     bool // there are older ones
 }
 
 // explained is a request with the meaning of its error.
@@ -93,7 +110,7 @@ var answers = map[string]string{
 
 func (c *Console) request(v *visit) error {
 	id := strings.Clone(v.r.PathValue("id"))
-	found, err := c.Store.FindRequests(v.ctx(), id, requestsMax)
+	found, err := c.Store.FindRequests(v.ctx(), id, v.foundAccount(), requestsMax+1)
 	if err != nil {
 		return err
 	}
@@ -102,10 +119,8 @@ func (c *Console) request(v *visit) error {
 		return err
 	}
 	body := requestBody{ID: id}
+	found, body.More = newestOf(found)
 	for _, r := range found {
-		if !v.maySee(r) {
-			continue
-		}
 		x := explained{Request: r, Answer: answers[r.AnsweredBy]}
 		if refusal, ok := c.Refusals[r.ErrorCode]; ok {
 			x.Refusal = &refusal

@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
+	_ "embed"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 
@@ -37,6 +39,12 @@ const (
 	wrongLinksWindow = time.Minute
 )
 
+var (
+	//go:embed redeem.lua
+	redeemLua    string
+	redeemScript = goredis.NewScript(redeemLua)
+)
+
 // Grant is what a link gives to the one who redeems it.
 type Grant struct {
 	AccountID string
@@ -49,7 +57,7 @@ type session struct {
 	Created, Seen time.Time
 }
 
-// newSecret returns 130 random bits as text, for links and sessions.
+// newSecret returns 130 random bits as text, for links, sessions and idempotency keys.
 func newSecret() string { return rand.Text() }
 
 // hashOf returns the hex of the SHA-256 of a secret.
@@ -75,7 +83,7 @@ func NewLink(ctx context.Context, rdb goredis.UniversalClient, base string, g Gr
 	return strings.TrimSuffix(base, "/") + Path + "/link/" + token, nil
 }
 
-// tokenIsSane reports whether a text can be a token or the id of a session.
+// tokenIsSane reports whether newSecret can have returned a text.
 func tokenIsSane(text string) bool {
 	if len(text) != 26 {
 		return false
@@ -98,11 +106,13 @@ type visit struct {
 	id      string // of the session, empty without one
 	session session
 	account account.Account // of the session
+	free    func()          // frees the slot of the page
 }
 
 func (v *visit) ctx() context.Context { return v.r.Context() }
 
-// load reads the session of the cookie and its account. It reports whether there is one.
+// load reads the session of the cookie, takes a slot for the page, and reads the account. It reports
+// whether there is a session. The caller calls v.free, also after an error.
 func (v *visit) load() (bool, error) {
 	cookie, err := v.r.Cookie(cookieName)
 	if err != nil || !tokenIsSane(cookie.Value) {
@@ -124,6 +134,12 @@ func (v *visit) load() (bool, error) {
 	if now.Sub(s.Seen) > sessionIdle || now.Sub(s.Created) > sessionMax {
 		return false, nil
 	}
+	free, err := c.slots.take(v.ctx(), s.AccountID)
+	if err != nil {
+		v.retryAfter(1)
+		return false, err
+	}
+	v.free = free
 	acct, err := c.Store.Account(v.ctx(), s.AccountID)
 	if errors.Is(err, account.ErrNotFound) {
 		return false, nil
@@ -133,8 +149,8 @@ func (v *visit) load() (bool, error) {
 	}
 	if now.Sub(s.Seen) > sessionNoted {
 		s.Seen = now
-		// XX: a session that was signed out meanwhile stays so.
-		if err := c.write(v.ctx(), id, s, true); err != nil {
+		// A session that was signed out meanwhile stays so.
+		if err := c.write(v.ctx(), id, s); err != nil {
 			return false, err
 		}
 	}
@@ -142,18 +158,14 @@ func (v *visit) load() (bool, error) {
 	return true, nil
 }
 
-// write stores a session, only if it exists if so wanted.
-func (c *Console) write(ctx context.Context, id string, s session, existing bool) error {
+// write replaces a session, if it still exists.
+func (c *Console) write(ctx context.Context, id string, s session) error {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return err
 	}
-	mode := ""
-	if existing {
-		mode = "XX"
-	}
 	ttl := min(sessionIdle, max(s.Created.Add(sessionMax).Sub(c.now()), time.Second))
-	err = c.Redis.SetArgs(ctx, redis.ConsoleSession(hashOf(id)), text, goredis.SetArgs{Mode: mode, TTL: ttl}).Err()
+	err = c.Redis.SetArgs(ctx, redis.ConsoleSession(hashOf(id)), text, goredis.SetArgs{Mode: "XX", TTL: ttl}).Err()
 	if err != nil && !errors.Is(err, goredis.Nil) {
 		return fmt.Errorf("write session: %w", err)
 	}
@@ -204,7 +216,8 @@ func (c *Console) client(r *http.Request) (address netip.Addr, tls bool) {
 	return address, false
 }
 
-// audit writes what the session did. The change itself is done before or after, by its order of risk.
+// audit writes what the session does. Callers make the change after it, only if it succeeds. The
+// sign-out is the exception: it is written after the session has ended.
 func (v *visit) audit(action account.Action, subject, detail string) error {
 	address, _ := v.console.client(v.r)
 	return v.console.Store.WriteAudit(v.ctx(), account.AuditEntry{
@@ -225,7 +238,8 @@ var (
 	errWrongLinks = &pageError{http.StatusTooManyRequests, "Too many wrong links", "Your address has tried too many links that are not valid. Wait a minute."}
 )
 
-// redeemLink uses a link up and begins a session.
+// redeemLink begins a session and uses the link up, in one step after all that can fail. A link whose
+// sign-in failed can be used again.
 func (c *Console) redeemLink(v *visit) error {
 	address, tls := c.client(v.r)
 	wrong := redis.ConsoleWrongLinks(rangeOf(address))
@@ -234,13 +248,14 @@ func (c *Console) redeemLink(v *visit) error {
 		return fmt.Errorf("count wrong links: %w", err)
 	}
 	if tried >= wrongLinksMax {
-		v.w.Header().Set("Retry-After", fmt.Sprint(int(wrongLinksWindow.Seconds())))
+		v.retryAfter(int(wrongLinksWindow.Seconds()))
 		return errWrongLinks
 	}
 	token := v.r.PathValue("token")
+	link := redis.ConsoleLink(hashOf(token))
 	var text []byte
 	if err = goredis.Nil; tokenIsSane(token) {
-		text, err = c.Redis.GetDel(v.ctx(), redis.ConsoleLink(hashOf(token))).Bytes()
+		text, err = c.Redis.Get(v.ctx(), link).Bytes()
 	}
 	switch {
 	case errors.Is(err, goredis.Nil):
@@ -262,8 +277,16 @@ func (c *Console) redeemLink(v *visit) error {
 	if err := v.audit(account.SignIn, "", ""); err != nil {
 		return err
 	}
-	if err := c.write(v.ctx(), v.id, v.session, false); err != nil {
+	if text, err = json.Marshal(v.session); err != nil {
 		return err
+	}
+	keys := []string{link, redis.ConsoleSession(hashOf(v.id))}
+	began, err := redeemScript.Run(v.ctx(), c.Redis, keys, text, sessionIdle.Milliseconds()).Bool()
+	switch {
+	case err != nil:
+		return fmt.Errorf("redeem link: %w", err)
+	case !began: // another browser was faster
+		return errLink
 	}
 	v.setCookie(v.id, tls, 0)
 	return v.redirect("")
@@ -296,6 +319,13 @@ func (c *Console) signOut(v *visit) error {
 		return err
 	}
 	return v.redirect("/sign-in")
+}
+
+// retryAfter sets the header Retry-After, unless the number of seconds is 0.
+func (v *visit) retryAfter(seconds int) {
+	if seconds > 0 {
+		v.w.Header().Set("Retry-After", strconv.Itoa(seconds))
+	}
 }
 
 // redirect sends the browser to a page of the console.

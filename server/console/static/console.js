@@ -17,6 +17,7 @@ if (seconds > 0) {
   const refresh = async () => {
     try {
       const answer = await fetch(location.href, { headers: { Accept: 'text/html' } });
+      if (!answer.ok) throw new Error(answer.statusText);
       const page = new DOMParser().parseFromString(await answer.text(), 'text/html');
       const live = page.getElementById('live');
       const here = document.getElementById('live');
@@ -29,7 +30,7 @@ if (seconds > 0) {
         return;
       }
     } catch {
-      // The server does not answer; the next try may succeed.
+      // The server is busy or does not answer. The next try may succeed.
     }
     setTimeout(refresh, seconds * 1000);
   };

@@ -23,23 +23,26 @@ func New() *cobra.Command {
 	cmd := &cobra.Command{Use: "request", Short: "Show answered requests"}
 	where.Flags(cmd.PersistentFlags())
 
+	var accountID string
 	var format cli.Output
 	show := &cobra.Command{
 		Use:   "show ID",
 		Short: "Show the requests with an X-Request-Id",
 		Long: fmt.Sprintf(`Show the requests of the last 30 days whose answer has this X-Request-Id, newest first, at most %d.
-A request has its row within seconds of its answer. Callers may send one id several times.
+A request has its row within seconds of its answer. Callers choose ids and may send one several
+times, so several accounts may have sent it: --account selects the requests of one.
 Exits 1 if there is none: scores answered from memory beyond --request-rows per second, and
 requests while the buffer of a server is full, are only counted (v1_request_minute).`, showMax),
-		Example: "  companyscore request show 01a1fc94-100b-728c-b5ba-54b776aba535",
-		Args:    cobra.ExactArgs(1),
+		Example: `  companyscore request show 01a1fc94-100b-728c-b5ba-54b776aba535
+  companyscore request show order-17 --account 01a1fc20-f758-7217-a5d9-7f7b1960770c`,
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			store, err := stores.OpenRequests(cmd.Context(), where)
 			if err != nil {
 				return err
 			}
 			defer func() { err = errors.Join(err, store.Close()) }()
-			found, err := store.FindRequests(cmd.Context(), args[0], showMax)
+			found, err := store.FindRequests(cmd.Context(), args[0], accountID, showMax+1)
 			if err != nil {
 				return err
 			}
@@ -47,13 +50,17 @@ requests while the buffer of a server is full, are only counted (v1_request_minu
 				return fmt.Errorf("no request %s in the last 30 days; rows are written within seconds, and scores answered from memory "+
 					"beyond --request-rows per second are only counted", args[0])
 			}
-			rows := make([]shown, len(found))
-			for i, r := range found {
-				rows[i] = newShown(r)
+			rows := make([]shown, min(len(found), showMax))
+			for i := range rows {
+				rows[i] = newShown(found[i])
+			}
+			if len(found) > showMax {
+				fmt.Fprintf(cmd.ErrOrStderr(), "There are more than %d requests with this id; these are the newest. --account shows those of one account.\n", showMax)
 			}
 			return cli.PrintList(cmd.OutOrStdout(), format, rows, columns)
 		},
 	}
+	show.Flags().StringVar(&accountID, "account", "", "only the requests of this account")
 	format.Flag(show)
 	cmd.AddCommand(show)
 	return cmd

@@ -1,0 +1,198 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"companyscore/clickhouse"
+	"companyscore/internal/account"
+	"companyscore/internal/redis"
+	"companyscore/internal/test/stores"
+	"companyscore/server/console"
+)
+
+// consoleDB is the ClickHouse of a console. Its audit log fails on command.
+type consoleDB struct {
+	*clickhouse.Accounts
+	*clickhouse.Scores
+	*clickhouse.Requests
+	*clickhouse.Facts
+	*clickhouse.DB
+	auditFault error
+}
+
+func (s *consoleDB) WriteAudit(ctx context.Context, e account.AuditEntry) error {
+	if s.auditFault != nil {
+		return s.auditFault
+	}
+	return s.Accounts.WriteAudit(ctx, e)
+}
+
+// unsureScores fails on command to find the newest record of a company.
+type unsureScores struct {
+	*clickhouse.Scores
+	fault error
+}
+
+func (s *unsureScores) NewestAt(ctx context.Context, domains []string) (map[string]time.Time, error) {
+	if s.fault != nil {
+		return nil, s.fault
+	}
+	return s.Scores.NewestAt(ctx, domains)
+}
+
+// consoleRole is a server with a console, and a browser that is signed in.
+type consoleRole struct {
+	*role
+	db      *consoleDB
+	scores  *unsureScores
+	logged  *bytes.Buffer // read it after an answer only
+	browser http.Client
+}
+
+var growing = account.Account{ID: "clicks", Name: "Clicks", Tier: account.Growth}
+
+func startConsole(t *testing.T) *consoleRole {
+	t.Helper()
+	ctx := t.Context()
+	db, err := clickhouse.Open(ctx, clickhouse.Config{URL: stores.ClickHouse(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if _, err := db.Migrate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	rdb, err := redis.Open(ctx, stores.Redis(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { rdb.Close() })
+	accounts, scores, requests := clickhouse.NewAccounts(db), clickhouse.NewScores(db, clickhouse.WriterConfig{}), clickhouse.NewRequests(db)
+	c := &consoleRole{db: &consoleDB{accounts, scores, requests, clickhouse.NewFacts(db), db, nil}, scores: &unsureScores{scores, nil}, logged: new(bytes.Buffer)}
+	if err := accounts.Put(ctx, growing); err != nil {
+		t.Fatal(err)
+	}
+	c.role, err = start(ctx, Config{
+		Listen: "127.0.0.1:0", CacheMB: 64, Limits: smallLimits(), Console: console.Config{Switch: "on"}, Logger: slog.New(slog.NewTextHandler(c.logged, nil)),
+		Stores: Stores{Accounts: accounts, Ledger: clickhouse.NewUsage(db), Records: c.scores, Requests: requests, Console: c.db, ClickHouse: db, Redis: rdb},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.stop(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.browser = http.Client{Jar: jar, Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	link, err := console.NewLink(ctx, rdb, "http://"+c.address, console.Grant{AccountID: growing.ID}, time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.send(t, strings.TrimPrefix(link, "http://"+c.address+console.Path), nil, http.StatusSeeOther)
+	return c
+}
+
+// send posts a form and returns the body, if the answer has the status.
+func (c *consoleRole) send(t *testing.T, path string, form url.Values, status int) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+c.address+console.Path+path, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	r.Header.Set("Sec-Fetch-Site", "same-origin")
+	return c.do(t, r, status)
+}
+
+func (c *consoleRole) do(t *testing.T, r *http.Request, status int) string {
+	t.Helper()
+	res, err := c.browser.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if res.StatusCode != status {
+		t.Fatalf("%s %s = %d, want %d: %s", r.Method, r.URL.Path, res.StatusCode, status, body)
+	}
+	return string(body)
+}
+
+// form returns the hidden fields of the form that scores a company.
+func (c *consoleRole) form(t *testing.T, path string) url.Values {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+c.address+console.Path+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, text, _ := strings.Cut(c.do(t, r, http.StatusOK), `<form method="post" action="`+console.Path+path)
+	text, _, _ = strings.Cut(text, "</form>")
+	form := make(url.Values)
+	for _, field := range regexp.MustCompile(`name="(\w+)" value="(\w+)"`).FindAllStringSubmatch(text, -1) {
+		form.Set(field[1], field[2])
+	}
+	return form
+}
+
+// mustHaveCharged fails unless the account has made so many cold calls.
+func (c *consoleRole) mustHaveCharged(t *testing.T, want int64) {
+	t.Helper()
+	usage, err := c.meter.Usage(t.Context(), growing, time.Now())
+	if err != nil || usage.ColdCalls != want {
+		t.Errorf("%d cold calls are charged, want %d: %v", usage.ColdCalls, want, err)
+	}
+}
+
+func TestFormOfConsoleIsChargedOnce(t *testing.T) {
+	t.Parallel()
+	c := startConsole(t)
+	form := c.form(t, "/companies/new.com")
+	for range 5 { // clicks, or a page that is loaded again
+		c.send(t, "/companies/new.com", form, http.StatusSeeOther)
+	}
+	c.mustHaveCharged(t, 1)
+	c.send(t, "/companies/new.com", c.form(t, "/companies/new.com"), http.StatusSeeOther)
+	c.mustHaveCharged(t, 2)
+}
+
+func TestColdCallOfConsoleNeedsItsAuditEntry(t *testing.T) {
+	t.Parallel()
+	c := startConsole(t)
+	c.db.auditFault = errors.New("the disk is full")
+	c.send(t, "/companies/new.com", c.form(t, "/companies/new.com"), http.StatusServiceUnavailable)
+	c.mustHaveCharged(t, 0)
+}
+
+func TestFaultOfColdCallOfConsoleIsLogged(t *testing.T) {
+	t.Parallel()
+	c := startConsole(t)
+	form := c.form(t, "/companies/new.com")
+	c.scores.fault = errors.New("the index is damaged")
+	text := c.send(t, "/companies/new.com", form, errEngine.Status)
+	if !strings.Contains(text, errEngine.Message) {
+		t.Errorf("the page lacks the message of the API: %s", text)
+	}
+	if log := c.logged.String(); !strings.Contains(log, "the index is damaged") {
+		t.Errorf("the cause is not logged: %s", log)
+	}
+	c.mustHaveCharged(t, 0)
+}
