@@ -79,8 +79,8 @@ func parseSignature(text string) (name string, s signature, err error) {
 	return name, s, nil
 }
 
-// readAllowed parses a list and compares it with the engine of c. It returns an error that has every name that the engine lacks.
-func readAllowed(c *conn, list string) (*allowed, error) {
+// readSections returns the words of a list by section.
+func readSections(list string) map[string][]string {
 	sections := map[string][]string{}
 	section := ""
 	for line := range strings.Lines(list) {
@@ -91,6 +91,12 @@ func readAllowed(c *conn, list string) (*allowed, error) {
 		}
 		sections[section] = append(sections[section], strings.Fields(line)...)
 	}
+	return sections
+}
+
+// readAllowed parses a list and compares it with the engine of c. It returns an error that has every name that the engine lacks.
+func readAllowed(c *conn, list string) (*allowed, error) {
+	sections := readSections(list)
 	var unknown []string
 	// names returns the names of a section and those of the engine that are not in it. Each row of the query is a name and, for an alias, what it stands for.
 	names := func(section, query string) (in map[string]string, others map[string]bool, err error) {

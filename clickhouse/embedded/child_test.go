@@ -64,58 +64,70 @@ type child struct {
 // startChild starts an engine. It ends with the test.
 func startChild(t testing.TB, c childConfig) *child {
 	t.Helper()
-	if c.Address == "" {
-		c.Address = "127.0.0.1:0"
-	}
-	config, err := json.Marshal(c)
+	s, err := runChild(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.Executable()
+	t.Cleanup(s.stop)
+	return s
+}
+
+// runChild starts an engine. It ends with this process, or when the caller calls stop.
+func runChild(c childConfig) (*child, error) {
+	cmd, err := childCommand(c)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	s := &child{config: c, cmd: exec.Command(self), ended: make(chan struct{})}
-	s.cmd.Env = append(os.Environ(), childVariable+"="+string(config))
+	s := &child{config: c, cmd: cmd, ended: make(chan struct{})}
 	s.cmd.Stderr = &s.log
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	if s.stdin, err = s.cmd.StdinPipe(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	if err := s.cmd.Start(); err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	line, err := bufio.NewReader(out).ReadString('\n')
 	go func() { // ends with the process
 		defer close(s.ended)
 		_ = s.cmd.Wait()
 	}()
-	t.Cleanup(s.stop)
 	if err != nil {
 		<-s.ended
-		t.Fatalf("the engine does not start: %s", s.log.String())
+		return nil, fmt.Errorf("the engine does not start: %s", s.log.String())
 	}
 	s.config.Address = strings.TrimSpace(line)
-	return s
+	return s, nil
+}
+
+// childCommand returns the command of an engine.
+func childCommand(c childConfig) (*exec.Cmd, error) {
+	if c.Address == "" {
+		c.Address = "127.0.0.1:0"
+	}
+	config, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), childVariable+"="+string(config))
+	return cmd, nil
 }
 
 // startFailing starts an engine that cannot start, and returns what it logs.
 func startFailing(t testing.TB, c childConfig) string {
 	t.Helper()
-	c.Address = "127.0.0.1:0"
-	config, err := json.Marshal(c)
+	cmd, err := childCommand(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd := exec.CommandContext(t.Context(), self)
-	cmd.Env = append(os.Environ(), childVariable+"="+string(config))
 	out, err := cmd.CombinedOutput() // standard input is empty, so that an engine that starts ends at once
 	if err == nil {
 		t.Errorf("the engine starts: %s", out)

@@ -45,15 +45,15 @@ func Allowing(c Config, more string) Config {
 }
 
 // AllowedFunctions returns the functions that analysts may call, without aliases.
-func AllowedFunctions() (names []string) {
-	_, functions, _ := strings.Cut(allowedText, "[functions]")
-	functions, _, _ = strings.Cut(functions, "[")
-	for line := range strings.Lines(functions) {
-		line, _, _ := strings.Cut(line, "#")
-		for word := range strings.FieldsSeq(line) {
-			name, _, _ := strings.Cut(word, "(")
-			names = append(names, name)
-		}
+func AllowedFunctions() []string { return Allowed("functions") }
+
+// Allowed returns the names in a section of allowed.txt.
+func Allowed(section string) (names []string) {
+	for _, word := range sections[section] {
+		name, _, _ := strings.Cut(word, "(")
+		names = append(names, name)
 	}
 	return names
 }
+
+var sections = readSections(allowedText)
