@@ -77,6 +77,10 @@ fuzz: deps ## Run every fuzz target (FUZZTIME=10s each)
 		echo "$$target in $$dir"; $(GO) test -run='^$$' -fuzz="^$$target$$" -fuzztime=$${FUZZTIME:-10s} "$$dir" || exit 1; \
 	done
 
+.PHONY: fuzz-sql
+fuzz-sql: deps ## Send an analyst's random statements to an engine of its own: none may end it or outlive its limit (FUZZTIME=1h)
+	$(GO) test -run '^$$' -fuzz '^FuzzAnalystStatements$$' -fuzztime $${FUZZTIME:-1h} -parallel 2 -timeout 0 ./clickhouse/embedded
+
 bench: deps ## Run every Go benchmark once
 	$(GO) test -run='^$$' -bench=. -benchmem ./...
 
