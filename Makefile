@@ -93,6 +93,10 @@ demo-crash: deps build ## The same, with kills of ClickHouse, Redis, the batch j
 faults: deps ## Kill and freeze processes of a live system under load, then check all answers (SEED=1 MINUTES=5)
 	@cd internal/test/faults && $(GO) test -count=1 -timeout 0 -run '^TestLedger$$' -args -seed $${SEED:-1} -for $${MINUTES:-5}m
 
+.PHONY: demo-engine-end
+demo-engine-end: deps build ## Have the watch end the engine beside 20 analysts, hot reads and cold runs (RATE=1000 RUNS=100 LENGTH=60)
+	@scripts/engine-end.sh
+
 demo-sources: deps build ## Cold runs for 200 invented companies on slow and failing fakes of all sources (SEED=1)
 	@scripts/demo-sources.sh
 
