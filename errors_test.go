@@ -11,6 +11,7 @@ import (
 
 	"companyscore/clickhouse"
 	"companyscore/internal/account"
+	"companyscore/internal/analyst/roster"
 )
 
 // TestErrorsSayWhatToDo makes the mistakes of users against a running `up`, and after it has ended.
@@ -64,6 +65,21 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	f(exitFailed, "companyscore doctor", "run", "list", "--redis-url", "redis://127.0.0.1:1")
 	f(exitFailed, "companyscore doctor", "account", "list", "--clickhouse-url", "http://127.0.0.1:1/d")
 	f(exitFailed, "companyscore doctor", "sql", "SELECT 1", "--analyst-url", "http://127.0.0.1:1/d")
+	refusals := roster.RefusalsPath(filepath.Join(data, "clickhouse"))
+	for range 3 {
+		if _, err := roster.Blame(refusals, map[string]string{"analyst": "SELECT 1"}, "it crashed", time.Now()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	f(exitFailed, "`companyscore analyst allow analyst`", "sql", "SELECT 1")
+	if code, out, _ := command(t, "", "analyst", "list", "--data", data); code != exitDone || !strings.Contains(out, "until allowed") {
+		t.Errorf("analyst list: %d %s", code, out)
+	}
+	f(exitDone, "", "analyst", "allow", "analyst")
+	f(exitDone, "", "sql", "SELECT 1")
+	f(exitFailed, "companyscore analyst list", "analyst", "allow", "analyst")
+	f(exitUsage, "at least 512 MB", "up", "--clickhouse-memory", "511", "--data", dataDir(t))
+	f(exitUsage, "the machine has only", "up", "--clickhouse-memory", "1000000000", "--data", dataDir(t))
 	f(exitFailed, "--listen", "serve", "--listen", base.Host)
 	f(exitFailed, "--admin-listen", "serve", "--listen", "127.0.0.1:0", "--admin-listen", taken.Addr().String())
 	f(exitFailed, "stop it, or choose another directory", "up", "--data", data, "--listen", "127.0.0.1:0", "--sources", "facts")

@@ -64,7 +64,7 @@ type Analyst struct {
 var (
 	ErrExists     = errors.New("there is an analyst of this name")
 	ErrUnknown    = errors.New("there is no analyst of this name")
-	ErrNotRefused = errors.New("the statements of no analyst of this name are refused")
+	ErrNotRefused = errors.New("the statements of no analyst of this name are refused: `companyscore analyst list` shows who is")
 	ErrName       = errors.New("the name of an analyst has 1 to 64 letters, digits, _ and -, begins with a letter, and is not that of a built-in user")
 )
 
