@@ -44,6 +44,10 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
+	stderr = cli.NewPrinted(stderr)
+	if cli.IsTerminal(stdout) { // other readers get the bytes as they are
+		stdout = cli.NewPrinted(stdout)
+	}
 	c := &program{}
 	root := c.root()
 	root.SetArgs(args)
@@ -51,18 +55,18 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
-	name := cli.Paint(stderr, cli.Red, "companyscore:")
-	var usage *cli.UsageError
 	switch {
 	case err == nil:
 		return exitDone
 	case errors.Is(err, cli.ErrReported):
 		return exitFailed
-	case !c.started || errors.As(err, &usage):
-		fmt.Fprintf(stderr, "%s %v\nRun `%s --help` for help.\n", name, err, cmd.CommandPath())
+	}
+	fmt.Fprint(cli.Control(stderr), cli.Paint(stderr, cli.Red, "companyscore:"), " ")
+	if !c.started || errors.As(err, new(*cli.UsageError)) {
+		fmt.Fprintf(stderr, "%v\nRun `%s --help` for help.\n", err, cmd.CommandPath())
 		return exitUsage
 	}
-	fmt.Fprintf(stderr, "%s %v\n", name, err)
+	fmt.Fprintf(stderr, "%v\n", err)
 	return exitFailed
 }
 

@@ -2,10 +2,14 @@ package main
 
 import (
 	"bytes"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/spf13/cobra"
 )
@@ -64,6 +68,19 @@ func TestExitCodes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestServerWritesNoControlCharactersToTerminal(t *testing.T) {
+	t.Parallel()
+	service := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		fmt.Fprint(w, `{"error":"body.domain invalid","message":"\u001b]0;title\u0007 not\u009b2J a domain\r"}`)
+	}))
+	defer service.Close()
+	code, stdout, stderr := command(t, "", "score", "example.com", "--key", "k", "--url", service.URL)
+	if control := strings.IndexFunc(stdout+stderr, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }); code != exitFailed || control >= 0 || !strings.Contains(stderr, " not") {
+		t.Errorf("exit %d with %q and %q", code, stdout, stderr)
 	}
 }
 

@@ -119,6 +119,36 @@ func TestNextCountRestoresLostMovers(t *testing.T) {
 	}
 }
 
+// TestDamagedPartsAreComputedAnew damages what is published, for a job that is called once and for the
+// schedules.
+func TestDamagedPartsAreComputedAnew(t *testing.T) {
+	t.Parallel()
+	s := &store{companies: 3}
+	r := runnerOf(t, stores.Redis(t).URL, s)
+	count := r.job(batchjob.Count)
+	count.schedule = parsed("@every 1s")
+	for name, again := range map[string]func() error{
+		"once":      func() error { return r.Once(t.Context(), []string{batchjob.Count, batchjob.Movers}, silent) },
+		"schedules": func() error { clear(r.rest); r.scheduled(count); return nil },
+	} {
+		for _, field := range []string{"movers", "counts", "revision"} {
+			if err := r.Once(t.Context(), []string{batchjob.Count, batchjob.Movers}, silent); err != nil {
+				t.Fatal(err)
+			}
+			if err := r.cfg.Redis.HSet(t.Context(), redis.Universe(), field, "damaged").Err(); err != nil {
+				t.Fatal(err)
+			}
+			if err := again(); err != nil {
+				t.Errorf("%s, damaged %s: %v", name, field, err)
+			}
+			got, revision, err := snapshot.Read(t.Context(), r.cfg.Redis)
+			if err != nil || revision == 0 || got.Counts.Companies() != 3 || len(got.Movers.Lists) != len(universe.Windows) {
+				t.Errorf("%s, damaged %s: published is %+v of revision %d, %v", name, field, got, revision, err)
+			}
+		}
+	}
+}
+
 // TestLargeUniversesAreAdoptedAtEpochs publishes counts of a small, a large and again a large universe.
 func TestLargeUniversesAreAdoptedAtEpochs(t *testing.T) {
 	t.Parallel()

@@ -213,14 +213,13 @@ type badRowError struct{ err error }
 func (e *badRowError) Error() string { return e.err.Error() }
 func (e *badRowError) Unwrap() error { return e.err }
 
-// Codes of ClickHouse exceptions that this package handles.
-const (
-	codeUnknownDatabase = 81
-)
+// codeUnknownDatabase is the code of an exception for a database that does not exist.
+const codeUnknownDatabase = 81
 
-// passing lists the exception codes worth retrying: timeouts, network, memory, disk, too
-// many parts or queries, shutdown, and read-only tables.
-var passing = []int32{159, 202, 209, 210, 236, 241, 242, 243, 252, 394, 439, 745, codeUnknownDatabase}
+// badDataCodes are the codes of exceptions for the values of an insert: text, numbers, dates, enums and
+// arrays that cannot be read or converted, incomplete blocks, ranges, NULL in a column without it, and
+// violated constraints. Any other exception may be one of the server, the cluster or the network.
+var badDataCodes = []int32{6, 25, 26, 27, 28, 33, 38, 41, 53, 69, 70, 72, 117, 128, 130, 131, 321, 349, 376, 395, 407, 441, 467, 469, 691}
 
 func isCode(err error, codes ...int32) bool {
 	var e *ch.Exception
@@ -234,8 +233,7 @@ func isBadData(err error) bool {
 	if errors.As(err, &row) {
 		return true
 	}
-	var e *ch.Exception
-	return errors.As(err, &e) && !isCode(err, passing...)
+	return isCode(err, badDataCodes...)
 }
 
 // millis returns t as a query parameter, in Unix milliseconds.

@@ -74,8 +74,8 @@ func TestImportParquetOfClickHouse(t *testing.T) {
 	path := export(`SELECT
 		concat('company-', toString(number), '.com') AS domain,
 		if(number = 2, NULL, toDecimal64('-1234567.89', 2)) AS ebitda_usd,
-		toDecimal128('123456789012345678.5', 1) AS revenue_usd,
-		toUInt64(18446744073709551615) AS market_cap_usd,
+		toDecimal128('12345678901234.5', 1) AS revenue_usd,
+		toUInt64(999999999999999) AS market_cap_usd,
 		toInt16(-5) AS pe_ratio, toUInt8(200) AS employees, toFloat32(0.1) AS price_sales,
 		toDate32('1969-12-31') AS as_of, toUInt16(1850 + number) AS founded_year,
 		['a', 'b', ''] AS categories, number = 1 AS listed,
@@ -89,8 +89,8 @@ func TestImportParquetOfClickHouse(t *testing.T) {
 	path = export(`SELECT
 		concat('company-', toString(number), '.com') AS domain,
 		if(number = 2, NULL, toDecimal64('-1234567.89', 2)) AS ebitda_usd,
-		toDecimal128('123456789012345678.5', 1) AS revenue_usd,
-		toUInt64(18446744073709551615) AS market_cap_usd,
+		toDecimal128('12345678901234.5', 1) AS revenue_usd,
+		toUInt64(999999999999999) AS market_cap_usd,
 		toInt16(-5) AS pe_ratio, toUInt8(200) AS employees, toFloat32(0.1) AS price_sales,
 		toDateTime64('1969-12-31 23:59:59.500', 3, 'UTC') AS as_of, toUInt16(1850 + number) AS founded_year,
 		['a', 'b', ''] AS categories, number = 1 AS listed,
@@ -105,7 +105,7 @@ func TestImportParquetOfClickHouse(t *testing.T) {
 	yes := true
 	got, err := stored.Get(t.Context(), "company-1.com")
 	want := scoring.CompanyFacts{
-		Domain: "company-1.com", EBITDAUSD: number(-1234567.89), RevenueUSD: number(123456789012345678.5), MarketCapUSD: number(18446744073709551615),
+		Domain: "company-1.com", EBITDAUSD: number(-1234567.89), RevenueUSD: number(12345678901234.5), MarketCapUSD: number(999999999999999),
 		PERatio: number(-5), Employees: number(200), PriceSales: number(0.1), AsOf: time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC), FoundedYear: 1851,
 		Categories: []string{"a", "b"}, Listed: &yes, Country: "US", City: "Rome", Status: "dead", Signals: map[string]float64{},
 	}

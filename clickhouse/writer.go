@@ -193,7 +193,7 @@ func (w *writer[Row]) tryNext() (*pendingRow[Row], bool) {
 	}
 }
 
-// flush inserts a batch and returns the result to each caller. It retries transient errors
+// flush inserts a batch and returns the result to each caller. It retries errors that are not of the data
 // while ctx and the context of at least one caller are not done. If the data are invalid,
 // it splits the batch in halves until the invalid row fails alone.
 func (w *writer[Row]) flush(ctx context.Context, batch []*pendingRow[Row]) {

@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -172,6 +176,47 @@ func TestBadRecordIsFoundByHalving(t *testing.T) {
 	}
 	if got := column(t, db, "SELECT toString(count()) FROM v1_score_history"); got[0] != "198" {
 		t.Errorf("%s records are stored, want 198", got[0])
+	}
+}
+
+// TestErrorsOfAClusterAreNotTakenForBadData has a proxy answer the first insert with an exception. The whole
+// batch is inserted once more.
+func TestErrorsOfAClusterAreNotTakenForBadData(t *testing.T) {
+	t.Parallel()
+	server, _ := ownServer(t)
+	target, err := url.Parse(server.URL("killed"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code, inserts atomic.Int32
+	forward := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: target.Host})
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Query().Get("query"), "INSERT") && inserts.Add(1) == 1 {
+			w.Header().Set("X-ClickHouse-Exception-Code", fmt.Sprint(code.Load()))
+			w.WriteHeader(http.StatusInternalServerError)
+			fmt.Fprintf(w, "Code: %d. DB::Exception: The cluster has a trouble. (SOME_NAME) (version 25.1)", code.Load())
+			return
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	defer proxy.Close()
+	target.Host = strings.TrimPrefix(proxy.URL, "http://")
+	s := clickhouse.NewScores(openURL(t, target.String()), clickhouse.WriterConfig{})
+	records := make([]scoring.Record, 8)
+	for i := range records {
+		records[i] = record(t, fmt.Sprintf("company-%d.com", i), noon)
+	}
+	for _, c := range []int32{60, 198, 203, 225, 242, 279, 285, 319, 497, 999} {
+		code.Store(c)
+		inserts.Store(0)
+		if err := errors.Join(s.WriteGroup(t.Context(), records)...); err != nil || inserts.Load() != 2 {
+			t.Errorf("code %d: %v after %d inserts, want 2", c, err, inserts.Load())
+		}
+	}
+	code.Store(469) // of a violated constraint
+	inserts.Store(0)
+	if err := errors.Join(s.WriteGroup(t.Context(), records)...); err != nil || inserts.Load() != 3 {
+		t.Errorf("bad data: %v after %d inserts, want one for the batch and one for each half", err, inserts.Load())
 	}
 }
 

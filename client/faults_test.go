@@ -248,3 +248,28 @@ func FuzzQuotas(f *testing.F) {
 		}
 	})
 }
+
+// Behind two servers, the one that answers the read may have an older score than the job's, or none.
+func TestScoreAndWaitReturnsTheScoreOfItsJob(t *testing.T) {
+	t.Parallel()
+	score := func(at string) http.HandlerFunc {
+		return status(200, `{"domain":"a.com","scored_at":"2026-05-01T`+at+`Z","svc_rating":"SVC-2"}`)
+	}
+	complete := status(200, `{"job_id":"j","status":"complete","domain":"a.com","result_ref":{"domain":"a.com","scored_at":"2026-05-01T12:00:00.500Z"}}`)
+	none := status(404, `{"error":"no score available for this domain","message":"None."}`)
+	for _, last := range []string{"12:00:00.500", "12:00:01.000"} {
+		c, server, _ := answers(t, status(202, accepted), complete, none, score("12:00:00.499"), score(last))
+		got, err := c.ScoreAndWait(t.Context(), "a.com")
+		if want := "2026-05-01T" + last + "Z"; err != nil || got.ScoredAt.Format("2006-01-02T15:04:05.000Z") != want || len(server.requests()) != 5 {
+			t.Errorf("the score is %+v, %v, after %d requests, want one of %s", got, err, len(server.requests()), want)
+		}
+	}
+	c, server, _ := answers(t, status(202, accepted), complete, score("11:00:00.000"))
+	if got, err := c.ScoreAndWait(t.Context(), "a.com"); err == nil || !strings.Contains(err.Error(), "job j") || !got.ScoredAt.IsZero() || len(server.requests()) != 2+readsMax {
+		t.Errorf("always an older score: %+v, %v, after %d requests", got, err, len(server.requests()))
+	}
+	c, server, _ = answers(t, status(202, accepted), complete, none)
+	if _, err := c.ScoreAndWait(t.Context(), "a.com"); !errors.Is(err, ErrNotScored) || len(server.requests()) != 2+readsMax {
+		t.Errorf("never a score: %v, after %d requests", err, len(server.requests()))
+	}
+}

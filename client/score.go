@@ -19,6 +19,10 @@ const (
 	pollInterval = 5 * time.Second
 	// waitMax bounds the wait for a job.
 	waitMax = 180 * time.Second
+	// rereadPause is the pause before an older score than that of the job is read again, and readsMax the maximum number of reads. A
+	// server has the score within a second, without announcements within 30.
+	rereadPause = time.Second
+	readsMax    = 40
 	// batchMax is the number of companies that the service accepts in one batch.
 	batchMax = 1000
 )
@@ -269,7 +273,8 @@ func (c *Client) Wait(ctx context.Context, job Job) (Job, error) {
 }
 
 // ScoreAndWait returns a score that is fresh enough for the tier. If none is stored, it starts a run, waits for it for up to three
-// minutes and reads its score. The errors are those of [Client.Start], [Client.Wait] and [Client.Score].
+// minutes and reads its score, or a newer one. While another server still has an older one, it reads again, for 40 seconds at most. The
+// errors are those of [Client.Start], [Client.Wait] and [Client.Score].
 func (c *Client) ScoreAndWait(ctx context.Context, domain string, options ...StartOption) (Score, error) {
 	started, err := c.Start(ctx, domain, options...)
 	if err != nil {
@@ -286,9 +291,26 @@ func (c *Client) ScoreAndWait(ctx context.Context, domain string, options ...Sta
 	for _, option := range options {
 		option.applyStart(&o)
 	}
-	var s Score
-	err = c.get(ctx, "/v1/score/"+url.PathEscape(job.Domain)+o.query(), &s, &s.Response)
-	return s, err
+	var of time.Time
+	if job.Result != nil {
+		of = job.Result.ScoredAt
+	}
+	for reads := 1; ; reads++ {
+		var s Score
+		err := c.get(ctx, "/v1/score/"+url.PathEscape(job.Domain)+o.query(), &s, &s.Response)
+		older := err == nil && s.ScoredAt.Before(of)
+		switch {
+		case !older && !errors.Is(err, ErrNotScored):
+			return s, err
+		case reads == readsMax && older:
+			return Score{}, fmt.Errorf("the newest score of %s is of %s, but job %s made one at %s", job.Domain, s.ScoredAt, job.ID, of)
+		case reads == readsMax:
+			return Score{}, err
+		}
+		if err := c.sleep(ctx, rereadPause); err != nil {
+			return Score{}, err
+		}
+	}
 }
 
 // BatchItem is one company of a batch.

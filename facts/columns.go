@@ -51,11 +51,11 @@ var Columns = []Column{
 	{"sic", "Standard Industrial Classification code, 100 to 9999.", whole(func(r *scoring.CompanyFacts) *int { return &r.SIC }, 100, 9999)},
 	{"founded_year", "Year of foundation, 1000 to 2100; gives the age.", whole(func(r *scoring.CompanyFacts) *int { return &r.FoundedYear }, 1000, 2100)},
 	{"status", "Status, such as operating, exited or dead. Dead, defunct, dissolved, closed, inactive, bankrupt, liquidated, shut down and parked companies score at most 30.", text(func(r *scoring.CompanyFacts) *string { return &r.Status })},
-	{"employees", "Headcount, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Employees }, 0)},
-	{"revenue_usd", "Annual revenue in US dollars, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.RevenueUSD }, 0)},
-	{"total_assets_usd", "Total assets in US dollars, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.TotalAssetsUSD }, 0)},
-	{"ebitda_usd", "Annual EBITDA in US dollars, may be negative; with the revenue it bounds the operating margin.", number(func(r *scoring.CompanyFacts) **float64 { return &r.EBITDAUSD }, math.Inf(-1))},
-	{"market_cap_usd", "Market capitalisation in US dollars, 0 or more; its presence means listed.", number(func(r *scoring.CompanyFacts) **float64 { return &r.MarketCapUSD }, 0)},
+	{"employees", "Headcount, 0 to 1e9.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Employees }, scoring.CountRange)},
+	{"revenue_usd", "Annual revenue in US dollars, 0 to 1e15.", number(func(r *scoring.CompanyFacts) **float64 { return &r.RevenueUSD }, scoring.MoneyRange)},
+	{"total_assets_usd", "Total assets in US dollars, 0 to 1e15.", number(func(r *scoring.CompanyFacts) **float64 { return &r.TotalAssetsUSD }, scoring.MoneyRange)},
+	{"ebitda_usd", "Annual EBITDA in US dollars, -1e15 to 1e15; with the revenue it bounds the operating margin.", number(func(r *scoring.CompanyFacts) **float64 { return &r.EBITDAUSD }, profit)},
+	{"market_cap_usd", "Market capitalisation in US dollars, 0 to 1e15; its presence means listed.", number(func(r *scoring.CompanyFacts) **float64 { return &r.MarketCapUSD }, scoring.MoneyRange)},
 	{"market_cap_class", "Class of market value, if the amount is not known: nano (below 50 million USD), micro (to 300 million), small (to 2 billion), mid (to 10 billion), large (to 200 billion) or mega.", func(r *scoring.CompanyFacts, s string) error {
 		if _, ok := scoring.MarketCapClasses[s]; !ok {
 			return errors.New("not one of nano, micro, small, mid, large, mega")
@@ -63,13 +63,13 @@ var Columns = []Column{
 		r.MarketCapClass = s
 		return nil
 	}},
-	{"pe_ratio", "Price over earnings, may be negative; with price_sales it gives the net margin.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PERatio }, math.Inf(-1))},
-	{"price_sales", "Price over sales, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceSales }, 0)},
-	{"price_book", "Price over book value, may be negative; with market_cap_usd it bounds the total assets.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceBook }, math.Inf(-1))},
-	{"funding_total_usd", "Total venture funding in US dollars, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingTotalUSD }, 0)},
-	{"funding_rounds", "Number of funding rounds, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingRounds }, 0)},
+	{"pe_ratio", "Price over earnings, -1e9 to 1e9; with price_sales it gives the net margin.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PERatio }, signedPrice)},
+	{"price_sales", "Price over sales, 0 to 1e9.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceSales }, price)},
+	{"price_book", "Price over book value, -1e9 to 1e9; with market_cap_usd it bounds the total assets.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceBook }, signedPrice)},
+	{"funding_total_usd", "Total venture funding in US dollars, 0 to 1e15.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingTotalUSD }, scoring.MoneyRange)},
+	{"funding_rounds", "Number of funding rounds, 0 to 1e9.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingRounds }, scoring.CountRange)},
 	{"last_funding_date", "Day of the last funding round, YYYY-MM-DD.", setDay(func(r *scoring.CompanyFacts) *time.Time { return &r.LastFundingDate })},
-	{"founders", "Number of founders, 0 or more.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Founders }, 0)},
+	{"founders", "Number of founders, 0 to 1e9.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Founders }, scoring.CountRange)},
 	{"hiring_regions", "Number of world regions in which the company hires, 0 to 6; three count towards a global scope.", whole(func(r *scoring.CompanyFacts) *int { return &r.HiringRegions }, 0, 6)},
 	{"listed", "Whether shares are traded on an exchange: true or false.", func(r *scoring.CompanyFacts, s string) error {
 		listed, err := strconv.ParseBool(strings.ToLower(s))
@@ -104,22 +104,26 @@ func text(field func(*scoring.CompanyFacts) *string) func(*scoring.CompanyFacts,
 	}
 }
 
-func parseNumber(s string) (float64, error) {
+// The ranges of numbers that are not of a signal.
+var (
+	profit      = scoring.Range{Min: -1e15, Max: 1e15}
+	price       = scoring.Range{Max: 1e9}
+	signedPrice = scoring.Range{Min: -1e9, Max: 1e9}
+)
+
+func parseNumber(s string, allowed scoring.Range) (float64, error) {
 	v, err := strconv.ParseFloat(s, 64)
 	if err != nil || math.IsInf(v, 0) || math.IsNaN(v) {
 		return 0, errors.New("not a number")
 	}
-	return v, nil
+	return v, allowed.Check(v)
 }
 
-func number(field func(*scoring.CompanyFacts) **float64, least float64) func(*scoring.CompanyFacts, string) error {
+func number(field func(*scoring.CompanyFacts) **float64, allowed scoring.Range) func(*scoring.CompanyFacts, string) error {
 	return func(r *scoring.CompanyFacts, s string) error {
-		v, err := parseNumber(s)
+		v, err := parseNumber(s, allowed)
 		if err != nil {
 			return err
-		}
-		if v < least {
-			return fmt.Errorf("less than %v", least)
 		}
 		*field(r) = &v
 		return nil
@@ -128,12 +132,9 @@ func number(field func(*scoring.CompanyFacts) **float64, least float64) func(*sc
 
 func whole(field func(*scoring.CompanyFacts) *int, least, most float64) func(*scoring.CompanyFacts, string) error {
 	return func(r *scoring.CompanyFacts, s string) error {
-		v, err := parseNumber(s)
+		v, err := parseNumber(s, scoring.Range{Min: least, Max: most, Whole: true})
 		if err != nil {
 			return err
-		}
-		if v != math.Trunc(v) || v < least || v > most {
-			return fmt.Errorf("not a whole number from %v to %v", least, most)
 		}
 		*field(r) = int(v)
 		return nil
@@ -189,9 +190,9 @@ func columnOf(name string, others bool) (Column, error) {
 		return Columns[i], nil
 	}
 	if id, ok := strings.CutPrefix(name, signalPrefix); ok {
-		if _, known := scoring.Lookup(id); known {
+		if signal, known := scoring.Lookup(id); known {
 			return Column{Name: name, set: func(r *scoring.CompanyFacts, s string) error {
-				v, err := parseNumber(s)
+				v, err := parseNumber(s, signal.Range())
 				if err != nil {
 					return err
 				}

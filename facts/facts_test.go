@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -196,6 +198,50 @@ func TestImportParquet(t *testing.T) {
 	}
 }
 
+// TestImportRefusesValuesOutsideTheirUnit imports the ends of each range, and values beyond them.
+func TestImportRefusesValuesOutsideTheirUnit(t *testing.T) {
+	t.Parallel()
+	try := func(column, value, want string) {
+		t.Helper()
+		if strings.HasPrefix(want, "not ") {
+			want = fmt.Sprintf("line 2, column 7 (%s): %q: %s", column, value, want)
+		}
+		report, err := facts.ImportCSV(t.Context(), make(memory), []byte("domain,"+column+"\na.com,"+value+"\n"))
+		var got string
+		for _, fault := range report.Faults {
+			got = fault.Error()
+		}
+		if err != nil || got != want || (report.Imported == 1) != (want == "") {
+			t.Errorf("%s %s: %+v, %v, want %q", column, value, report, err, want)
+		}
+	}
+	try("signal:technical_role_share", "1e308", "not from 0 to 1")
+	try("signal:team_page_present", "17", "not a whole number from 0 to 1")
+	try("signal:team_page_present", "0.5", "not a whole number from 0 to 1")
+	try("signal:email_auth_maturity", "1e9", "not from 0 to 5")
+	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
+	ends := map[string]scoring.Range{
+		"employees": {Max: 1e9}, "revenue_usd": {Max: 1e15}, "total_assets_usd": {Max: 1e15}, "ebitda_usd": {Min: -1e15, Max: 1e15}, "market_cap_usd": {Max: 1e15},
+		"pe_ratio": {Min: -1e9, Max: 1e9}, "price_sales": {Max: 1e9}, "price_book": {Min: -1e9, Max: 1e9}, "funding_total_usd": {Max: 1e15}, "funding_rounds": {Max: 1e9},
+		"founders": {Max: 1e9}, "sic": {Min: 100, Max: 9999, Whole: true}, "founded_year": {Min: 1000, Max: 2100, Whole: true}, "hiring_regions": {Max: 6, Whole: true},
+	}
+	for _, s := range scoring.Manifest() {
+		ends["signal:"+s.ID] = s.Range()
+	}
+	for column, r := range ends {
+		kind := "not from "
+		if r.Whole {
+			kind = "not a whole number from "
+		}
+		try(column, number(r.Min), "")
+		try(column, number(r.Max), "")
+		for _, beyond := range []float64{math.Nextafter(r.Min, math.Inf(-1)), math.Nextafter(r.Max, math.Inf(1)), -1e308, 1e308} {
+			try(column, number(beyond), kind+r.String())
+		}
+		try(column, "Inf", "not a number")
+	}
+}
+
 func TestFactsDocumentListsEveryColumn(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -210,7 +256,7 @@ Parquet. Columns may be in any order, and only the domain is required. An empty 
 missing value means that the fact is unknown. A second import of a company replaces
 all of its facts.
 
-An invalid row is not imported. The command reports it with line, column and reason,
+A row with a value that its column does not allow is not imported. The command reports it with line, column and reason,
 imports the other rows and exits 1. An unknown column of CSV or Parquet stops the
 import before anything is written. In JSONL it is an error of its line.
 
@@ -239,9 +285,9 @@ shows its share.
 	for _, c := range facts.Columns {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Name, strings.ReplaceAll(c.Doc, "|", `\|`))
 	}
-	b.WriteString("\nRaw values of signals can be imported directly. They replace derived values:\n\n| column | unit | signal |\n|---|---|---|\n")
+	b.WriteString("\nRaw values of signals can be imported directly. They replace derived values:\n\n| column | unit | allowed | signal |\n|---|---|---|---|\n")
 	for _, s := range scoring.Manifest() {
-		fmt.Fprintf(&b, "| `signal:%s` | %s | %s |\n", s.ID, s.Unit, s.Name)
+		fmt.Fprintf(&b, "| `signal:%s` | %s | %s | %s |\n", s.ID, s.Unit, s.Range(), s.Name)
 	}
 	golden.Compare(t, "../docs/facts.md", b.String())
 }

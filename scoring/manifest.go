@@ -165,6 +165,9 @@ func parseSignal(row []string) (Signal, error) {
 	if s.Bucket.Weight() == 0 {
 		return s, fmt.Errorf("unknown bucket %q", s.Bucket)
 	}
+	if _, known := ranges[s.Unit]; !known {
+		return s, fmt.Errorf("unit %q has no range", s.Unit)
+	}
 	if row[8] != "" {
 		s.NotFor = strings.Split(row[8], "|")
 	}

@@ -28,7 +28,8 @@ const (
 	burstOver = 10 * time.Second
 )
 
-// budget bounds bytes in flight in total and per key. It is safe for concurrent use.
+// budget bounds what is in flight, in bytes or another unit, in total and per key. It is safe for
+// concurrent use.
 type budget struct {
 	keyMax int64
 	all    *semaphore.Weighted

@@ -9,6 +9,7 @@ import (
 	"net/http/httputil"
 	"net/netip"
 	"os"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,9 @@ const (
 	keptBytes = 16 << 10
 	// buffersKept is the time after which an idle connection releases its buffers.
 	buffersKept = time.Second
+
+	// emptyLinesMax bounds the empty lines before a request. Some clients send one after a body.
+	emptyLinesMax = 4
 
 	// After a stop, stopReadMax bounds the wait for the rest of a request or for the next
 	// one, and stopWriteMax bounds the write of an answer.
@@ -166,12 +170,15 @@ func (c *conn) serve() {
 // did not, the caller closes the connection without an answer. A client with an idle
 // connection would take an answer for that of its next request.
 func (c *conn) awaitRequest(timeout time.Duration) bool {
-	for {
+	for emptyLines := 0; ; {
 		if c.br.Buffered() == 0 && !c.rest(timeout) {
 			return false
 		}
 		switch begin, _ := c.br.Peek(min(2, c.br.Buffered())); {
-		case string(begin) == "\r\n": // some clients send an empty line after a body
+		case emptyLines == emptyLinesMax: // receive refuses one more
+			return true
+		case string(begin) == "\r\n":
+			emptyLines++
 			_, _ = c.br.Discard(2)
 		case string(begin) != "\r":
 			return true
@@ -334,6 +341,21 @@ func unreadable(err error) *problem {
 		return &errHeadersTooLarge
 	}
 	return &errRequestMalformed
+}
+
+// endAfterPanic keeps a panic from ending the process. The connection ends without an answer, and its
+// buffers are not used again.
+func (c *conn) endAfterPanic() {
+	p := recover()
+	if p == nil {
+		return
+	}
+	c.server.metrics.panics.Inc()
+	c.server.logger.Error("connection ended by a panic", "panic", p, "stack", string(debug.Stack()))
+	if c.buffers != nil {
+		c.ctx.ResetUserValues() // releases what the request has reserved
+		c.buffers = nil
+	}
 }
 
 // answer sends the answer to a request and reports whether the connection stays open.

@@ -2,16 +2,23 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/valyala/fasthttp"
 
 	"companyscore/internal/account"
+	"companyscore/server/directory"
 )
 
 func TestDeadlineIsNeverEarly(t *testing.T) {
@@ -179,4 +186,80 @@ func TestSlowAnswerIsSentAfterStop(t *testing.T) {
 			t.Errorf("%d %s, %v, closes %v", res.StatusCode, body, err, res.Close)
 		}
 	})
+}
+
+// defective panics when it is asked for the key "panics", as a defect of the hot path would.
+type defective struct{ Keys }
+
+func (d defective) Peek(raw []byte, now time.Time) *directory.Caller {
+	if string(raw) == "panics" {
+		panic("a defect")
+	}
+	return d.Keys.Peek(raw, now)
+}
+
+func TestPanicEndsOneConnection(t *testing.T) {
+	t.Parallel()
+	s, _ := hotServer(t)
+	cfg, log, registry := s.Dependencies, new(bytes.Buffer), prometheus.NewRegistry()
+	cfg.Keys, cfg.Metrics, cfg.Logger = defective{cfg.Keys}, registry, slog.New(slog.NewTextHandler(log, nil))
+	s, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := serving(t, s, listen(t))
+	beside := dial(t, address)
+	answers := bufio.NewReader(beside)
+	for range 3 {
+		panics := strings.Replace(hotGet, "X-API-Key: k", "X-API-Key: panics", 1)
+		if replies := send(t, address, panics); len(replies) > 0 {
+			t.Fatalf("after a panic it was sent %+v", replies)
+		}
+		if _, err := io.WriteString(beside, hotGet); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(answers, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(io.Discard, res.Body); err != nil || res.StatusCode != http.StatusOK {
+			t.Errorf("another connection is answered %d, %v", res.StatusCode, err)
+		}
+	}
+	metrics := httptest.NewRecorder()
+	promhttp.HandlerFor(registry, promhttp.HandlerOpts{}).ServeHTTP(metrics, httptest.NewRequest(http.MethodGet, "/", nil))
+	if !strings.Contains(metrics.Body.String(), "companyscore_http_connection_panics_total 3\n") {
+		t.Errorf("3 panics are not counted: %s", metrics.Body)
+	}
+	beside.Close()
+	if err := s.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text := log.String(); !strings.Contains(text, "a defect") || !strings.Contains(text, "conn_test.go") {
+		t.Errorf("the log has no stack: %s", text)
+	}
+}
+
+func TestEmptyLinesBeforeARequestAreBounded(t *testing.T) {
+	t.Parallel()
+	s, _ := hotServer(t)
+	address := serving(t, s, listen(t))
+	last := strings.Replace(hotGet, "\r\n\r\n", "\r\nConnection: close\r\n\r\n", 1)
+	few := strings.Repeat("\r\n", emptyLinesMax)
+	replies := send(t, address, few+hotGet+few+last)
+	if len(replies) != 2 || replies[0].StatusCode != http.StatusOK || replies[1].StatusCode != http.StatusOK {
+		t.Errorf("with a few empty lines: %d answers", len(replies))
+	}
+	if replies = send(t, address, hotGet+few+"\r\n"+hotGet); len(replies) != 2 || replies[0].StatusCode != http.StatusOK {
+		t.Fatalf("with too many empty lines: %d answers", len(replies))
+	}
+	replies[1].wantsRefusal(t, errRequestLine)
+	endless := dial(t, address)
+	go func() {
+		for _, err := io.WriteString(endless, "\r\n"); err == nil; _, err = io.WriteString(endless, "\r\n") {
+		}
+	}()
+	if res, err := http.ReadResponse(bufio.NewReader(endless), nil); err != nil || res.StatusCode != http.StatusBadRequest || !res.Close {
+		t.Errorf("endless empty lines: %+v, %v", res, err)
+	}
 }

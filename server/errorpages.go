@@ -314,10 +314,10 @@ var errorPages = []errorPage{
 		Do:      "Wait. Scores and jobs work in the meantime.",
 	},
 	{
-		Answers: []*problem{&errAllAnswers, &errAllBodies},
-		Meaning: "The requests or the answers in flight have reached the server's limit of bytes.",
+		Answers: []*problem{&errAllAnswers, &errAllBodies, &errHistories},
+		Meaning: "The requests or the answers in flight have reached the server's limit of bytes, or histories of requests are read for others. An account has one at a time.",
 		Retry:   retryAfter,
-		Do:      "Send fewer large requests at once.",
+		Do:      "Send fewer large requests at once. Read histories of requests one after the other.",
 	},
 	{
 		Answers: []*problem{&errUnavailable},

@@ -100,6 +100,7 @@ var (
 	errKeyAnswers         = problem{Status: 429, Code: "rate limited", Slug: "rate-limited", Message: "Unread answers to this key have reached its limit of bytes. Read them, or send fewer requests at once.", Reason: "answer_bytes", RetryAfter: 1}
 	errAllAnswers         = problem{Status: 503, Code: "overloaded", Slug: "overloaded", Message: "The answers in flight have reached the server's limit of bytes. Try again in a moment.", RetryAfter: 1}
 	errAllBodies          = problem{Status: 503, Code: "overloaded", Slug: "overloaded", Message: "The requests in flight have reached the server's limit of bytes. Try again in a moment.", RetryAfter: 1}
+	errHistories          = problem{Status: 503, Code: "overloaded", Slug: "overloaded", Message: "Other histories of requests are read. Try again in a moment.", RetryAfter: 1}
 
 	// Answers of deploy/nginx.conf, which have pages too: a key's limit of requests per second, and no server.
 	errKeyRequests = problem{Status: 429, Code: "rate limited", Slug: "rate-limited", Message: "This key sends more requests than it may. Try again in a moment.", RetryAfter: 1}

@@ -34,7 +34,7 @@ const (
 	healthy      condition = iota
 	uncounted              // no statistics are published
 	keyBytesUsed           // the key may have no more bytes of answers in flight
-	allBytesUsed           // the server may have no more bytes of answers in flight
+	allBytesUsed           // the server may have no more bytes of answers in flight, and no more histories of requests
 	storesClosed           // the connections to Redis and ClickHouse are closed, the keys are in memory
 	keysClosed             // the same, without keys in memory
 )
@@ -244,6 +244,7 @@ func (f *fixture) start(ctx context.Context, redisURL, clickhouseURL string) err
 	}
 	f.servers[keyBytesUsed].answers = newBudget(answersMax, 1)
 	f.servers[allBytesUsed].answers = newBudget(1, answersKeyMax)
+	f.servers[allBytesUsed].histories = newBudget(0, historiesAccountMax)
 	return nil
 }
 

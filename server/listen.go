@@ -89,6 +89,7 @@ func (s *Server) start(accepted net.Conn) {
 	}
 	go func() {
 		defer s.connections.leave(c)
+		defer c.endAfterPanic()
 		if p != nil {
 			c.refuse(p, time.Now())
 			return

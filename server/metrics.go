@@ -18,6 +18,7 @@ type metrics struct {
 	requests *prometheus.CounterVec   // by route, status and tier of the answer
 	latency  *prometheus.HistogramVec // by route
 	cold     *prometheus.CounterVec   // by outcome
+	panics   prometheus.Counter       // that ended a connection
 }
 
 // latencyBuckets range from an answer from memory to one from an overloaded store.
@@ -34,8 +35,11 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		cold: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "companyscore_cold_calls_total", Help: "Cold calls, by outcome: admitted, replayed, the limit that was reached, or error.",
 		}, []string{"outcome"}),
+		panics: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "companyscore_http_connection_panics_total", Help: "Connections that a panic ended. Each is a defect and logged with its stack.",
+		}),
 	}
-	registry.MustRegister(m.requests, m.latency, m.cold)
+	registry.MustRegister(m.requests, m.latency, m.cold, m.panics)
 	return m
 }
 

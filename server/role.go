@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -140,67 +141,88 @@ type role struct {
 	directory *directory.Directory
 	universe  *snapshot.Follower
 	cache     *cache.Cache
-	demand    *demand.Recorder
-	requests  *requestlog.Log // nil if it is off
-	failed    chan error      // receives the error that ended serving
+	failed    chan error // receives the error that ended serving
 
-	stopEvents context.CancelFunc
-	events     sync.WaitGroup
+	parts []func(context.Context) error // what ends each opened part, in the order of opening
 }
 
-func start(ctx context.Context, cfg Config) (*role, error) {
+// start opens the parts of a role, those first that others need. If it fails, no part stays open.
+func start(ctx context.Context, cfg Config) (r *role, err error) {
+	r = &role{failed: make(chan error, 1)}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, r.stop(ctx))
+		}
+	}()
 	rdb, logger := cfg.Stores.Redis, cfg.Logger
 	q, err := queue.New(rdb, queue.Config{TTL: cfg.Limits.JobTTL, Deadline: cfg.Limits.RunDeadline, Logger: logger})
 	if err != nil {
-		return nil, fmt.Errorf("open queue: %w", err)
+		return r, fmt.Errorf("open queue: %w", err)
 	}
 	ln, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("%w: is another companyscore running? Choose another address with --listen", err)
+		return r, fmt.Errorf("%w: is another companyscore running? Choose another address with --listen", err)
 	}
-	r := &role{
-		address:   ln.Addr().String(),
-		meter:     meter.New(rdb, cfg.Stores.Ledger, cfg.Limits, logger),
-		directory: directory.New(cfg.Stores.Accounts, logger),
-		universe:  snapshot.Follow(ctx, rdb, logger),
-		demand:    demand.Start(cfg.Stores.ClickHouse, logger),
-		requests:  requestlog.Start(cfg.Requests, cfg.Stores.Requests, logger),
-		failed:    make(chan error, 1),
-	}
-	r.cache = cache.New(cfg.CacheMB<<20, rdb, cfg.Stores.Records, r.demand.Asked, logger)
+	r.address = ln.Addr().String()
+	r.opened(func(context.Context) error {
+		_ = ln.Close() // the server may have closed it
+		return nil
+	})
+	requests := requestlog.Start(cfg.Requests, cfg.Stores.Requests, logger) // nil if it is off
+	r.opened(requests.Close)
+	recorder := demand.Start(cfg.Stores.ClickHouse, logger)
+	r.opened(recorder.Close)
+	r.universe = snapshot.Follow(ctx, rdb, logger)
+	r.opened(closing(r.universe.Close))
+	r.directory = directory.New(cfg.Stores.Accounts, logger)
+	r.opened(closing(r.directory.Close))
+	r.meter = meter.New(rdb, cfg.Stores.Ledger, cfg.Limits, logger)
+	r.opened(closing(r.meter.Close))
+	r.cache = cache.New(cfg.CacheMB<<20, rdb, cfg.Stores.Records, recorder.Asked, logger)
 	registry := admin.NewRegistry()
 	r.cache.Register(registry)
-	r.demand.Register(registry)
-	r.requests.Register(registry)
+	recorder.Register(registry)
+	requests.Register(registry)
 	r.universe.Register(registry)
 	q.Register(registry)
 	batchjob.Register(registry, rdb)
 	var pages http.Handler
 	if cfg.Console.On() {
 		if pages, err = r.newConsole(cfg, q); err != nil {
-			return nil, errors.Join(err, ln.Close())
+			return r, err
 		}
 	}
 	r.server, err = New(Dependencies{
 		HTTP: cfg.HTTP,
 		Keys: r.directory, Scores: cfg.Stores.Records, Cache: r.cache, Universe: r.universe, Meter: r.meter,
-		Jobs: job.New(rdb, q, job.WithHistory(cfg.Stores.Records)), Asked: r.demand.Asked,
-		Requests: r.requests, RequestCounts: cfg.Stores.Requests, Console: pages, Metrics: registry, Logger: logger,
+		Jobs: job.New(rdb, q, job.WithHistory(cfg.Stores.Records)), Asked: recorder.Asked,
+		Requests: requests, RequestCounts: cfg.Stores.Requests, Console: pages, Metrics: registry, Logger: logger,
 	})
 	if err != nil {
-		return nil, errors.Join(err, ln.Close())
+		return r, err
 	}
-	events, stopEvents := context.WithCancel(context.WithoutCancel(ctx))
-	r.stopEvents = stopEvents
-	r.events.Go(func() {
-		redis.Subscribe(events, rdb, redis.Listener{Heard: r.invalidate, Missed: r.missed, Alive: r.alive})
+	hearing, stopHearing := context.WithCancel(context.WithoutCancel(ctx))
+	var events sync.WaitGroup
+	events.Go(func() {
+		redis.Subscribe(hearing, rdb, redis.Listener{Heard: r.invalidate, Missed: r.missed, Alive: r.alive})
 	})
-	go func() { r.failed <- r.server.Serve(ln) }() // ends with stop
+	r.opened(closing(func() { stopHearing(); events.Wait() }))
+	go func() { r.failed <- r.server.Serve(ln) }() // ends with Shutdown
+	r.opened(r.server.Shutdown)
 	r.admin, err = admin.Start(admin.Config{Listen: cfg.AdminListen, ClickHouse: cfg.Stores.ClickHouse, Redis: rdb, Registry: registry, Logger: logger})
 	if err != nil {
-		return nil, errors.Join(err, r.stop(ctx))
+		return r, err
 	}
+	r.opened(r.admin.Close)
 	return r, nil
+}
+
+// opened adds what ends a part that was opened.
+func (r *role) opened(end func(context.Context) error) { r.parts = append(r.parts, end) }
+
+// closing returns the end of a part that takes no context and cannot fail.
+func closing(end func()) func(context.Context) error {
+	return func(context.Context) error { end(); return nil }
 }
 
 // invalidate drops cached data that another process has changed.
@@ -230,19 +252,13 @@ func (r *role) alive() {
 	r.cache.Alive()
 }
 
-// stop ends the parts of the role. Those that requests need end after the server.
+// stop ends the parts of the role that are open, the last one first.
 func (r *role) stop(ctx context.Context) error {
 	ctx, cancel := process.ShutdownContext(ctx)
 	defer cancel()
 	var faults []error
-	if r.admin != nil {
-		faults = append(faults, r.admin.Close(ctx))
+	for _, end := range slices.Backward(r.parts) {
+		faults = append(faults, end(ctx))
 	}
-	faults = append(faults, r.server.Shutdown(ctx))
-	r.stopEvents()
-	r.events.Wait()
-	r.meter.Close()
-	r.directory.Close()
-	r.universe.Close()
-	return errors.Join(append(faults, r.demand.Close(ctx), r.requests.Close(ctx))...)
+	return errors.Join(faults...)
 }

@@ -134,7 +134,7 @@ type Server struct {
 	stopping    atomic.Bool
 	answers     *budget
 	bodies      *semaphore.Weighted // bytes of large request bodies in flight
-	histories   *semaphore.Weighted // histories of requests that are read at once
+	histories   *budget             // histories of requests that are read at once, by account
 	now         func() time.Time
 	metrics     *metrics
 	hotMetrics  hotMetrics
@@ -159,7 +159,7 @@ func New(cfg Dependencies) (*Server, error) {
 	}
 	s := &Server{
 		Dependencies: cfg, log: limitLines(cfg.Logger.Handler()), now: time.Now, metrics: m, hotMetrics: newHotMetrics(m), signals: signals, tails: make(map[account.Tier][]byte),
-		connections: newConnections(cfg.HTTP), answers: newBudget(answersMax, answersKeyMax), bodies: semaphore.NewWeighted(bodiesMax), histories: semaphore.NewWeighted(historiesMax),
+		connections: newConnections(cfg.HTTP), answers: newBudget(answersMax, answersKeyMax), bodies: semaphore.NewWeighted(bodiesMax), histories: newBudget(historiesMax, historiesAccountMax),
 	}
 	s.logger = slog.New(s.log)
 	cfg.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{

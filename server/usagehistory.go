@@ -2,7 +2,6 @@ package server
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -20,9 +19,13 @@ var usageGroupings = []string{"day", "key", "route", "status"}
 // usageDaysMax is the maximum range of a history of requests in days. Counts are kept for 30 days.
 const usageDaysMax = 31
 
-// historiesMax is the maximum number of histories of requests that a server reads at once. They are
-// free and not kept in memory, so calls wait for each other and not for scores.
-const historiesMax = 2
+// historiesMax is the maximum number of histories of requests that a server reads at once, and
+// historiesAccountMax that of one account. They are free and not kept in memory, so calls wait for each
+// other and not for scores.
+const (
+	historiesMax        = 2
+	historiesAccountMax = 1
+)
 
 // getUsageHistory returns the requests of the account by day, key, route or status. The call
 // itself is not charged.
@@ -39,10 +42,11 @@ func (s *Server) getUsageHistory(c *fiber.Ctx) error {
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
-	if err := s.histories.Acquire(ctx, 1); err != nil {
-		return fmt.Errorf("wait for other histories of requests: %w", err)
+	place, err := s.histories.reserve(ctx, who.Account.ID, 1, &errHistories, &errHistories)
+	if err != nil {
+		return err
 	}
-	defer s.histories.Release(1)
+	defer place.Close()
 	groups, err := s.RequestCounts.RequestHistory(ctx, who.Account.ID, from, to, by)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"testing"
 	"time"
 
@@ -35,6 +34,7 @@ var usageHistoryStatuses = withCommon("GET /v1/usage/history", []attempt{
 	{name: "unknown grouping", key: "starter", request: "GET /v1/usage/history?by=company", want: 400, code: byOneOf},
 	{name: "empty grouping", key: "sandbox", request: "GET /v1/usage/history?by=", want: 400, code: byOneOf},
 	{name: "POST", key: "starter", request: "POST /v1/usage/history", want: 405, code: "method not allowed", sends: []string{"Allow", "GET, HEAD"}},
+	{name: "other histories are read", on: allBytesUsed, key: "starter", request: "GET /v1/usage/history", want: 503, code: "overloaded", sends: []string{"Retry-After", "1", "Cache-Control", "no-store"}},
 	{name: "stores are closed", on: storesClosed, key: "growth", request: "GET /v1/usage/history", want: 500, code: "internal error", sends: []string{"Cache-Control", "no-store"}},
 })
 
@@ -42,63 +42,67 @@ func TestUsageHistoryStatuses(t *testing.T) {
 	tryStatuses(t, "GET /v1/usage/history", usageHistoryStatuses)
 }
 
-// countedHistories reads histories from a real store and keeps how many are read at once. A read waits for a
-// second one, so that two are in flight.
-type countedHistories struct {
+// slowHistories reads no history before release is closed. entered receives the account of each read.
+type slowHistories struct {
 	RequestCounts
-	meet chan struct{}
-
-	mu        sync.Mutex
-	now, most int
+	entered chan string
+	release chan struct{}
 }
 
-func (c *countedHistories) RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]account.RequestGroup, error) {
-	c.add(1)
-	defer c.add(-1)
+func (h slowHistories) RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]account.RequestGroup, error) {
+	h.entered <- accountID
 	select {
-	case c.meet <- struct{}{}:
-	case <-c.meet:
+	case <-h.release:
+	case <-ctx.Done():
+		return nil, ctx.Err()
 	}
-	return c.RequestCounts.RequestHistory(ctx, accountID, from, to, by)
+	return h.RequestCounts.RequestHistory(ctx, accountID, from, to, by)
 }
 
-func (c *countedHistories) add(n int) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.now += n
-	c.most = max(c.most, c.now)
-}
-
-func TestHistoriesWaitForEachOther(t *testing.T) {
+func TestOneAccountLeavesAPlaceForHistoriesOfOthers(t *testing.T) {
 	t.Parallel()
 	f := theFixture(t)
 	parts := f.servers[healthy].Dependencies
-	counts := &countedHistories{RequestCounts: parts.RequestCounts, meet: make(chan struct{})}
-	parts.Metrics, parts.RequestCounts = prometheus.NewRegistry(), counts
+	slow := slowHistories{parts.RequestCounts, make(chan string, 100), make(chan struct{})}
+	parts.Metrics, parts.RequestCounts = prometheus.NewRegistry(), slow
 	s, err := New(parts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.now = func() time.Time { return noon }
-	const calls = 16 // an even number
-	var answered sync.WaitGroup
-	for range calls {
-		answered.Go(func() {
-			req := httptest.NewRequest(http.MethodGet, "/v1/usage/history", nil)
-			req.Header.Set("X-API-Key", f.keys["starter"])
-			res, err := s.app.Test(req, -1)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer res.Body.Close()
-			if res.StatusCode != http.StatusOK {
-				t.Errorf("status %d, want 200", res.StatusCode)
-			}
-		})
+	read := func(key string) *http.Response {
+		req := httptest.NewRequest(http.MethodGet, "/v1/usage/history", nil)
+		req.Header.Set("X-API-Key", f.keys[key])
+		res, err := s.app.Test(req, -1)
+		if err != nil {
+			t.Error(err)
+			return &http.Response{}
+		}
+		res.Body.Close()
+		return res
 	}
-	answered.Wait()
-	if counts.most != historiesMax {
-		t.Errorf("%d histories were read at once, want %d", counts.most, historiesMax)
+	const calls = 3
+	statuses := make(chan int, calls+1)
+	for range calls {
+		go func() { statuses <- read("starter").StatusCode }()
+	}
+	first := <-slow.entered
+	for range calls - 1 { // they wait until the first is read
+		if got := <-statuses; got != http.StatusServiceUnavailable {
+			t.Errorf("a further history of the account: status %d, want 503", got)
+		}
+	}
+	go func() { statuses <- read("growth").StatusCode }()
+	if second := <-slow.entered; first != "account of starter" || second != "account of growth" {
+		t.Errorf("histories are read for %q and %q", first, second)
+	}
+	if res := read("enterprise"); res.StatusCode != http.StatusServiceUnavailable || res.Header.Get("Retry-After") != "1" {
+		t.Errorf("a third history at once: status %d, Retry-After %q", res.StatusCode, res.Header.Get("Retry-After"))
+	}
+	close(slow.release)
+	for range 2 {
+		if got := <-statuses; got != http.StatusOK {
+			t.Errorf("a history that has a place: status %d", got)
+		}
 	}
 }

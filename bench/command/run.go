@@ -120,7 +120,7 @@ func (c *commands) runLoad(cmd *cobra.Command, cfg bench.Config, f runFlags) err
 		defer stopChild(cmd.Context(), null)
 		cfg.Address, cfg.PIDs = address, func() map[string]int { return map[string]int{"null": pid} }
 	}
-	if w := cmd.ErrOrStderr(); cli.IsTerminal(w) && !f.quiet {
+	if w := cli.Control(cmd.ErrOrStderr()); cli.IsTerminal(w) && !f.quiet {
 		cfg.Live = liveView(w)
 		defer fmt.Fprint(w, "\r\033[K")
 	}
@@ -129,7 +129,7 @@ func (c *commands) runLoad(cmd *cobra.Command, cfg bench.Config, f runFlags) err
 		return err
 	}
 	if cfg.Live != nil {
-		fmt.Fprint(cmd.ErrOrStderr(), "\r\033[K")
+		fmt.Fprint(cli.Control(cmd.ErrOrStderr()), "\r\033[K")
 	}
 	switch f.jsonTo {
 	case "":

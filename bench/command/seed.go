@@ -134,7 +134,7 @@ type seedProgress struct {
 }
 
 func newSeedProgress(w io.Writer, quiet bool) *seedProgress {
-	p := &seedProgress{w: w, began: time.Now(), from: -1, interval: 10 * time.Second}
+	p := &seedProgress{w: cli.Control(w), began: time.Now(), from: -1, interval: 10 * time.Second}
 	if cli.IsTerminal(w) {
 		p.line, p.interval = true, 0
 	}

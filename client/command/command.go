@@ -134,8 +134,9 @@ func showPolls(cfg *client.Config, w io.Writer) (clearLine func()) {
 	if !cli.IsTerminal(w) {
 		return func() {}
 	}
+	w = cli.Control(w)
 	cfg.OnPoll = func(j client.Job, waited time.Duration) {
-		fmt.Fprintf(w, "\r\033[K%s: scoring, %d s", j.Domain, int(waited.Seconds()))
+		fmt.Fprintf(w, "\r\033[K%s: scoring, %d s", cli.Printable(j.Domain), int(waited.Seconds()))
 	}
 	return func() { fmt.Fprint(w, "\r\033[K") }
 }

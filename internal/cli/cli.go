@@ -35,7 +35,7 @@ func NewBar(w io.Writer, quiet bool, what string, bytes bool) *progressbar.Progr
 	if quiet || !IsTerminal(w) {
 		w = io.Discard
 	}
-	return progressbar.NewOptions64(1, progressbar.OptionSetWriter(w), progressbar.OptionSetDescription(what),
+	return progressbar.NewOptions64(1, progressbar.OptionSetWriter(Control(w)), progressbar.OptionSetDescription(what),
 		progressbar.OptionShowCount(), progressbar.OptionShowBytes(bytes), progressbar.OptionSetPredictTime(true),
 		progressbar.OptionFullWidth(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
 }

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -141,7 +140,7 @@ func PrintRecord[T any](w io.Writer, o Output, record T, sentence string, column
 	case CSV:
 		return PrintList(w, CSV, []T{record}, columns)
 	}
-	_, err := fmt.Fprintln(w, sentence)
+	_, err := fmt.Fprintln(NewPrinted(w), sentence)
 	return err
 }
 
@@ -242,7 +241,7 @@ func printTable(w io.Writer, names []string, rows [][]any) error {
 		}
 		b.WriteByte('\n')
 	}
-	_, err := io.WriteString(w, b.String())
+	_, err := io.WriteString(Control(w), b.String())
 	return err
 }
 
@@ -264,14 +263,4 @@ func human(cell any) (text Toned, number bool) {
 		return Toned{Printable(v.Text), v.Tone}, false
 	}
 	return Toned{Text: Printable(fmt.Sprint(cell))}, false
-}
-
-// Printable returns a text of somebody else without control characters, which could change what a terminal shows.
-func Printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
 }

@@ -12,7 +12,7 @@ import (
 
 // IsTerminal reports whether w is a terminal.
 func IsTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
+	f, ok := Control(w).(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
@@ -46,7 +46,7 @@ func (t Toned) paint(colours bool) string {
 	return "\x1b[" + string(t.Tone) + "m" + t.Text + "\x1b[0m"
 }
 
-// Paint returns a text in a tone if w shows colours.
+// Paint returns a text of this program in a tone if w shows colours, to be written to [Control].
 func Paint(w io.Writer, tone Tone, text string) string { return Toned{text, tone}.paint(Colours(w)) }
 
 // Working shows on a terminal w what a command waits for and since when, beginning after a second. stop ends and clears it; it may be
@@ -55,6 +55,7 @@ func Working(w io.Writer, what string) (stop func()) {
 	if !IsTerminal(w) {
 		return func() {}
 	}
+	w = Control(w)
 	end, ended := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(ended)

@@ -88,6 +88,33 @@ func TestColoursAreForTerminals(t *testing.T) {
 	}
 }
 
+func TestTerminalShowsNoControlCharactersOfOthers(t *testing.T) {
+	terminal, screen := openTerminal(t)
+	t.Setenv("TERM", "xterm")
+	t.Setenv("NO_COLOR", "")
+	w := NewPrinted(terminal)
+	if !IsTerminal(w) || !Colours(w) {
+		t.Error("it is no terminal")
+	}
+	for _, part := range []string{"a\x1b]0;title\a\r\x7f\u009b2J b \xe2", "\x82", "\xac \x9b\u202e\n"} { // the euro sign comes in three writes
+		if n, err := io.WriteString(w, part); n != len(part) || err != nil {
+			t.Fatal(n, err)
+		}
+	}
+	if err := PrintList(w, Table, companies(), companyColumns[:2]); err != nil {
+		t.Fatal(err)
+	}
+	if err := PrintList(w, CSV, companies()[1:], companyColumns[:1]); err != nil {
+		t.Fatal(err)
+	}
+	got := screen(6)
+	for _, want := range []string{"a�]0;title����2J b € ��\r\n", "\x1b[1mNAME\x1b[0m", "\x1b[32mok\x1b[0m", "evil�[2J�x", "\"evil�[2J\r\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("the terminal shows %q without %q", got, want)
+		}
+	}
+}
+
 func TestWorkingIsShownAfterASecond(t *testing.T) {
 	terminal, screen := openTerminal(t)
 	Working(terminal, "quick")() // shows nothing

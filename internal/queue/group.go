@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -176,7 +177,7 @@ func (s *Server) write(ctx context.Context, script *goredis.Script, common []any
 
 func shorten(message string) string {
 	if len(message) > errorLimitBytes {
-		return message[:errorLimitBytes] + " ..."
+		return strings.ToValidUTF8(message[:errorLimitBytes], "") + " ..."
 	}
 	return message
 }

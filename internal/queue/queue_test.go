@@ -6,9 +6,11 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -380,6 +382,20 @@ func TestHandlerOutcomes(t *testing.T) {
 	f("second.com", scoring.RunSucceeded, 2, true)
 	f("slow.com", scoring.RunTimedOut, 1, false)
 	f("deaf.com", scoring.RunTimedOut, 1, false)
+}
+
+func TestLongErrorIsCutBetweenCharacters(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, stores.Redis(t).URL, queue.Config{Attempts: 1})
+	work(t, q, queue.ServerConfig{}, func(_ context.Context, run scoring.Run) (time.Time, error) {
+		return time.Time{}, errors.New(strings.Repeat("x", int(run.Domain[0]-'a')) + strings.Repeat("€", 1000))
+	})
+	for _, domain := range []string{"a.com", "b.com", "c.com"} { // a euro sign has three bytes
+		run := waitFor(t, q, start(t, q, domain)[0].ID, scoring.RunFailed, 15*time.Second)
+		if !utf8.ValidString(run.Error) || !strings.HasSuffix(run.Error, "€ ...") {
+			t.Errorf("%s failed with %q", domain, run.Error)
+		}
+	}
 }
 
 func TestReplayedAttemptKeepsStartedAt(t *testing.T) {

@@ -79,7 +79,8 @@ const moneyAgeMax = 6 * 365 * 24 * time.Hour
 //   - funding_total_usd and funding_rounds are copied, capital_raise_recency_days counts from the
 //     last round, and leadership_disclosure is the number of founders, at most 6.
 //
-// Headcount, money and ratios older than six years are not used. A value imported for a signal's
+// Headcount, money and ratios older than six years are not used. Nor are values outside the unit of
+// their signal, such as a margin from a tiny divisor. A value imported for a signal's
 // own id replaces a derived one. A status such as dead makes the company defunct.
 func FromFacts(facts scoring.CompanyFacts, now time.Time) Result {
 	derived := derive(facts, now)
@@ -91,6 +92,9 @@ func FromFacts(facts scoring.CompanyFacts, now time.Time) Result {
 		result.Values = map[string]float64{ValueHiringRegions: float64(facts.HiringRegions)}
 	}
 	for id, o := range derived {
+		if s, known := scoring.Lookup(id); known && s.Range().Check(o.Raw) != nil {
+			continue
+		}
 		o.Signal, o.State, o.Source = id, scoring.StateOK, scoring.FactsSource
 		result.Observations = append(result.Observations, o)
 	}

@@ -79,6 +79,10 @@ func TestFromFacts(t *testing.T) {
 		map[string]float64{"employee_count": 7, "open_roles": 3})
 	f("funding and founders", scoring.CompanyFacts{FundingTotalUSD: ptr(1e6), FundingRounds: ptr(2.0), Founders: ptr(3.0), LastFundingDate: now.AddDate(0, 0, -90)},
 		map[string]float64{"funding_total_usd": 1e6, "funding_rounds": 2, "leadership_disclosure": 3, "capital_raise_recency_days": 90})
+	f("values outside their unit", scoring.CompanyFacts{
+		PriceSales: ptr(1e-300), PERatio: ptr(1e-320), MarketCapUSD: ptr(1e9), Employees: ptr(1e308),
+		Signals: map[string]float64{"team_page_present": 17, "technical_role_share": 1e308, "email_auth_maturity": 5},
+	}, map[string]float64{"market_value_usd": 1e9, "public_listing": 1, "email_auth_maturity": 5})
 	f("many founders", scoring.CompanyFacts{Founders: ptr(9.0)}, map[string]float64{"leadership_disclosure": 6})
 }
 

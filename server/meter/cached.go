@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -49,10 +51,23 @@ func (m *Meter) tally(key month, tier account.Tier) *tally {
 }
 
 // flush adds the cached calls to Redis. It resends a flush that may have failed, with the
-// same number, before it makes the next one.
+// same number, before it makes the next one. If Redis has no count of a month, flush moves its
+// calls to the next flush and restores the count from the ledger.
 func (m *Meter) flush(ctx context.Context) error {
-	m.flushMu.Lock()
-	defer m.flushMu.Unlock()
+	missing, err := m.send(ctx)
+	faults := []error{err}
+	for key, tier := range missing {
+		faults = append(faults, m.refill(ctx, key, tier, m.now()))
+	}
+	return errors.Join(faults...)
+}
+
+// send is flush without the restoration. It returns the months of which Redis has no count.
+func (m *Meter) send(ctx context.Context) (missing map[month]account.Tier, err error) {
+	if err := m.moving.Acquire(ctx, readersMax); err != nil {
+		return nil, err
+	}
+	defer m.moving.Release(readersMax)
 	if len(m.pending) == 0 {
 		m.mu.Lock()
 		if len(m.tallies) > 0 {
@@ -61,24 +76,18 @@ func (m *Meter) flush(ctx context.Context) error {
 		}
 		m.mu.Unlock()
 	}
+	missing = make(map[month]account.Tier)
 	var faults []error
-	page := make([]month, 0, min(len(m.pending), pageSize))
-	for key := range m.pending {
-		if page = append(page, key); len(page) == pageSize {
-			faults = append(faults, m.flushPage(ctx, page))
-			page = page[:0]
-		}
+	for page := range slices.Chunk(slices.Collect(maps.Keys(m.pending)), pageSize) {
+		faults = append(faults, m.sendPage(ctx, page, missing))
 	}
-	if len(page) > 0 {
-		faults = append(faults, m.flushPage(ctx, page))
-	}
-	return errors.Join(faults...)
+	return missing, errors.Join(faults...)
 }
 
-// flushPage adds the calls of the given months to Redis and removes them from pending. If
-// Redis has no count of a month, flushPage restores the count from the ledger and moves the
-// calls to the next flush. Calls whose write failed stay pending.
-func (m *Meter) flushPage(ctx context.Context, page []month) error {
+// sendPage adds the calls of the given months to Redis and removes them from pending. It adds the
+// months of which Redis has no count to missing and moves their calls to the next flush. Calls
+// whose write failed stay pending.
+func (m *Meter) sendPage(ctx context.Context, page []month, missing map[month]account.Tier) error {
 	now := m.now()
 	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -89,7 +98,6 @@ func (m *Meter) flushPage(ctx context.Context, page []month) error {
 			m.pending[key].calls.Load(), m.server, m.flushCount, key.keep(now).Milliseconds())
 	}
 	_, err := pipe.Exec(callCtx)
-	var faults []error
 	for i, key := range page {
 		counted, replyErr := replies[i].Int()
 		if replyErr != nil {
@@ -104,10 +112,10 @@ func (m *Meter) flushPage(ctx context.Context, page []month) error {
 		m.mu.Lock()
 		m.tally(key, t.tier).calls.Add(t.calls.Load()) // the quota has these calls
 		m.mu.Unlock()
-		faults = append(faults, m.refill(ctx, key, t.tier, now))
+		missing[key] = t.tier
 	}
 	if err != nil {
-		faults = append(faults, fmt.Errorf("count cached calls: %w", err))
+		return fmt.Errorf("count cached calls: %w", err)
 	}
-	return errors.Join(faults...)
+	return nil
 }

@@ -1,6 +1,7 @@
 package meter
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -64,6 +65,101 @@ func TestUsageIsNeverWrongWhileFlushing(t *testing.T) {
 	}
 	close(stop)
 	flusher.Wait()
+}
+
+// flushing starts a flush and returns when it has taken the calls. ended is closed when it has ended.
+func (w *world) flushing(t *testing.T) (ended chan struct{}) {
+	t.Helper()
+	ended = make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = w.flush(t.Context())
+	}()
+	for taken := false; !taken; {
+		w.mu.RLock()
+		taken = len(w.tallies) == 0
+		w.mu.RUnlock()
+	}
+	return ended
+}
+
+func TestReadsKeepTheirTimeLimitBesideAFlush(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, DefaultLimits())
+	w.CountCached(starter, noon)
+	must(t, errors.Join(w.flush(t.Context()), w.flush(t.Context())))
+	w.CountCached(starter, noon)
+	thaw := w.server.Freeze(t)
+	ended := w.flushing(t) // for callTimeout
+	for name, read := range map[string]func(ctx context.Context) error{
+		"usage": func(ctx context.Context) error { _, err := w.Usage(ctx, starter, noon); return err },
+		"quota": func(ctx context.Context) error { _, err := w.LoadQuota(ctx, starter, noon); return err },
+	} {
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+		if err := read(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v, want that its time is over", name, err)
+		}
+		cancel()
+		select {
+		case <-ended:
+			t.Errorf("%s waited for the flush", name)
+		default:
+		}
+	}
+	thaw()
+	<-ended
+	must(t, w.flush(t.Context()))
+	if got := w.usage(t, starter, noon).CachedCalls; got != 2 {
+		t.Errorf("%d calls are counted, want 2", got)
+	}
+}
+
+// slowLedger returns no usage before release is closed. It closes asked with the first read.
+type slowLedger struct {
+	Ledger
+	asked   func()
+	release chan struct{}
+}
+
+func (l slowLedger) Usage(ctx context.Context, accountID, period string) (account.MonthUsage, error) {
+	l.asked()
+	select {
+	case <-l.release:
+	case <-ctx.Done():
+	}
+	return l.Ledger.Usage(ctx, accountID, period)
+}
+
+func TestRestoringOneAccountDelaysNoOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, DefaultLimits())
+	w.CountCached(starter, noon)
+	must(t, errors.Join(w.flush(t.Context()), w.flush(t.Context())))
+	asked := make(chan struct{})
+	slow := slowLedger{w.Meter.ledger, sync.OnceFunc(func() { close(asked) }), make(chan struct{})}
+	w.Meter.ledger = slow
+	other := account.Account{ID: "other", Tier: account.Growth}
+	w.CountCached(other, noon)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = w.flush(t.Context())
+	}()
+	<-asked
+	if got := w.usage(t, starter, noon).CachedCalls; got != 1 {
+		t.Errorf("%d calls are counted, want 1", got)
+	}
+	select {
+	case <-ended:
+		t.Error("reads waited for the ledger")
+	default:
+	}
+	close(slow.release)
+	<-ended
+	must(t, w.flush(t.Context()))
+	if got := w.usage(t, other, noon).CachedCalls; got != 1 {
+		t.Errorf("%d calls of the restored account are counted, want 1", got)
+	}
 }
 
 func TestConcurrentCountsAllArrive(t *testing.T) {

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
+	"golang.org/x/sync/semaphore"
 	"golang.org/x/sync/singleflight"
 
 	"companyscore/internal/account"
@@ -68,6 +69,8 @@ const (
 	copyTimeout = 30 * time.Second
 	// closeTimeout bounds the last writes of Close.
 	closeTimeout = 5 * time.Second
+	// readersMax bounds the reads of counts at one time.
+	readersMax = 1 << 30
 	// pageSize bounds the accounts or calls of one exchange.
 	pageSize = 1000
 	// monthsKept is the number of months that counts stay in Redis after their month.
@@ -86,8 +89,9 @@ type Meter struct {
 
 	refills singleflight.Group
 
-	// flushMu is locked for writing during a flush to Redis.
-	flushMu sync.RWMutex
+	// moving is held in full by a flush, which moves calls to Redis, and with a weight of 1 by a read of
+	// counts. Unlike a mutex it is not waited for longer than a context lasts.
+	moving *semaphore.Weighted
 	// pending are the calls of a flush that is in flight or may have failed, flushCount its number.
 	pending    map[month]*tally
 	flushCount uint64
@@ -133,7 +137,7 @@ func newMeter(rdb goredis.UniversalClient, ledger Ledger, limits Limits, logger 
 	rand.Read(id[:])
 	return &Meter{
 		redis: rdb, ledger: ledger, limits: limits, logger: logger, now: time.Now,
-		server:  "server:" + hex.EncodeToString(id[:]),
+		server: "server:" + hex.EncodeToString(id[:]), moving: semaphore.NewWeighted(readersMax),
 		tallies: make(map[month]*tally), quotas: make(map[month]*quota), dirty: make(map[month]account.Tier), stop: func() {},
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -127,41 +129,27 @@ func (m *Meter) refreshQuotas(ctx context.Context) error {
 
 // readQuotas reads counts from Redis into memory. It restores counts that Redis has lost.
 func (m *Meter) readQuotas(ctx context.Context, keys []month, now time.Time) error {
-	// The lock keeps flush from moving calls to Redis during the read.
-	m.flushMu.RLock()
-	defer m.flushMu.RUnlock()
-	found, err := m.read(ctx, keys)
-	if err != nil {
-		return err
+	quotas := make(map[month]*quota, len(keys))
+	m.mu.RLock()
+	for _, key := range keys {
+		if kept := m.quotas[key]; kept != nil {
+			quotas[key] = kept
+		}
 	}
-	for i, key := range keys {
-		m.mu.RLock()
-		kept := m.quotas[key]
-		m.mu.RUnlock()
-		if kept == nil {
-			continue
-		}
-		if found[i].missing {
-			if err := m.refill(ctx, key, kept.tier, now); err != nil {
-				return err
-			}
-			again, err := m.read(ctx, []month{key})
-			if err != nil {
-				return err
-			}
-			found[i] = again[0]
-		}
+	m.mu.RUnlock()
+	tier := func(key month) account.Tier { return quotas[key].tier }
+	return m.current(ctx, slices.Collect(maps.Keys(quotas)), tier, now, func(key month, found counts) {
 		m.mu.Lock() // so that no call is counted between the sum and its use
-		kept.cold.Store(found[i].cold)
-		kept.cached.Store(found[i].cached + m.unflushed(key, found[i].lastFlush))
+		defer m.mu.Unlock()
+		kept := quotas[key]
+		kept.cold.Store(found.cold)
+		kept.cached.Store(found.cached + m.unflushed(key, found.lastFlush))
 		kept.known.Store(true)
-		m.mu.Unlock()
-	}
-	return nil
+	})
 }
 
 // unflushed returns the cached calls of this process that a count in Redis does not include.
-// lastFlush is the number of the last flush that it includes. The caller holds flushMu and mu.
+// lastFlush is the number of the last flush that it includes. The caller holds moving and mu.
 func (m *Meter) unflushed(key month, lastFlush uint64) (calls int64) {
 	if t := m.pending[key]; t != nil && lastFlush < m.flushCount {
 		calls += t.calls.Load()

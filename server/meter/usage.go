@@ -29,22 +29,16 @@ type Usage struct {
 // Usage returns the counts of the month of now. They include all calls of this process, and
 // those of other servers after about 100 ms.
 func (m *Meter) Usage(ctx context.Context, acct account.Account, now time.Time) (Usage, error) {
-	// The lock keeps flush from moving calls to Redis during the read.
-	m.flushMu.RLock()
-	defer m.flushMu.RUnlock()
 	key := monthOf(acct.ID, now)
-	counts, err := m.read(ctx, []month{key})
-	if err == nil && counts[0].missing {
-		if err = m.refill(ctx, key, acct.Tier, now); err == nil {
-			counts, err = m.read(ctx, []month{key})
-		}
-	}
+	var cached, cold int64
+	err := m.current(ctx, []month{key}, func(month) account.Tier { return acct.Tier }, now, func(_ month, found counts) {
+		m.mu.RLock()
+		defer m.mu.RUnlock()
+		cached, cold = found.cached+m.unflushed(key, found.lastFlush), found.cold
+	})
 	if err != nil {
 		return Usage{}, fmt.Errorf("read usage of account %s: %w", acct.ID, err)
 	}
-	m.mu.RLock()
-	cached, cold := counts[0].cached+m.unflushed(key, counts[0].lastFlush), counts[0].cold
-	m.mu.RUnlock()
 	return Usage{
 		AccountID: acct.ID, Period: key.period(), Tier: acct.Tier,
 		TotalCalls: cached + cold, ColdCalls: cold, CachedCalls: cached,
@@ -60,6 +54,38 @@ type counts struct {
 	lastFlush uint64
 	// missing means that Redis lacks at least one of the counts.
 	missing bool
+}
+
+// current reads the counts of months and calls use with each, while no flush moves calls to Redis. It
+// restores counts that Redis has lost and then reads them again.
+func (m *Meter) current(ctx context.Context, months []month, tier func(month) account.Tier, now time.Time, use func(month, counts)) error {
+	for _, again := range []bool{false, true} {
+		if err := m.moving.Acquire(ctx, 1); err != nil {
+			return err
+		}
+		found, err := m.read(ctx, months)
+		var missing []month
+		for i, counts := range found {
+			if counts.missing && !again {
+				missing = append(missing, months[i])
+			} else {
+				use(months[i], counts)
+			}
+		}
+		m.moving.Release(1)
+		if err != nil {
+			return err
+		}
+		for _, key := range missing { // which takes longer, and needs no hold of moving
+			if err := m.refill(ctx, key, tier(key), now); err != nil {
+				return err
+			}
+		}
+		if months = missing; len(months) == 0 {
+			break
+		}
+	}
+	return nil
 }
 
 // read returns the counts of the months, in their order.

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -98,13 +99,14 @@ func publish(ctx context.Context, rdb goredis.UniversalClient, field string, par
 	return nil
 }
 
-// HasMovers reports whether movers are published.
+// HasMovers reports whether movers are published and can be read.
 func HasMovers(ctx context.Context, rdb goredis.UniversalClient) (bool, error) {
-	found, err := rdb.HExists(ctx, redis.Universe(), moversField).Result()
-	if err != nil {
+	blob, err := rdb.HGet(ctx, redis.Universe(), moversField).Result()
+	if err != nil && !errors.Is(err, goredis.Nil) {
 		return false, fmt.Errorf("find published movers: %w", err)
 	}
-	return found, nil
+	_, damage := decode[universe.Movers](blob)
+	return blob != "" && damage == nil, nil
 }
 
 // part is a part of the published snapshot.
@@ -123,11 +125,12 @@ func (p part[T]) at(now time.Time) T {
 	return p.newest
 }
 
-// parts is the published snapshot. A part that is not published is zero.
+// parts is the published snapshot. A part that is not published or cannot be read is zero.
 type parts struct {
 	counts   part[universe.Counts]
 	movers   part[universe.Movers]
-	revision int64 // 0 if nothing is published
+	revision string // empty if nothing is published
+	damage   error  // names what cannot be read
 }
 
 func (p *parts) at(now time.Time) universe.Snapshot {
@@ -142,44 +145,53 @@ func readParts(ctx context.Context, rdb goredis.UniversalClient) (p parts, err e
 	if err != nil {
 		return parts{}, fmt.Errorf("read the published snapshot: %w", err)
 	}
-	if len(fields) == 0 {
-		return parts{}, nil
+	var counts, movers error
+	p.counts, counts = readPart[universe.Counts](fields, countsField)
+	p.movers, movers = readPart[universe.Movers](fields, moversField)
+	p.revision, p.damage = fields[revisionField], errors.Join(counts, movers)
+	return p, nil
+}
+
+// readPart returns a part and an error for what of it cannot be read. If newest or before cannot be
+// read, or from, the part has the other one alone and servers use it at once.
+func readPart[T any](fields map[string]string, name string) (part[T], error) {
+	if fields[name] == "" {
+		return part[T]{}, nil
 	}
-	p.revision, err = strconv.ParseInt(fields[revisionField], 10, 64)
-	if err := errors.Join(err, readPart(fields, countsField, &p.counts), readPart(fields, moversField, &p.movers)); err != nil {
-		return parts{}, fmt.Errorf("read the published snapshot: %w", err)
+	newest, err := decode[T](fields[name])
+	before, beforeErr := decode[T](fields[name+"_before"])
+	from, fromErr := strconv.ParseInt(fields[name+"_from"], 10, 64)
+	if err != nil {
+		newest = before
+	}
+	p := part[T]{newest: newest}
+	if err = errors.Join(err, beforeErr, fromErr); err != nil {
+		return p, fmt.Errorf("read the published %s: %w", name, err)
+	}
+	if fields[name+"_before"] != "" {
+		p.before, p.from = before, time.UnixMilli(from)
 	}
 	return p, nil
 }
 
-func readPart[T any](fields map[string]string, name string, into *part[T]) error {
-	if fields[name] == "" {
-		return nil
+// decode returns what publish has encoded, and the zero value for an empty blob.
+func decode[T any](blob string) (value T, err error) {
+	if blob == "" {
+		return value, nil
 	}
-	from, err := strconv.ParseInt(fields[name+"_from"], 10, 64)
-	if err != nil {
-		return err
+	if err = gob.NewDecoder(strings.NewReader(blob)).Decode(&value); err != nil {
+		var none T
+		return none, err
 	}
-	into.from = time.UnixMilli(from)
-	if err := gob.NewDecoder(bytes.NewReader([]byte(fields[name]))).Decode(&into.newest); err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	before := fields[name+"_before"]
-	if before == "" {
-		into.from = time.Time{}
-		return nil
-	}
-	if err := gob.NewDecoder(bytes.NewReader([]byte(before))).Decode(&into.before); err != nil {
-		return fmt.Errorf("%s before: %w", name, err)
-	}
-	return nil
+	return value, nil
 }
 
 // Read returns the newest published snapshot, which servers may not have adopted yet, and its
-// revision, 0 if nothing is published. A part that is not published is zero.
+// revision, 0 if nothing is published. A part that is not published or cannot be read is zero.
 func Read(ctx context.Context, rdb goredis.UniversalClient) (s universe.Snapshot, revision int64, err error) {
 	p, err := readParts(ctx, rdb)
-	return universe.Snapshot{Counts: p.counts.newest, Movers: p.movers.newest}, p.revision, err
+	revision, _ = strconv.ParseInt(p.revision, 10, 64) // 0 if it is damaged
+	return universe.Snapshot{Counts: p.counts.newest, Movers: p.movers.newest}, revision, err
 }
 
 // Follower keeps the tables of the newest revision in memory. It is safe for concurrent use.
@@ -188,7 +200,7 @@ type Follower struct {
 	logger   *slog.Logger
 	ahead    atomic.Pointer[[]adopted] // nil before the first tables are loaded
 	loaded   chan struct{}             // closed when there are tables
-	revision int64
+	revision string
 	stop     context.CancelFunc
 	done     chan struct{}
 }
@@ -205,7 +217,7 @@ type adopted struct {
 func Follow(ctx context.Context, rdb goredis.UniversalClient, logger *slog.Logger) *Follower {
 	f := &Follower{rdb: rdb, logger: logger, loaded: make(chan struct{}), done: make(chan struct{})}
 	if err := f.look(ctx, time.Now()); err != nil {
-		logger.Warn("universe not loaded yet", "err", err)
+		logger.Warn("universe not loaded in full", "err", err)
 	}
 	ctx, f.stop = context.WithCancel(context.Background())
 	go f.follow(ctx)
@@ -271,20 +283,21 @@ func (f *Follower) forget(now time.Time) {
 	}
 }
 
-// look loads the published snapshot if its revision differs from the one in memory.
+// look loads the published snapshot if its revision differs from the one in memory. It loads what can be
+// read, and returns an error for the rest.
 func (f *Follower) look(ctx context.Context, now time.Time) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	revision, err := f.rdb.HGet(ctx, redis.Universe(), revisionField).Int64()
+	revision, err := f.rdb.HGet(ctx, redis.Universe(), revisionField).Result()
 	if err != nil && !errors.Is(err, goredis.Nil) {
 		return fmt.Errorf("read the revision: %w", err)
 	}
-	if revision == 0 || revision == f.revision {
+	if revision == "" || revision == f.revision {
 		return nil
 	}
 	p, err := readParts(ctx, f.rdb)
 	if err != nil || p.counts.newest.PipelineVersion == "" { // movers may be published before counts
-		return err
+		return errors.Join(err, p.damage)
 	}
 	if t := f.Tables(now); t != nil && len(p.movers.newest.Lists) == 0 { // Redis lost its data, and the movers job has not run since
 		p.movers.newest = t.Movers()
@@ -297,7 +310,7 @@ func (f *Follower) look(ctx context.Context, now time.Time) error {
 		close(f.loaded)
 	}
 	f.revision = p.revision
-	return nil
+	return p.damage
 }
 
 // ahead returns the tables that servers use from now on.

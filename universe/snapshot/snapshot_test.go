@@ -297,3 +297,66 @@ func TestPartsHaveEpochsOfTheirOwn(t *testing.T) {
 		t.Errorf("%d tables are kept", len(*f.ahead.Load()))
 	}
 }
+
+// TestWhatIsNotDamagedIsServed damages fields of the snapshot one by one. A server that starts then has
+// the counts and movers that can be read, and the next publication replaces the damage.
+func TestWhatIsNotDamagedIsServed(t *testing.T) {
+	t.Parallel()
+	client, err := redis.Open(t.Context(), stores.Redis(t).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	movers := func(version string) universe.Movers {
+		return universe.Movers{PipelineVersion: version, Epoch: time.Hour, Lists: map[universe.Window]universe.MoverList{universe.Week: {}}}
+	}
+	for _, c := range []struct {
+		field     string
+		companies int64  // in use after the damage, 0 if there are no tables
+		movers    string // in use after the damage
+	}{
+		{"movers", 3, "before"}, {"movers_before", 3, "newest"}, {"movers_from", 3, "newest"}, {"movers_fence", 3, "before"},
+		{"counts", 0, ""}, {"counts_from", 3, "before"}, {"counts_fence", 3, "before"}, {"revision", 3, "before"},
+	} {
+		t.Run(c.field, func(t *testing.T) {
+			publish := func(m universe.Movers, companies int) {
+				t.Helper()
+				if err := errors.Join(PublishMovers(t.Context(), client, m, 1, NextEpoch), PublishCounts(t.Context(), client, counts(companies), 1, NextEpoch)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			use := func(companies int64, movers string) {
+				t.Helper()
+				f := Follow(t.Context(), client, slog.New(slog.DiscardHandler))
+				defer f.Close()
+				tables := f.Tables(time.Now())
+				if companies == 0 {
+					if tables != nil {
+						t.Error("there are tables without counts")
+					}
+					return
+				}
+				if tables == nil || tables.Distribution().Count != companies || tables.Movers().PipelineVersion != movers {
+					t.Fatalf("a server has %+v, want %d companies and the movers %q", tables, companies, movers)
+				}
+			}
+			if err := client.FlushAll(t.Context()).Err(); err != nil {
+				t.Fatal(err)
+			}
+			publish(movers("before"), 3)
+			publish(movers("newest"), 3)
+			if err := client.HSet(t.Context(), redis.Universe(), c.field, "damaged").Err(); err != nil {
+				t.Fatal(err)
+			}
+			use(c.companies, c.movers)
+			found, err := HasMovers(t.Context(), client)
+			if damaged := c.field == "movers"; err != nil || found == damaged {
+				t.Errorf("movers can be read: %v, %v", found, err)
+			}
+			again := movers("again")
+			again.Epoch = 0 // adopted at once
+			publish(again, 4)
+			use(4, "again")
+		})
+	}
+}
