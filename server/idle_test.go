@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"companyscore/internal/config"
+	"companyscore/internal/test/wait"
 )
 
 // listening is the address of a server whose timeout with connections is short.
@@ -31,12 +32,12 @@ func listening(t *testing.T, limits config.HTTP) (address string, log *bytes.Buf
 
 func dial(t *testing.T, address string) net.Conn {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", address, 10*time.Second)
+	conn, err := net.DialTimeout("tcp", address, wait.Max)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(wait.Max)); err != nil {
 		t.Fatal(err)
 	}
 	return conn
