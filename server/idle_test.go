@@ -48,13 +48,14 @@ func dial(t *testing.T, address string) net.Conn {
 func TestIdleConnectionIsClosedSilently(t *testing.T) {
 	t.Parallel()
 	limits := config.DefaultHTTP()
-	limits.ReadTimeout, limits.IdleTimeout = 50*time.Millisecond, 50*time.Millisecond
+	limits.ReadTimeout = 50 * time.Millisecond
 	address, _ := listening(t, limits)
-
 	conn := dial(t, address)
 	if text, err := io.ReadAll(conn); err != nil || len(text) > 0 {
 		t.Errorf("a connection without a request was sent %q (%v)", text, err)
 	}
+	limits.ReadTimeout, limits.IdleTimeout = wait.Max, 50*time.Millisecond
+	address, _ = listening(t, limits)
 	conn = dial(t, address)
 	if _, err := io.WriteString(conn, "GET /v1/signals HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)
@@ -75,26 +76,35 @@ func TestIdleConnectionIsClosedSilently(t *testing.T) {
 // Half a request is another thing: its sender waits for an answer.
 func TestHalfARequestTimesOut(t *testing.T) {
 	t.Parallel()
-	limits := config.DefaultHTTP()
-	limits.ReadTimeout = 50 * time.Millisecond
-	address, _ := listening(t, limits)
-	for name, half := range map[string]string{
-		"headers": "GET /v1/signals HTTP/1.1\r\nHo",
-		"body":    "POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
-	} {
-		conn := dial(t, address)
-		if _, err := io.WriteString(conn, half); err != nil {
-			t.Fatal(err)
+	inBubble(t, func(t *testing.T, s *Server) {
+		for name, half := range map[string]string{
+			"headers": "GET /v1/signals HTTP/1.1\r\nHo",
+			"body":    "POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+		} {
+			client, server := net.Pipe()
+			conn := s.newConn(server)
+			go func() {
+				conn.serve()
+				server.Close()
+			}()
+			if _, err := io.WriteString(client, half); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			res, err := http.ReadResponse(bufio.NewReader(client), nil)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			body, err := io.ReadAll(res.Body)
+			if err != nil || res.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(body), `"request timeout"`) || !res.Close {
+				t.Errorf("half of the %s: %d %s (%v), closes %v", name, res.StatusCode, body, err, res.Close)
+			}
+			if took := time.Since(began); took < s.HTTP.ReadTimeout || took > s.HTTP.ReadTimeout+slackMax {
+				t.Errorf("half of the %s was refused after %v", name, took)
+			}
+			client.Close()
 		}
-		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		body, err := io.ReadAll(res.Body)
-		if err != nil || res.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(body), `"request timeout"`) || !res.Close {
-			t.Errorf("half of the %s: %d %s (%v), closes %v", name, res.StatusCode, body, err, res.Close)
-		}
-	}
+	})
 }
 
 func TestConnectionsOfOneAddressAreBounded(t *testing.T) {
