@@ -18,13 +18,14 @@ import (
 	"companyscore/bench"
 	"companyscore/bench/peer"
 	"companyscore/bench/report"
+	"companyscore/internal/test/wait"
 )
 
 // live is a running `up` with some scored companies.
 type live struct{ binary, data, companies string }
 
 // liveLimit bounds the start of the `up`, and each command.
-const liveLimit = 2 * time.Minute
+const liveLimit = wait.Max
 
 // startLive starts an `up` that ends with the test.
 func startLive(t *testing.T) *live {

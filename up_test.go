@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"companyscore/internal/config"
+	"companyscore/internal/test/wait"
 	"companyscore/sql"
 )
 
@@ -153,16 +154,7 @@ func (p *launched) signal(t *testing.T, sig syscall.Signal) {
 // eventually waits until a condition is true.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	limit := time.After(liveLimit)
-	for !holds() {
-		select {
-		case <-tick.C:
-		case <-limit:
-			t.Fatalf("waited in vain: %s", what)
-		}
-	}
+	wait.Until(t, what, holds)
 }
 
 // dataDir returns a data directory whose path suits unix sockets.

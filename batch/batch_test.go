@@ -16,6 +16,7 @@ import (
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 	"companyscore/scoring"
 	"companyscore/universe"
 )
@@ -192,7 +193,7 @@ func TestLockLastsWhileJobRuns(t *testing.T) {
 		}
 		return ctx.Err()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Max)
 	defer cancel()
 	if _, err := r.run(ctx, r.jobs[housekeeping]); err != nil {
 		t.Error(err)
@@ -210,7 +211,7 @@ func TestJobEndsWhenLockIsLost(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Max)
 	defer cancel()
 	if _, err := r.run(ctx, r.jobs[housekeeping]); !errors.Is(err, errLost) {
 		t.Errorf("got %v, want errLost", err)

@@ -21,6 +21,7 @@ import (
 	"companyscore/internal/redis"
 	"companyscore/internal/scorecache"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
 	"companyscore/scoring/worker"
@@ -245,7 +246,7 @@ func (s *site) work(ids ...string) []scoring.Run {
 	if err != nil {
 		s.Fatal(err)
 	}
-	ctx, stop := context.WithTimeout(s.Context(), time.Minute)
+	ctx, stop := context.WithTimeout(s.Context(), wait.Max)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- server.Run(ctx, w.Run) }()

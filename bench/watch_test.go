@@ -7,14 +7,19 @@ import (
 	"time"
 )
 
+// burn uses CPU time until the process has used d.
+func burn(d time.Duration) {
+	for before := CPU(os.Getpid()); CPU(os.Getpid()) < before+d; {
+	}
+}
+
 // Both ways to read the CPU time of a process must agree.
 func TestProcessClockAgreesWithProc(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
 		t.Skip("there is no /proc")
 	}
-	for busy := time.Now(); time.Since(busy) < 50*time.Millisecond; {
-	}
+	burn(50 * time.Millisecond)
 	// The CPU time of this process grows, so one reading is between two of the other.
 	before, ok := exactCPU(os.Getpid())
 	counted := procCPU(os.Getpid())
@@ -41,8 +46,7 @@ func TestWatchingTellsWhatHappenedWithin(t *testing.T) {
 	}
 	w := Watch(func() map[string]int { return map[string]int{"me": os.Getpid(), "gone": 1 << 30} })
 	begin := time.Now()
-	for busy := time.Now(); time.Since(busy) < 100*time.Millisecond; {
-	}
+	burn(100 * time.Millisecond)
 	w.Close()
 	got := w.report(begin, time.Now(), 10)
 	if len(got.Processes) != 2 || got.Processes[1].Name != "me" || got.Processes[1].CPU <= 0 || got.Processes[1].RSSEnd < 1<<20 || got.CPUPerRequest <= 0 {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 )
 
 // endless is a statement whose answer exceeds all buffers between engine and client. Blocks are small, so that the
@@ -70,7 +71,7 @@ func TestAbandonedStreamsLeaveTheEngineAlone(t *testing.T) {
 			// A statement ends shortly after its client. The counting statement counts itself. A pool opens connections on demand.
 			const connections = 50
 			var left string
-			for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
+			for deadline := time.Now().Add(wait.Max); time.Now().Before(deadline); {
 				count := statementsRunning(t, server)
 				spooled, err := filepath.Glob(filepath.Join(server.Dir(), "data", "spool", "*"))
 				if err != nil {
@@ -106,7 +107,7 @@ func statementsRunning(t *testing.T, server *stores.ClickHouseServer) int {
 
 // abandon sends a request and abandons its answer. i selects the position and the way.
 func abandon(address, request string, i int) error {
-	conn, err := net.DialTimeout("tcp", address, 30*time.Second)
+	conn, err := net.DialTimeout("tcp", address, wait.Max)
 	if err != nil {
 		return err
 	}
@@ -115,7 +116,7 @@ func abandon(address, request string, i int) error {
 	if err := tcp.SetReadBuffer(64 << 10); err != nil {
 		return err
 	}
-	if err := tcp.SetDeadline(time.Now().Add(2 * time.Minute)); err != nil {
+	if err := tcp.SetDeadline(time.Now().Add(wait.Max)); err != nil {
 		return err
 	}
 	if _, err := io.WriteString(conn, request); err != nil {

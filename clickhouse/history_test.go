@@ -9,6 +9,7 @@ import (
 
 	"companyscore/clickhouse"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 )
 
 // TestStatementsOfAnalystsAreLogged checks the rows of v1_query.
@@ -38,7 +39,7 @@ func TestStatementsOfAnalystsAreLogged(t *testing.T) {
 	}
 	slices.Sort(want)
 	var got []string
-	for deadline := time.Now().Add(time.Minute); len(got) < len(want) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(wait.Max); len(got) < len(want) && time.Now().Before(deadline); {
 		got, err = plainColumn(t, db, "SELECT concat(query, ' ', analyst, ' ', outcome, ' ', refused_by, ' rows ', toString(result_rows)) FROM companyscore_private.v1_query "+
 			"WHERE query_id != '' AND started_at > now() - 600 AND duration_ms < 60000 ORDER BY 1")
 		if err != nil {

@@ -12,6 +12,7 @@ import (
 
 	"companyscore/clickhouse"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 	"companyscore/scoring"
 	"companyscore/sql"
 )
@@ -249,7 +250,7 @@ func TestKilledMigratorsLeaveNothingBroken(t *testing.T) {
 			t.Fatal(err)
 		}
 		// Kill it after a number of tables that depends on the round.
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), wait.Max)
 		for ctx.Err() == nil {
 			if tables := column(t, db, "SHOW TABLES"); len(tables) >= 3*round+2 {
 				break

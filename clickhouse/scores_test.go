@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"companyscore/clickhouse"
+	"companyscore/internal/test/wait"
 	"companyscore/scoring"
 	"companyscore/sql"
 )
@@ -40,7 +41,7 @@ func record(t testing.TB, domain string, at time.Time) scoring.Record {
 func scores(t testing.TB, db *clickhouse.DB) *clickhouse.Scores {
 	s := clickhouse.NewScores(db, clickhouse.WriterConfig{})
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), wait.Max)
 		defer cancel()
 		if err := s.Close(ctx); err != nil {
 			t.Error(err)

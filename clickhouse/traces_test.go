@@ -11,13 +11,14 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"companyscore/clickhouse"
+	"companyscore/internal/test/wait"
 	"companyscore/scoring"
 )
 
 func traces(t testing.TB, db *clickhouse.DB) *clickhouse.Traces {
 	tr := clickhouse.NewTraces(db, clickhouse.WriterConfig{})
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), wait.Max)
 		defer cancel()
 		if err := tr.Close(ctx); err != nil {
 			t.Error(err)

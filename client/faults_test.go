@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"companyscore/internal/test/wait"
 )
 
 // faulty is a server with faults that the service cannot be made to have. The answers are given in order, the last one for all further
@@ -140,8 +143,10 @@ func TestRetriesCanBeTurnedOff(t *testing.T) {
 
 func TestDeadlineEndsRetriesAtOnce(t *testing.T) {
 	t.Parallel()
-	c, server, pauses := answers(t, status(429, `{"error":"rate limited"}`, "Retry-After", "20"))
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	pause := 2 * wait.Max
+	c, server, pauses := answers(t, status(429, `{"error":"rate limited"}`, "Retry-After", fmt.Sprint(pause.Seconds())))
+	c.cfg.MaxRetryAfter = pause
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Max)
 	defer cancel()
 	if _, err := c.Score(ctx, "a.com"); !errors.Is(err, ErrRateLimited) || len(server.requests()) != 1 || len(*pauses) != 0 {
 		t.Errorf("%d requests, pauses %v, %v", len(server.requests()), *pauses, err)

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"companyscore/internal/test/wait"
 )
 
 // FuzzRequest sends arbitrary bytes to a live server. LIVE and TEST in the input are replaced
@@ -40,7 +42,7 @@ func FuzzRequest(f *testing.F) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		if err := conn.SetDeadline(time.Now().Add(wait.Max)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := conn.Write(request); err != nil {

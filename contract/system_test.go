@@ -19,6 +19,7 @@ import (
 	"companyscore/internal/config"
 	"companyscore/internal/test/compose"
 	"companyscore/internal/test/program"
+	"companyscore/internal/test/wait"
 )
 
 // built is the directory of the built program, empty before the first use.
@@ -244,7 +245,7 @@ func (r reply) text(path string) string    { s, _ := r.at(path).(string); return
 func (r reply) number(path string) float64 { n, _ := r.at(path).(float64); return n }
 func (r reply) list(path string) []any     { l, _ := r.at(path).([]any); return l }
 
-var client = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 600, DisableCompression: true}}
+var client = &http.Client{Timeout: wait.Max, Transport: &http.Transport{MaxIdleConnsPerHost: 600, DisableCompression: true}}
 
 // call sends a request and checks the answer against the OpenAPI document. Headers are pairs
 // of name and value. The body may be empty.
@@ -301,7 +302,7 @@ func (s *system) dial(t *testing.T) net.Conn {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(wait.Max)); err != nil {
 		t.Fatal(err)
 	}
 	return conn
@@ -386,14 +387,5 @@ func (s *system) scored(t *testing.T, key, domain string) reply {
 // eventually waits until a condition is true.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(time.Minute)
-	for !so() {
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("it never came that %s", what)
-		}
-	}
+	wait.Until(t, what, so)
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"companyscore/internal/test/wait"
 )
 
 // referenceCase is a case of testdata/reference.mjs.
@@ -148,7 +150,7 @@ func runReference(t *testing.T, cases []referenceCase) []referenceRecord {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Max)
 	defer cancel()
 	node := exec.CommandContext(ctx, "node", "testdata/reference.mjs", scorePage)
 	var out, errors bytes.Buffer

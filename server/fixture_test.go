@@ -18,6 +18,7 @@ import (
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 	"companyscore/scoring"
 	"companyscore/server/api"
 	"companyscore/server/cache"
@@ -77,7 +78,7 @@ var fixtureOnce struct {
 
 func madeFixture(redisURL, clickhouseURL string) (*fixture, error) {
 	fixtureOnce.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), wait.Max)
 		defer cancel()
 		f := &fixture{servers: make(map[condition]*Server), keys: make(map[string]string), callers: make(map[string]directory.Caller)}
 		fixtureOnce.fixture = f

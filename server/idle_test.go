@@ -13,6 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"companyscore/internal/config"
+	"companyscore/internal/test/wait"
 )
 
 // listening is the address of a server whose timeout with connections is short.
@@ -31,12 +32,12 @@ func listening(t *testing.T, limits config.HTTP) (address string, log *bytes.Buf
 
 func dial(t *testing.T, address string) net.Conn {
 	t.Helper()
-	conn, err := net.DialTimeout("tcp", address, 10*time.Second)
+	conn, err := net.DialTimeout("tcp", address, wait.Max)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(wait.Max)); err != nil {
 		t.Fatal(err)
 	}
 	return conn
@@ -47,13 +48,14 @@ func dial(t *testing.T, address string) net.Conn {
 func TestIdleConnectionIsClosedSilently(t *testing.T) {
 	t.Parallel()
 	limits := config.DefaultHTTP()
-	limits.ReadTimeout, limits.IdleTimeout = 50*time.Millisecond, 50*time.Millisecond
+	limits.ReadTimeout = 50 * time.Millisecond
 	address, _ := listening(t, limits)
-
 	conn := dial(t, address)
 	if text, err := io.ReadAll(conn); err != nil || len(text) > 0 {
 		t.Errorf("a connection without a request was sent %q (%v)", text, err)
 	}
+	limits.ReadTimeout, limits.IdleTimeout = wait.Max, 50*time.Millisecond
+	address, _ = listening(t, limits)
 	conn = dial(t, address)
 	if _, err := io.WriteString(conn, "GET /v1/signals HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		t.Fatal(err)
@@ -74,26 +76,35 @@ func TestIdleConnectionIsClosedSilently(t *testing.T) {
 // Half a request is another thing: its sender waits for an answer.
 func TestHalfARequestTimesOut(t *testing.T) {
 	t.Parallel()
-	limits := config.DefaultHTTP()
-	limits.ReadTimeout = 50 * time.Millisecond
-	address, _ := listening(t, limits)
-	for name, half := range map[string]string{
-		"headers": "GET /v1/signals HTTP/1.1\r\nHo",
-		"body":    "POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
-	} {
-		conn := dial(t, address)
-		if _, err := io.WriteString(conn, half); err != nil {
-			t.Fatal(err)
+	inBubble(t, func(t *testing.T, s *Server) {
+		for name, half := range map[string]string{
+			"headers": "GET /v1/signals HTTP/1.1\r\nHo",
+			"body":    "POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{",
+		} {
+			client, server := net.Pipe()
+			conn := s.newConn(server)
+			go func() {
+				conn.serve()
+				server.Close()
+			}()
+			if _, err := io.WriteString(client, half); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			res, err := http.ReadResponse(bufio.NewReader(client), nil)
+			if err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+			body, err := io.ReadAll(res.Body)
+			if err != nil || res.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(body), `"request timeout"`) || !res.Close {
+				t.Errorf("half of the %s: %d %s (%v), closes %v", name, res.StatusCode, body, err, res.Close)
+			}
+			if took := time.Since(began); took < s.HTTP.ReadTimeout || took > s.HTTP.ReadTimeout+slackMax {
+				t.Errorf("half of the %s was refused after %v", name, took)
+			}
+			client.Close()
 		}
-		res, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		body, err := io.ReadAll(res.Body)
-		if err != nil || res.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(body), `"request timeout"`) || !res.Close {
-			t.Errorf("half of the %s: %d %s (%v), closes %v", name, res.StatusCode, body, err, res.Close)
-		}
-	}
+	})
 }
 
 func TestConnectionsOfOneAddressAreBounded(t *testing.T) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"companyscore/internal/account"
+	"companyscore/internal/test/wait"
 	"companyscore/server/meter"
 )
 
@@ -112,7 +113,7 @@ func underLoad(t *testing.T, s *Server) *load {
 func TestShutdownTellsEveryBusyConnection(t *testing.T) {
 	t.Parallel()
 	s, m := chargingServer(t)
-	s.connections.wait = 20 * time.Second // the clients share the processor
+	s.connections.wait = wait.Max // the clients share the processor
 	l := underLoad(t, s)
 	m.compare(t, l)
 	if n := l.announced.Load(); n != 64 {

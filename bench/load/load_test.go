@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"companyscore/internal/test/wait"
 )
 
 // again is a source that repeats one request.
@@ -30,7 +32,7 @@ func against(t *testing.T, handler http.HandlerFunc) Config {
 	t.Cleanup(server.Close)
 	return Config{
 		Address: server.Listener.Addr().String(), Ops: []string{"get"}, Headline: Key{Op: "get"}, Connections: 4,
-		Source: func(int, int) Source { return request }, Duration: 200 * time.Millisecond, Timeout: 20 * time.Second,
+		Source: func(int, int) Source { return request }, Duration: 200 * time.Millisecond, Timeout: wait.Max,
 	}
 }
 
@@ -122,9 +124,11 @@ func TestAClosedLoopKeepsConnectionsBusy(t *testing.T) {
 		}
 		now.Add(-1)
 	})
+	left := 100
+	cfg.Source, cfg.Duration = func(int, int) Source { return some{request, &left} }, time.Hour
 	r := mustRun(t, cfg)
-	if r.Answered < 10 || r.Answered != r.Planned || most.Load() > 4 {
-		t.Errorf("answered %d of %d, %d at once; want all, and at most 4", r.Answered, r.Planned, most.Load())
+	if r.Answered != 100 || r.Planned != 100 || most.Load() > 4 {
+		t.Errorf("answered %d of %d, %d at once; want 100, and at most 4", r.Answered, r.Planned, most.Load())
 	}
 }
 
@@ -168,19 +172,20 @@ func TestFailuresAreClassesOfTheirOwn(t *testing.T) {
 	ended := make(chan struct{})
 	t.Cleanup(func() { close(ended) })
 	for name, c := range map[string]struct {
-		answer func(conn net.Conn)
-		want   string
+		answer  func(conn net.Conn)
+		want    string
+		timeout time.Duration
 	}{
-		"nothing is answered":   {func(net.Conn) { <-ended }, "get " + TimedOut},
-		"it hangs up":           {func(net.Conn) {}, "get " + Disconnected},
-		"it hangs up half-way":  {func(conn net.Conn) { fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx") }, "get " + Disconnected},
-		"it speaks another way": {func(conn net.Conn) { fmt.Fprint(conn, "220 smtp\r\n\r\n") }, "get " + Garbled},
+		"nothing is answered":   {func(net.Conn) { <-ended }, "get " + TimedOut, 100 * time.Millisecond},
+		"it hangs up":           {func(net.Conn) {}, "get " + Disconnected, wait.Max},
+		"it hangs up half-way":  {func(conn net.Conn) { fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx") }, "get " + Disconnected, wait.Max},
+		"it speaks another way": {func(conn net.Conn) { fmt.Fprint(conn, "220 smtp\r\n\r\n") }, "get " + Garbled, wait.Max},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := mustRun(t, Config{
 				Address: serveRaw(t, c.answer), Ops: []string{"get"}, Source: func(int, int) Source { return request },
-				Rate: 20, Duration: 200 * time.Millisecond, Timeout: 100 * time.Millisecond, Connections: 4,
+				Rate: 20, Duration: 200 * time.Millisecond, Timeout: c.timeout, Connections: 4,
 			})
 			if got := counts(r); got[c.want] != 4 || len(got) != 1 || r.Answered != 0 {
 				t.Errorf("%v and %d answers, want 4 of %s", got, r.Answered, c.want)

@@ -184,6 +184,15 @@ func (s repeat) Next(dst []byte) ([]byte, load.Request, bool) {
 func (repeat) Answered(load.Request, load.Answer) (time.Duration, bool) { return 0, false }
 func (repeat) Resume(dst []byte, r load.Request) ([]byte, load.Request) { return dst, r }
 
+const (
+	// eachMax bounds the time in which a peer must begin a measured request.
+	eachMax = time.Minute
+	// requestTimeout bounds one request. It is long, since a failed request fails the comparison.
+	requestTimeout = time.Minute
+)
+
+// measure adds a round to m. It measures again, for twice as long, while no request is due in the
+// measured time.
 func (m *Measured) measure(ctx context.Context, cfg Config, p Peer) error {
 	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\n", p.Target, p.Address)
 	names := make([]string, 0, len(p.Header))
@@ -195,15 +204,21 @@ func (m *Measured) measure(ctx context.Context, cfg Config, p Peer) error {
 		request = fmt.Appendf(request, "%s: %s\r\n", name, p.Header[name])
 	}
 	request = append(request, "\r\n"...)
-	before, beside := bench.CPU(p.Serving...), bench.CPU(p.Besides...)
-	result, err := load.Run(ctx, load.Config{
-		Address: p.Address, Ops: []string{"get"}, Duration: cfg.Each, Warmup: cfg.Each / 10, Connections: cfg.Connections, Processors: cfg.Processors, Seed: cfg.Seed,
-		Source: func(int, int) load.Source { return repeat(request) },
-	})
-	if err != nil {
-		return err
+	var result *load.Result
+	var used, usedBeside time.Duration
+	// A generator or server that gets no processor time within each makes no measurement. The next one is longer.
+	for each := cfg.Each; result == nil || result.Planned == 0 && each <= eachMax; each *= 2 {
+		before, beside := bench.CPU(p.Serving...), bench.CPU(p.Besides...)
+		var err error
+		result, err = load.Run(ctx, load.Config{
+			Address: p.Address, Ops: []string{"get"}, Duration: each, Warmup: each / 10, Connections: cfg.Connections, Processors: cfg.Processors, Seed: cfg.Seed,
+			Timeout: requestTimeout, Source: func(int, int) load.Source { return repeat(request) },
+		})
+		if err != nil {
+			return err
+		}
+		used, usedBeside = bench.CPU(p.Serving...)-before, bench.CPU(p.Besides...)-beside
 	}
-	used, usedBeside := bench.CPU(p.Serving...)-before, bench.CPU(p.Besides...)-beside
 	answered := int64(0) // includes the warm-up, as does the CPU time
 	for _, i := range result.Intervals {
 		answered += i.Answered
@@ -213,7 +228,7 @@ func (m *Measured) measure(ctx context.Context, cfg Config, p Peer) error {
 			return fmt.Errorf("%d requests ended with %s", c.Latency.TotalCount(), c.Outcome)
 		}
 	}
-	if answered == 0 {
+	if answered == 0 || result.Answered == 0 {
 		return errors.New("no answers")
 	}
 	each := func(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 / float64(answered) }

@@ -15,6 +15,7 @@ import (
 
 	"companyscore/internal/redis"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 )
 
 func TestMain(m *testing.M) { stores.Main(m) }
@@ -27,7 +28,7 @@ var sent = Answer{
 // fetchFrom waits for a server and fetches its answer.
 func fetchFrom(t *testing.T, address string) Answer {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Max)
 	defer cancel()
 	for {
 		a, err := Fetch(ctx, "http://"+address+Route+"example.com", "key")
@@ -127,6 +128,26 @@ func TestAmbiguousNginxAnswersAreRefused(t *testing.T) {
 	for _, text := range []string{"a $variable", "it's", `back\slash`, "two\nlines"} {
 		if got, err := returning(Answer{Body: text}); err == nil {
 			t.Errorf("%q becomes %q", text, got)
+		}
+	}
+}
+
+// TestMeasurementLastsUntilARequest begins with a time in which no request can be sent, as if the
+// generator got no processor time.
+func TestMeasurementLastsUntilARequest(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	defer server.Close()
+	result, err := Run(t.Context(), Config{
+		Peers:  []Peer{{Name: Ours, Address: strings.TrimPrefix(server.URL, "http://"), Target: "/"}},
+		Rounds: 2, Each: time.Nanosecond, Connections: 2,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, rate := range result.Peers[0].PerSecond {
+		if rate <= 0 {
+			t.Errorf("rates are %v, want more than 0", result.Peers[0].PerSecond)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
 	"companyscore/clickhouse/embedded"
+	"companyscore/internal/test/wait"
 	"companyscore/sql"
 )
 
@@ -49,7 +50,9 @@ func run(m *testing.M) int {
 	if err := os.WriteFile(server.secret, []byte("1,secret\n"), 0o600); err != nil {
 		panic(err)
 	}
-	s, err := embedded.New(context.Background(), embedded.Config{Path: filepath.Join(dir, "data"), Password: "p", AnalystPassword: "a"})
+	s, err := embedded.New(context.Background(), embedded.Config{
+		Path: filepath.Join(dir, "data"), Password: "p", AnalystPassword: "a", QueueWait: wait.Max, AnalystWait: wait.Max, // the machine may be busy
+	})
 	if err != nil {
 		panic(err)
 	}
@@ -64,7 +67,7 @@ func run(m *testing.M) int {
 		panic(err)
 	}
 	code := m.Run()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Max)
 	defer cancel()
 	if err := s.Shutdown(ctx); err != nil {
 		println("shutdown:", err.Error())
@@ -245,7 +248,7 @@ func TestClientThatLeavesCancelsItsQuery(t *testing.T) {
 		_, body := ask(t, "companyscore", "SELECT count() FROM system.processes WHERE query LIKE '%sleepEachRow%' AND query NOT LIKE '%processes%'", nil)
 		return body != "0"
 	}
-	deadline := time.Now().Add(30 * time.Second)
+	deadline := time.Now().Add(wait.Max)
 	for !running() {
 		if time.Now().After(deadline) {
 			t.Fatal("the query never ran")
@@ -368,7 +371,7 @@ func TestAbandonedStreamsLeaveNoGoroutine(t *testing.T) {
 	before := runtime.NumGoroutine()
 	leave(40)
 	const slack = 10 // of the runtime and the HTTP client
-	for deadline := time.Now().Add(time.Minute); runtime.NumGoroutine() > before+slack; http.DefaultClient.CloseIdleConnections() {
+	for deadline := time.Now().Add(wait.Max); runtime.NumGoroutine() > before+slack; http.DefaultClient.CloseIdleConnections() {
 		if time.Now().After(deadline) {
 			t.Fatalf("%d goroutines, before there were %d", runtime.NumGoroutine(), before)
 		}

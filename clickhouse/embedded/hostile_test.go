@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"companyscore/internal/test/wait"
 )
 
 // TestHostileStatementsOnlyCauseErrors sends what could take the process
@@ -76,7 +78,7 @@ func TestDropSyncEnds(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(time.Minute):
+	case <-time.After(wait.Max):
 		t.Fatal("DROP ... SYNC does not end")
 	}
 }

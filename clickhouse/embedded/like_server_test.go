@@ -10,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"companyscore/internal/test/wait"
 )
 
 // send sends a request as the analyst and returns the response, whose body is read.
@@ -145,7 +147,7 @@ func TestClientThatLeavesCancelsStatement(t *testing.T) {
 	}
 	cancel()
 	res.Body.Close()
-	for deadline := time.Now().Add(30 * time.Second); ; {
+	for deadline := time.Now().Add(wait.Max); ; {
 		if _, body := ask(t, "companyscore", "SELECT count() FROM system.processes WHERE query LIKE '%abandoned%' AND query NOT LIKE '%processes%'", nil); body == "0" {
 			return
 		}

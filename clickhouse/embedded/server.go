@@ -288,8 +288,9 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer func() { _ = s.now.clear() }() // what does not end in time is not blamed for the end of the process
 	drained := s.http.Shutdown(ctx)
 	s.stop(errPoolClosed)
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeMax)
+	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
+	defer context.AfterFunc(ctx, func() { time.AfterFunc(closeMax, cancel) })()
 	if drained != nil {
 		drained = errors.Join(s.http.Shutdown(last), s.http.Close())
 	}
@@ -299,12 +300,13 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	case err := <-closed:
 		return errors.Join(drained, err)
 	case <-last.Done():
-		return errors.Join(drained, fmt.Errorf("close engine: %w", last.Err()))
+		return errors.Join(drained, fmt.Errorf("close engine: not closed %s after the time limit of statements", closeMax))
 	}
 }
 
-// closeMax is the time limit of Shutdown after the service's statements have ended.
-const closeMax = time.Second
+// closeMax is the time limit of Shutdown after its context has ended. With statementsTimeout it is less than the time after which the
+// parent process kills the engine.
+const closeMax = 4 * time.Second
 
 // Handler returns the HTTP handler: / runs statements. /ping, /replicas_status and / without parameters return "Ok.", and OPTIONS tells a page of another
 // host that it may send statements, which need a password.

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"companyscore/internal/test/wait"
 )
 
 const (
@@ -65,20 +67,14 @@ func exists(path string) func(context.Context) error {
 // eventually waits until a condition is true.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
-	for !holds() {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited in vain: %s", what)
-		}
-		runtime.Gosched()
-	}
+	wait.Until(t, what, holds)
 }
 
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
 func stop(t *testing.T, p *Process) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), wait.Max)
 	defer cancel()
 	if err := p.Stop(ctx); err != nil {
 		t.Error(err)
@@ -139,7 +135,7 @@ func TestStartReturnsWhenChildDies(t *testing.T) {
 		if err == nil || !strings.HasSuffix(err.Error(), "exit status 7: no such library") {
 			t.Errorf("Start = %v, want the exit status and the last line of the child", err)
 		}
-	case <-time.After(20 * time.Second):
+	case <-time.After(wait.Max):
 		t.Fatal("Start still waits for a child that is dead")
 	}
 	if log.String() != "one\nno such library\n" {

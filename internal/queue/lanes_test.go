@@ -14,6 +14,7 @@ import (
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 	"companyscore/scoring"
 )
 
@@ -300,7 +301,7 @@ func TestGroupsAreOfOneLane(t *testing.T) {
 		}
 		return make([]scoring.Outcome, len(runs))
 	})
-	eventually(t, 30*time.Second, "no run is open", func() bool { return open(t, q) == 0 })
+	wait.Until(t, "no run is open", func() bool { return open(t, q) == 0 })
 	close(sizes)
 	for size := range sizes {
 		if size > 10 {
@@ -350,7 +351,9 @@ func TestGroupOutcomes(t *testing.T) {
 	runs := start(t, q, "good.com", "bad.com", "aborted.com", "unregistered.com")
 	log := &runLog{}
 	began := make(chan struct{}, 3)
-	workGroups(t, q, queue.ServerConfig{Log: log, Concurrency: 16, Group: 4, RetryDelay: time.Millisecond, Lease: time.Second},
+	cfg := beating(log)
+	cfg.Concurrency, cfg.Group, cfg.RetryDelay = 16, 4, time.Millisecond
+	workGroups(t, q, cfg,
 		func(ctx context.Context, runs []scoring.Run, lost func(int) bool) []scoring.Outcome {
 			began <- struct{}{}
 			outcomes := make([]scoring.Outcome, len(runs))
@@ -379,12 +382,12 @@ func TestGroupOutcomes(t *testing.T) {
 	if err := q.Abort(t.Context(), runs[2].ID); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, q, runs[0].ID, scoring.RunSucceeded, 30*time.Second)
-	if bad := waitFor(t, q, runs[1].ID, scoring.RunFailed, 30*time.Second); bad.Attempts != 2 || bad.Error != "bad row" {
+	waitFor(t, q, runs[0].ID, scoring.RunSucceeded)
+	if bad := waitFor(t, q, runs[1].ID, scoring.RunFailed); bad.Attempts != 2 || bad.Error != "bad row" {
 		t.Errorf("bad run = %+v, want 2 attempts", bad)
 	}
-	waitFor(t, q, runs[2].ID, scoring.RunAborted, 30*time.Second)
-	waitFor(t, q, runs[3].ID, scoring.RunFailed, 30*time.Second)
+	waitFor(t, q, runs[2].ID, scoring.RunAborted)
+	waitFor(t, q, runs[3].ID, scoring.RunFailed)
 }
 
 func TestGroupThatPanicsIsTriedAgain(t *testing.T) {
@@ -398,7 +401,7 @@ func TestGroupThatPanicsIsTriedAgain(t *testing.T) {
 		return make([]scoring.Outcome, len(runs))
 	})
 	for _, run := range runs {
-		waitFor(t, q, run.ID, scoring.RunSucceeded, 10*time.Second)
+		waitFor(t, q, run.ID, scoring.RunSucceeded)
 	}
 }
 
@@ -430,7 +433,7 @@ func TestJoinedRefreshEndsWithRecord(t *testing.T) {
 			return time.Time{}, err
 		})
 		var runs []scoring.Run
-		eventually(t, 10*time.Second, "both runs end", func() bool {
+		wait.Until(t, "both runs end", func() bool {
 			var err error
 			runs, err = q.GetMany(t.Context(), ids...)
 			return err == nil && runs[0].State.Final() && runs[1].State.Final()

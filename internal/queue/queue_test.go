@@ -17,6 +17,7 @@ import (
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 	"companyscore/scoring"
 )
 
@@ -95,6 +96,11 @@ func each(do func(context.Context, scoring.Run) (time.Time, error)) queue.Handle
 	}
 }
 
+// beating configures a worker that looks after its runs every third of a second and sweeps no others.
+func beating(log queue.RunLog) queue.ServerConfig {
+	return queue.ServerConfig{Log: log, Lease: time.Second, Sweep: time.Hour}
+}
+
 // work starts a worker that does one run at a time, and returns the function that
 // shuts it down.
 func work(t *testing.T, q *queue.Queue, cfg queue.ServerConfig, do func(context.Context, scoring.Run) (time.Time, error)) (stop func() error) {
@@ -120,26 +126,25 @@ func workGroups(t *testing.T, q *queue.Queue, cfg queue.ServerConfig, handler qu
 	return stop
 }
 
-// eventually polls until ok or the time is over.
-func eventually(t *testing.T, within time.Duration, what string, ok func() bool) {
-	t.Helper()
-	deadline := time.Now().Add(within)
-	for !ok() {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %s: %s", within, what)
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-}
-
-func waitFor(t *testing.T, q *queue.Queue, id string, state scoring.RunState, within time.Duration) scoring.Run {
+// waitFor waits until a run has a state.
+func waitFor(t *testing.T, q *queue.Queue, id string, state scoring.RunState) scoring.Run {
 	t.Helper()
 	var run scoring.Run
-	eventually(t, within, fmt.Sprintf("run %s is %s", id, state), func() bool {
+	wait.Until(t, fmt.Sprintf("run %s is %s", id, state), func() bool {
 		var err error
 		run, err = q.Get(context.WithoutCancel(t.Context()), id)
 		return err == nil && run.State == state
 	})
+	return run
+}
+
+// isNow fails the test unless a run has a state already.
+func isNow(t *testing.T, q *queue.Queue, id string, state scoring.RunState) scoring.Run {
+	t.Helper()
+	run, err := q.Get(context.WithoutCancel(t.Context()), id)
+	if err != nil || run.State != state {
+		t.Fatalf("run %s is %s, %v; want %s", id, run.State, err, state)
+	}
 	return run
 }
 
@@ -187,11 +192,11 @@ func TestRunGoesThroughItsStates(t *testing.T) {
 	if during := <-seen; during.State != scoring.RunRunning || during.Attempts != 1 || during.StartedAt.IsZero() {
 		t.Errorf("run that the handler got = %+v", during)
 	}
-	ended := waitFor(t, q, run.ID, scoring.RunSucceeded, 5*time.Second)
+	ended := waitFor(t, q, run.ID, scoring.RunSucceeded)
 	if !ended.ScoredAt.Equal(ended.StartedAt) || ended.FinishedAt.IsZero() || ended.Error != "" {
 		t.Errorf("ended run = %+v", ended)
 	}
-	eventually(t, 5*time.Second, "the run is in the log", func() bool { _, ok := log.get(run.ID); return ok })
+	wait.Until(t, "the run is in the log", func() bool { _, ok := log.get(run.ID); return ok })
 	if logged, _ := log.get(run.ID); logged != ended {
 		t.Errorf("logged run = %+v, want %+v", logged, ended)
 	}
@@ -301,7 +306,7 @@ func TestAbortQueuedRun(t *testing.T) {
 		}
 		return r.StartedAt, nil
 	})
-	waitFor(t, q, next.ID, scoring.RunSucceeded, 5*time.Second)
+	waitFor(t, q, next.ID, scoring.RunSucceeded)
 }
 
 func TestAbortRunningRunStopsHandler(t *testing.T) {
@@ -309,7 +314,7 @@ func TestAbortRunningRunStopsHandler(t *testing.T) {
 	q := newQueue(t, stores.Redis(t).URL, queue.Config{})
 	log := &runLog{}
 	started, stopped := make(chan struct{}), make(chan struct{})
-	work(t, q, queue.ServerConfig{Log: log, Lease: time.Second}, func(ctx context.Context, _ scoring.Run) (time.Time, error) {
+	work(t, q, beating(log), func(ctx context.Context, _ scoring.Run) (time.Time, error) {
 		close(started)
 		<-ctx.Done()
 		close(stopped)
@@ -320,13 +325,13 @@ func TestAbortRunningRunStopsHandler(t *testing.T) {
 	if err := q.Abort(t.Context(), run.ID); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, q, run.ID, scoring.RunAborted, 0)
+	isNow(t, q, run.ID, scoring.RunAborted)
 	select {
 	case <-stopped:
-	case <-time.After(5 * time.Second):
+	case <-time.After(wait.Max):
 		t.Fatal("handler of the aborted run was not stopped")
 	}
-	eventually(t, 5*time.Second, "the abort is logged", func() bool {
+	wait.Until(t, "the abort is logged", func() bool {
 		logged, ok := log.get(run.ID)
 		return ok && logged.State == scoring.RunAborted
 	})
@@ -334,10 +339,10 @@ func TestAbortRunningRunStopsHandler(t *testing.T) {
 
 func TestHandlerOutcomes(t *testing.T) {
 	t.Parallel()
-	q := newQueue(t, stores.Redis(t).URL, queue.Config{Deadline: time.Second, Attempts: 2})
+	server := stores.Redis(t)
 	var mu sync.Mutex
 	calls := make(map[string]int)
-	work(t, q, queue.ServerConfig{RetryDelay: time.Millisecond}, func(ctx context.Context, run scoring.Run) (time.Time, error) {
+	handler := func(ctx context.Context, run scoring.Run) (time.Time, error) {
 		mu.Lock()
 		calls[run.Domain]++
 		call := calls[run.Domain]
@@ -362,11 +367,16 @@ func TestHandlerOutcomes(t *testing.T) {
 			return time.Time{}, nil
 		}
 		return run.StartedAt, nil
-	})
+	}
+	var q *queue.Queue
+	within := func(deadline time.Duration) (stop func() error) {
+		q = newQueue(t, server.URL, queue.Config{Deadline: deadline, Attempts: 2})
+		return work(t, q, queue.ServerConfig{RetryDelay: time.Millisecond}, handler)
+	}
 	f := func(domain string, want scoring.RunState, attempts int, scored bool) {
 		t.Helper()
 		run := start(t, q, domain)[0]
-		run = waitFor(t, q, run.ID, want, 15*time.Second)
+		run = waitFor(t, q, run.ID, want)
 		if run.Attempts != attempts || run.ScoredAt.IsZero() == scored {
 			t.Errorf("%s: %d attempts, scored at %s; want %d attempts, scored %v", domain, run.Attempts, run.ScoredAt, attempts, scored)
 		}
@@ -374,12 +384,17 @@ func TestHandlerOutcomes(t *testing.T) {
 			t.Errorf("%s: no explanation", domain)
 		}
 	}
+	stop := within(wait.Max)
 	f("good.com", scoring.RunSucceeded, 1, true)
 	f("unregistered.com", scoring.RunFailed, 1, false) // it will not be registered a moment later
 	f("nothing.com", scoring.RunSucceeded, 1, false)
 	f("error.com", scoring.RunFailed, 2, false)
 	f("panic.com", scoring.RunFailed, 2, false)
 	f("second.com", scoring.RunSucceeded, 2, true)
+	if err := stop(); err != nil {
+		t.Fatal(err)
+	}
+	within(50 * time.Millisecond)
 	f("slow.com", scoring.RunTimedOut, 1, false)
 	f("deaf.com", scoring.RunTimedOut, 1, false)
 }
@@ -435,7 +450,7 @@ func TestShutdownPutsRunBack(t *testing.T) {
 		t.Errorf("run after shutdown = %+v, %v; want queued, no attempt counted", put, err)
 	}
 	work(t, newQueue(t, server.URL, queue.Config{}), queue.ServerConfig{}, succeed)
-	if run = waitFor(t, q, run.ID, scoring.RunSucceeded, 10*time.Second); !run.StartedAt.Equal(put.StartedAt) {
+	if run = waitFor(t, q, run.ID, scoring.RunSucceeded); !run.StartedAt.Equal(put.StartedAt) {
 		t.Errorf("StartedAt changed from %s to %s", put.StartedAt, run.StartedAt)
 	}
 }
@@ -456,7 +471,7 @@ func TestShutdownLetsRunsEnd(t *testing.T) {
 	if err := stop(); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(t, q, run.ID, scoring.RunSucceeded, 0)
+	isNow(t, q, run.ID, scoring.RunSucceeded)
 	if _, ok := log.get(run.ID); !ok {
 		t.Error("the run that ended during shutdown is not in the log")
 	}
@@ -474,7 +489,7 @@ func TestReopenKeepsLostID(t *testing.T) {
 		t.Fatalf("Reopen = %s, %v; want run %s", id, err, lost.ID)
 	}
 	work(t, q, queue.ServerConfig{}, succeed)
-	waitFor(t, q, lost.ID, scoring.RunSucceeded, 5*time.Second)
+	waitFor(t, q, lost.ID, scoring.RunSucceeded)
 }
 
 func TestFinishOfLostRunIsRewritten(t *testing.T) {
@@ -492,7 +507,7 @@ func TestFinishOfLostRunIsRewritten(t *testing.T) {
 	<-started
 	client.FlushAll(t.Context())
 	close(finish)
-	ended := waitFor(t, q, run.ID, scoring.RunSucceeded, 5*time.Second)
+	ended := waitFor(t, q, run.ID, scoring.RunSucceeded)
 	if ended.Domain != "acme.com" || ended.ScoredAt.IsZero() || !ended.CreatedAt.Equal(run.CreatedAt) {
 		t.Errorf("run written anew = %+v", ended)
 	}
@@ -507,11 +522,11 @@ func TestLogOutageLosesNoRun(t *testing.T) {
 	log := &runLog{down: errors.New("away")}
 	work(t, q, queue.ServerConfig{Log: log}, succeed)
 	run := start(t, q, "acme.com")[0]
-	waitFor(t, q, run.ID, scoring.RunSucceeded, 5*time.Second)
+	waitFor(t, q, run.ID, scoring.RunSucceeded)
 	log.mu.Lock()
 	log.down = nil
 	log.mu.Unlock()
-	eventually(t, 10*time.Second, "the run is logged", func() bool { _, ok := log.get(run.ID); return ok })
+	wait.Until(t, "the run is logged", func() bool { _, ok := log.get(run.ID); return ok })
 }
 
 func TestBulk(t *testing.T) {
@@ -523,7 +538,7 @@ func TestBulk(t *testing.T) {
 	}
 	runs := start(t, q, domains...)
 	work(t, q, queue.ServerConfig{Concurrency: 1000, Group: 250}, succeed)
-	eventually(t, 60*time.Second, "no run is open", func() bool { return open(t, q) == 0 })
+	wait.Until(t, "no run is open", func() bool { return open(t, q) == 0 })
 	ids := make([]string, len(runs))
 	for i, run := range runs {
 		ids[i] = run.ID

@@ -11,6 +11,7 @@ import (
 
 	"companyscore/internal/redis"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 )
 
 func TestSubscribersLearnOfEventsAndBreaks(t *testing.T) {
@@ -28,15 +29,15 @@ func TestSubscribersLearnOfEventsAndBreaks(t *testing.T) {
 		defer close(done)
 		redis.Subscribe(ctx, client, redis.Listener{Heard: func(e redis.Event) { heard <- e }, Missed: func() { missed <- struct{}{} }, Alive: func() { alive.Add(1) }})
 	}()
-	wait := func(what string, on <-chan struct{}) {
+	await := func(what string, on <-chan struct{}) {
 		t.Helper()
 		select {
 		case <-on:
-		case <-time.After(30 * time.Second):
+		case <-time.After(wait.Max):
 			t.Fatalf("it never came that %s", what)
 		}
 	}
-	wait("the subscription begins", missed)
+	await("the subscription begins", missed)
 	want := []redis.Event{{Kind: redis.KeyChanged, Name: "ab"}, {Kind: redis.ScoreStored, Name: "example.com"}, {Kind: redis.ScoreStored, Name: "example.org"}}
 	if err := errors.Join(
 		redis.Announce(t.Context(), client, redis.KeyChanged, "ab"),
@@ -50,7 +51,7 @@ func TestSubscribersLearnOfEventsAndBreaks(t *testing.T) {
 			if got != e {
 				t.Errorf("heard %v, want %v", got, e)
 			}
-		case <-time.After(30 * time.Second):
+		case <-time.After(wait.Max):
 			t.Fatalf("%v was not heard", e)
 		}
 	}
@@ -58,17 +59,17 @@ func TestSubscribersLearnOfEventsAndBreaks(t *testing.T) {
 		t.Errorf("the bus was said to be alive %d times", n)
 	}
 	server.Kill(t)
-	wait("the break is noticed", missed)
+	await("the break is noticed", missed)
 	if err := redis.Announce(t.Context(), client, want[0].Kind, want[0].Name); err != nil {
 		t.Fatal(err)
 	}
 	select {
 	case <-heard:
-	case <-time.After(30 * time.Second):
+	case <-time.After(wait.Max):
 		t.Fatal("nothing is heard after the break")
 	}
 	stop()
-	wait("the subscription ends", done)
+	await("the subscription ends", done)
 }
 
 // Events that never end must not keep a server from ending.
@@ -93,7 +94,7 @@ func TestSubscriptionEndsAmongEvents(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(30 * time.Second):
+	case <-time.After(wait.Max):
 		t.Fatal("the subscription does not end")
 	}
 }

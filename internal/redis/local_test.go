@@ -15,6 +15,7 @@ import (
 
 	"companyscore/internal/redis"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 )
 
 func TestLocalKeepsAcknowledgedWritesThroughKill(t *testing.T) {
@@ -32,7 +33,7 @@ func TestLocalKeepsAcknowledgedWritesThroughKill(t *testing.T) {
 	}
 	before := client.Info(t.Context(), "server").Val()
 	server.Kill(t)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Max)
 	defer cancel()
 	for client.Ping(ctx).Err() != nil || runID(client.Info(ctx, "server").Val()) == runID(before) {
 		if ctx.Err() != nil {
@@ -72,7 +73,7 @@ func TestLocalTakesOverFromLeftoverServer(t *testing.T) {
 	if err != nil {
 		t.Fatalf("start beside a running server: %v", err)
 	}
-	stop, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	stop, cancel := context.WithTimeout(context.Background(), wait.Max)
 	defer cancel()
 	defer second.Stop(stop)
 	defer first.Stop(stop)
@@ -94,7 +95,7 @@ func TestLocalRefusesStartBesideFrozenServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	stop, cancel := context.WithTimeout(context.Background(), wait.Max)
 	defer cancel()
 	defer frozen.Stop(stop)
 	if err := syscall.Kill(frozen.PID(), syscall.SIGSTOP); err != nil {

@@ -14,6 +14,7 @@ import (
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 	"companyscore/scoring"
 	"companyscore/server/job"
 	"companyscore/server/meter"
@@ -55,13 +56,19 @@ type world struct {
 // newWorld has admitted jobs worked on by a real queue.
 func newWorld(t *testing.T, options ...job.Option) *world {
 	t.Helper()
+	return newWorldWithin(t, wait.Max, options...)
+}
+
+// newWorldWithin is newWorld with a deadline of runs.
+func newWorldWithin(t *testing.T, deadline time.Duration, options ...job.Option) *world {
+	t.Helper()
 	client, err := redis.Open(t.Context(), stores.Redis(t).URL)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { client.Close() })
 	quiet := slog.New(slog.DiscardHandler)
-	q, err := queue.New(client, queue.Config{Deadline: 300 * time.Millisecond, Attempts: 1, Logger: quiet})
+	q, err := queue.New(client, queue.Config{Deadline: deadline, Attempts: 1, Logger: quiet})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +118,7 @@ func (w *world) work(t *testing.T, do func(context.Context, scoring.Run) (time.T
 		scoredAt, err := do(ctx, runs[0])
 		return []scoring.Outcome{{ScoredAt: scoredAt, Err: err}}
 	}
-	server, err := queue.NewServer(w.queue, queue.ServerConfig{Log: emptyLedger{}, Lease: time.Second, Grace: time.Millisecond})
+	server, err := queue.NewServer(w.queue, queue.ServerConfig{Log: emptyLedger{}, Grace: time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -129,27 +136,23 @@ func (w *world) work(t *testing.T, do func(context.Context, scoring.Run) (time.T
 // ended waits for the run of a job.
 func (w *world) ended(t *testing.T, j job.Job) scoring.Run {
 	t.Helper()
-	deadline := time.Now().Add(15 * time.Second)
-	for {
-		run, err := w.queue.Get(t.Context(), j.RunID)
-		if err == nil && run.State.Final() {
-			return run
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("run %s does not end: %+v, %v", j.RunID, run, err)
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
+	var run scoring.Run
+	wait.Until(t, "run "+j.RunID+" ends", func() bool {
+		var err error
+		run, err = w.queue.Get(t.Context(), j.RunID)
+		return err == nil && run.State.Final()
+	})
+	return run
 }
 
 func TestJobSettlesAsItsRunEnded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	w, hurried := newWorld(t), newWorldWithin(t, 50*time.Millisecond)
 	aborted := w.admit(t, "aborted.com")
 	if err := w.queue.Abort(t.Context(), aborted.RunID); err != nil {
 		t.Fatal(err)
 	}
-	w.work(t, func(ctx context.Context, run scoring.Run) (time.Time, error) {
+	handler := func(ctx context.Context, run scoring.Run) (time.Time, error) {
 		switch run.Domain {
 		case "failed.com":
 			return time.Time{}, errors.New("broken")
@@ -160,8 +163,10 @@ func TestJobSettlesAsItsRunEnded(t *testing.T) {
 			return time.Time{}, nil
 		}
 		return run.StartedAt, nil
-	})
-	f := func(j job.Job, status job.Status, reason job.FailureReason) {
+	}
+	w.work(t, handler)
+	hurried.work(t, handler)
+	f := func(w *world, j job.Job, status job.Status, reason job.FailureReason) {
 		t.Helper()
 		run := w.ended(t, j)
 		if stored := w.get(t, j.ID); stored != j {
@@ -175,11 +180,11 @@ func TestJobSettlesAsItsRunEnded(t *testing.T) {
 			t.Errorf("%s: second poll = %+v, first = %+v", j.Domain, again, got)
 		}
 	}
-	f(aborted, job.Failed, job.RunAborted)
-	f(w.admit(t, "good.com"), job.Complete, "")
-	f(w.admit(t, "failed.com"), job.Failed, job.RunFailed)
-	f(w.admit(t, "slow.com"), job.Failed, job.RunTimedOut)
-	f(w.admit(t, "empty.com"), job.Failed, job.RunNoRecord)
+	f(w, aborted, job.Failed, job.RunAborted)
+	f(w, w.admit(t, "good.com"), job.Complete, "")
+	f(w, w.admit(t, "failed.com"), job.Failed, job.RunFailed)
+	f(hurried, hurried.admit(t, "slow.com"), job.Failed, job.RunTimedOut)
+	f(w, w.admit(t, "empty.com"), job.Failed, job.RunNoRecord)
 }
 
 func TestPendingJobStaysPending(t *testing.T) {

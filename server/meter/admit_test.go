@@ -14,6 +14,7 @@ import (
 
 	"companyscore/internal/account"
 	"companyscore/internal/redis"
+	"companyscore/internal/test/wait"
 )
 
 // Issue: 500 concurrent calls against a budget of 100 give exactly 100 and 400.
@@ -331,7 +332,7 @@ func (w *world) lose(t *testing.T, req AdmitRequest) {
 	if !errors.Is(err, ErrOutcomeUnknown) {
 		t.Fatalf("Admit while Redis is frozen = %v, want %v", err, ErrOutcomeUnknown)
 	}
-	for deadline := time.Now().Add(20 * time.Second); w.usage(t, starter, noon).ColdCalls == before; {
+	for deadline := time.Now().Add(wait.Max); w.usage(t, starter, noon).ColdCalls == before; {
 		if time.Now().After(deadline) {
 			t.Fatal("the script did not run after the freeze")
 		}

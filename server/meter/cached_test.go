@@ -10,6 +10,7 @@ import (
 
 	"companyscore/internal/account"
 	"companyscore/internal/redis"
+	"companyscore/internal/test/wait"
 )
 
 func TestUsageHasWhatWasJustCounted(t *testing.T) {
@@ -202,7 +203,7 @@ func TestCountsSurviveAnOutage(t *testing.T) {
 			_ = w.flush(t.Context()) // may or may not arrive
 		}
 	}
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(wait.Max)
 	for errors.Join(w.flush(t.Context()), w.flush(t.Context())) != nil {
 		if time.Now().After(deadline) {
 			t.Fatal("Redis did not come back")

@@ -14,6 +14,7 @@ import (
 	"companyscore/internal/account"
 	"companyscore/internal/redis"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 )
 
 func TestMain(m *testing.M) {
@@ -189,7 +190,7 @@ func with(budget, perKey, multiple int64) Limits {
 // and what the meter makes of lost writes is the subject of other tests.
 func (w *world) killRedis(t *testing.T) {
 	t.Helper()
-	deadline := time.Now().Add(20 * time.Second)
+	deadline := time.Now().Add(wait.Max)
 	for w.client.ConfigSet(t.Context(), "appendfsync", "always").Err() != nil || w.client.Incr(t.Context(), "durable").Err() != nil {
 		if time.Now().After(deadline) {
 			t.Fatal("Redis did not come back")

@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"testing"
@@ -12,6 +13,7 @@ import (
 
 	"companyscore/internal/redis"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 	"companyscore/scoring"
 	"companyscore/universe"
 )
@@ -29,19 +31,10 @@ func counts(companies int) universe.Counts {
 // eventually waits until a follower has a number of companies.
 func eventually(t *testing.T, f *Follower, companies int64) {
 	t.Helper()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	deadline := time.After(20 * time.Second)
-	for {
-		if tables := f.Tables(time.Now()); tables != nil && tables.Distribution().Count == companies {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-deadline:
-			t.Fatalf("the follower never counted %d companies", companies)
-		}
-	}
+	wait.Until(t, fmt.Sprintf("the follower counts %d companies", companies), func() bool {
+		tables := f.Tables(time.Now())
+		return tables != nil && tables.Distribution().Count == companies
+	})
 }
 
 func TestFollowersKeepTablesThroughOutage(t *testing.T) {
@@ -209,11 +202,7 @@ func TestServersAdoptAtEndOfEpoch(t *testing.T) {
 	late := Follow(t.Context(), client, slog.New(slog.DiscardHandler))
 	defer late.Close()
 	before, end := soon()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for early.Tables(end).Distribution().Count != 5 {
-		<-tick.C
-	}
+	wait.Until(t, "the follower has the last tables", func() bool { return early.Tables(end).Distribution().Count == 5 })
 	for _, f := range []*Follower{early, late} {
 		use(f, time.Now(), 3)
 		use(f, before, 3)

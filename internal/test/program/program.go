@@ -17,10 +17,11 @@ import (
 	"time"
 
 	"companyscore/internal/config"
+	"companyscore/internal/test/wait"
 )
 
 // Timeout bounds a start, a stop and a command.
-const Timeout = time.Minute
+const Timeout = wait.Max
 
 // Build builds the program in a directory and returns its path.
 func Build(dir string) (string, error) {

@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"companyscore/clickhouse/embedded"
+	"companyscore/internal/test/wait"
 	"companyscore/sql"
 )
 
@@ -35,7 +36,7 @@ const childVariable = "COMPANYSCORE_TEST_CLICKHOUSE"
 type childConfig struct{ Path, Listen, Password, AnalystPassword string }
 
 // startLimit bounds the start of a server.
-const startLimit = time.Minute
+const startLimit = wait.Max
 
 // shared is the server of this test binary, started by the first call of ClickHouse.
 var shared struct {
@@ -248,6 +249,8 @@ func serveClickHouse(config string) error {
 		Path:            filepath.Join(c.Path, "data"),
 		Password:        c.Password,
 		AnalystPassword: c.AnalystPassword,
+		QueueWait:       wait.Max, // the machine may be busy
+		AnalystWait:     wait.Max,
 	})
 	if err != nil {
 		return err

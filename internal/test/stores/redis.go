@@ -6,7 +6,6 @@ import (
 	"os"
 	"syscall"
 	"testing"
-	"time"
 
 	"companyscore/internal/redis"
 )
@@ -32,7 +31,7 @@ func Redis(t testing.TB) *RedisServer {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
 		defer cancel()
 		if err := local.Stop(ctx); err != nil {
 			t.Error(err)

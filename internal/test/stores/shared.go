@@ -6,13 +6,13 @@ import (
 	"log/slog"
 	"os"
 	"testing"
-	"time"
 
 	"companyscore/internal/redis"
+	"companyscore/internal/test/wait"
 )
 
 // stopLimit bounds the stop of the shared Redis server.
-const stopLimit = 10 * time.Second
+const stopLimit = wait.Max
 
 // both are the stores that Shared returns, started by its first call.
 var both struct {

@@ -5,7 +5,8 @@ import (
 	"net"
 	"net/netip"
 	"testing"
-	"time"
+
+	"companyscore/internal/test/wait"
 )
 
 // TestDialerAsksAgain tests the Control hook alone: the check of the final address.
@@ -24,7 +25,7 @@ func TestDialerAsksAgain(t *testing.T) {
 		}
 	}()
 	here := netip.MustParseAddrPort(listener.Addr().String())
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), wait.Max)
 	defer cancel()
 	inEarnest := &dialer{}
 	if conn, err := inEarnest.connect(ctx, here); err == nil {

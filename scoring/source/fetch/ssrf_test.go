@@ -74,6 +74,23 @@ func (s *suite) atPage(ctx context.Context, kind fetch.PageKind, handler http.Ha
 	return s.page(ctx, host, "/page", kind)
 }
 
+// hurried serves a handler as a page and reads it within a second. The robots.txt before it has more time.
+func (s *suite) hurried(ctx context.Context, handler http.HandlerFunc) error {
+	host := s.newHost()
+	mux := http.NewServeMux()
+	mux.Handle("/robots.txt", http.NotFoundHandler())
+	mux.Handle("/page", handler)
+	s.network.Site(host, "", mux)
+	site, err := s.client.Visit(ctx, host)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	_, err = site.Get(ctx, "/page", fetch.HTML)
+	return err
+}
+
 // TestHostileTargets tries hostile names, addresses, redirects and answers with the real client.
 // All are refused, and no request reaches another server. `make ssrf` prints the list.
 func TestHostileTargets(t *testing.T) {
@@ -308,9 +325,7 @@ func (s *suite) bodies(ctx context.Context) {
 		w.Header().Set("Content-Type", "application/octet-stream")
 		_, _ = w.Write(zeros)
 	}), fetch.CodeParse)
-	hurried, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	s.add("page that drips", s.atPage(hurried, fetch.HTML, func(w http.ResponseWriter, r *http.Request) {
+	s.add("page that drips", s.hurried(ctx, func(w http.ResponseWriter, r *http.Request) {
 		html(w)
 		for r.Context().Err() == nil {
 			if _, err := w.Write([]byte("x")); err != nil || http.NewResponseController(w).Flush() != nil {
@@ -319,9 +334,7 @@ func (s *suite) bodies(ctx context.Context) {
 			pause(r.Context(), 20*time.Millisecond)
 		}
 	}), fetch.CodeTimeout)
-	hurried, cancel = context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	s.add("answer that never begins", s.atPage(hurried, fetch.HTML, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), fetch.CodeTimeout)
+	s.add("answer that never begins", s.hurried(ctx, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), fetch.CodeTimeout)
 	raw := func(send func(conn net.Conn)) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := http.NewResponseController(w).Hijack()
