@@ -288,25 +288,36 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer func() { _ = s.now.clear() }() // what does not end in time is not blamed for the end of the process
 	drained := s.http.Shutdown(ctx)
 	s.stop(errPoolClosed)
-	last, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	last, cancel := endAfter(ctx, cancelMax)
 	defer cancel()
-	defer context.AfterFunc(ctx, func() { time.AfterFunc(closeMax, cancel) })()
 	if drained != nil {
 		drained = errors.Join(s.http.Shutdown(last), s.http.Close())
 	}
+	closing, stop := endAfter(ctx, closeMax)
+	defer stop()
 	closed := make(chan error, 1)
 	go func() { closed <- s.close(last) }() // calls of the library have no deadline
 	select {
 	case err := <-closed:
 		return errors.Join(drained, err)
-	case <-last.Done():
+	case <-closing.Done():
 		return errors.Join(drained, fmt.Errorf("close engine: not closed %s after the time limit of statements", closeMax))
 	}
 }
 
-// closeMax is the time limit of Shutdown after its context has ended. With statementsTimeout it is less than the time after which the
-// parent process kills the engine.
-const closeMax = 4 * time.Second
+const (
+	// cancelMax is the time in which canceled statements must end, after the context of Shutdown has ended.
+	cancelMax = time.Second
+	// closeMax is the same for the engine. With statementsTimeout it is shorter than the time after which the parent process kills it.
+	closeMax = 4 * time.Second
+)
+
+// endAfter returns a context that ends d after ctx.
+func endAfter(ctx context.Context, d time.Duration) (context.Context, context.CancelFunc) {
+	later, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() { time.AfterFunc(d, cancel) })
+	return later, func() { stop(); cancel() }
+}
 
 // Handler returns the HTTP handler: / runs statements. /ping, /replicas_status and / without parameters return "Ok.", and OPTIONS tells a page of another
 // host that it may send statements, which need a password.

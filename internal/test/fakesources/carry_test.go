@@ -17,6 +17,7 @@ import (
 	"companyscore/clickhouse"
 	"companyscore/internal/test/fakesources"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
 	"companyscore/scoring/source/fetch"
@@ -67,7 +68,7 @@ func newScoring(t *testing.T, companies int) *scored {
 		scores: clickhouse.NewScores(db, clickhouse.WriterConfig{}), traces: clickhouse.NewTraces(db, clickhouse.WriterConfig{}),
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), wait.Max)
 		defer cancel()
 		if err := errors.Join(r.scores.Close(ctx), r.traces.Close(ctx)); err != nil {
 			t.Error(err)

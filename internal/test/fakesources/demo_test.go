@@ -19,6 +19,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"companyscore/internal/test/fakesources"
+	"companyscore/internal/test/wait"
 	"companyscore/scoring"
 )
 
@@ -30,7 +31,7 @@ const (
 	inFlightMin  = 50
 	concurrency  = 96
 	memoryMaxMB  = 300
-	runsPatience = 3 * time.Minute
+	runsPatience = wait.Max
 )
 
 // TestDemoSources runs the program against the fakes: `up` with a worker whose sources take a
@@ -163,15 +164,11 @@ func start(t *testing.T, dir, data string) (worker int) {
 	if worker = runtime.Processes["worker"]; err != nil || worker == 0 {
 		t.Fatalf("there is no worker: %v\n%s", err, text)
 	}
-	for deadline := time.Now().Add(time.Minute); ; {
-		if files, _ := filepath.Glob(filepath.Join(data, "ranks", "ranking-*.csv")); len(files) == 3 {
-			return worker
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the worker got no lists of traffic ranks within a minute")
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
+	wait.Until(t, "the worker has its lists of traffic ranks", func() bool {
+		files, _ := filepath.Glob(filepath.Join(data, "ranks", "ranking-*.csv"))
+		return len(files) == 3
+	})
+	return worker
 }
 
 // peakMemory is the greatest resident memory of a process until now, in MB.
