@@ -67,7 +67,7 @@ func parseSignature(text string) (name string, s signature, err error) {
 		}
 		kind, ok := kinds[word]
 		if !ok {
-			return "", s, fmt.Errorf("%s has the argument %q: use _, zone, type or ...", text, word)
+			return "", s, fmt.Errorf("%s has the argument %q: use _, zone, type or three dots", text, word)
 		}
 		if last = kind; !rest {
 			s.kinds = append(s.kinds, kind)
