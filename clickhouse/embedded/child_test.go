@@ -141,6 +141,9 @@ func (s *child) stop() {
 	<-s.ended
 }
 
+// answerMax is the number of bytes of an answer that ask reads. It breaks off longer answers: reading gigabytes takes longer than writing them.
+const answerMax = 16 << 20
+
 // ask sends a statement and returns status and body. The status is 0 if the engine ends before it answers.
 func (s *child) ask(ctx context.Context, user, query string, params url.Values) (int, string) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+s.config.Address+"/?"+params.Encode(), strings.NewReader(query))
@@ -154,7 +157,7 @@ func (s *child) ask(ctx context.Context, user, query string, params url.Values) 
 		return 0, err.Error()
 	}
 	defer res.Body.Close()
-	body, err := io.ReadAll(res.Body)
+	body, err := io.ReadAll(io.LimitReader(res.Body, answerMax))
 	if err != nil {
 		return 0, err.Error()
 	}
