@@ -37,6 +37,9 @@ const (
 	typeArgument              // a literal data type of the list
 )
 
+// reads reports whether the guard reads an argument of the function.
+func (s signature) reads() bool { return s.kinds != nil || s.last != anyArgument }
+
 // at returns the kind of argument i, from 0.
 func (s signature) at(i int, last bool) argumentKind {
 	switch {
@@ -131,6 +134,9 @@ func readAllowed(c *conn, list string) (*allowed, error) {
 		return nil, err
 	}
 	a.otherFunctions = others
+	for _, name := range sections["operators"] {
+		functions[strings.ToLower(name)] = name
+	}
 	for name, word := range functions {
 		if _, a.functions[name], err = parseSignature(word); err != nil {
 			return nil, fmt.Errorf("list of what analysts may name: %w", err)

@@ -91,10 +91,49 @@ func TestAnalystsNameOnlyWhatIsAllowed(t *testing.T) {
 		f(denied, "SELECT {p:"+strings.ReplaceAll(name, `\`, "")+"}", "param_p", "1")
 	}
 
+	// A function's name in the place of a lambda.
+	for _, call := range []string{"arrayMap(file, ['/etc/hostname'])", "arrayMap(`file`, ['a'])", "arrayMap((repeat), ['a'], [2])", "arrayMap(repeat AS f, ['a'], [2])", "arrayMap({f:Identifier}, ['a'])",
+		"arrayMap(toString, [now()], ['Pacific/Apia'])", "arrayExists(isPrime, [1])", "arrayPartialSort(base58Encode, 1, ['a'])", "mapApply(repeat, map('a', 2))", "arrayMap(x -> arrayMap(repeat, ['a'], [2]), [1])"} {
+		f(denied, "SELECT "+call, "param_f", "formatQuery")
+	}
+	f("", "SELECT arrayMap(x -> x + length, [1]), arrayMap((x, y) -> x * y, [1], [2]), arraySum(r.range), arraySort(a -> -a, a) FROM (SELECT 1 AS length, [1] AS range, [2] AS a) AS r")
+	// Texts and comments in data types that are not plain.
+	for _, kind := range []string{"DateTime($$Pacific/Apia$$)", "DateTime(‘Pacific/Apia’)", "/* /* */ -- */ JSON", "DateTime(/* /* */ -- */ \\'Pacific/Apia\\')", "DateTime -- \\n (\\'UTC\\')"} {
+		f(denied, "SELECT CAST('1', '"+kind+"')")
+		f(denied, "SELECT JSONExtract('{}', '"+kind+"')")
+	}
+	f(denied, "SELECT {p:DateTime($$Pacific/Apia$$)}", "param_p", "1")
+	f(denied, "SELECT {p:DateTime(‘Pacific/Apia’)}", "param_p", "1")
+	// All columns as arguments.
+	for _, call := range []string{"toString(*)", "toString(t.*)", "toTimezone(* REPLACE (concat('Pacific', '/Apia') AS b))", "toTypeName(accurateCast(* REPLACE ('JSON' AS b)))", "toString(COLUMNS('a|b'))",
+		"toString(t.COLUMNS('a|b'))", "toString(a, t.* EXCEPT a)", "toString(COLUMNS(a, b))"} {
+		f(denied, "SELECT "+call+" FROM (SELECT now() AS a, 'Pacific/Apia' AS b) AS t")
+	}
+	f("SETTING_CONSTRAINT_VIOLATION", "SELECT count(DISTINCT number) FROM numbers(10)", "count_distinct_implementation", "groupArrayState")
+	f("", "SELECT count(*), concat(*), min(COLUMNS('a')) FROM (SELECT 'a' AS a, 'b' AS b) AS t GROUP BY ALL")
+
+	// Plain SQL whose formatted text has names that are no functions.
+	for _, query := range []string{"SELECT 1 WHERE EXISTS (SELECT 1)", "SELECT number % 2 AS n, GROUPING(n) FROM numbers(9) GROUP BY ROLLUP(n)", "WITH t(a, b) AS (SELECT 1, 2) SELECT a + b FROM t",
+		"WITH t(a) AS (SELECT 1), u(b) AS (SELECT 2) SELECT a, b FROM t, u", "SELECT b FROM (SELECT 1) AS x(b)", "SELECT * FROM (VALUES (1, 'a'), (2, 'b'))", "SELECT 1 AS format ORDER BY format", "SELECT @@version"} {
+		f("", query)
+	}
+	f("UNKNOWN_FUNCTION", "WITH t(a) AS a SELECT t")
+	f(denied, "WITH repeat('a', 2) AS b SELECT b")
+	f("SYNTAX_ERROR", "SELECT 1 "+manyTags(200)+" SETTINGS nosuch = 1")
+
 	f("SETTING_CONSTRAINT_VIOLATION", "EXPLAIN SYNTAX SELECT 1", "enable_analyzer", "0")
 	f("SETTING_CONSTRAINT_VIOLATION", "EXPLAIN SYNTAX SELECT 1 SETTINGS enable_analyzer = 0")
 	f("SETTING_CONSTRAINT_VIOLATION", "EXPLAIN SYNTAX SELECT 1", "allow_experimental_analyzer", "0")
 	f("", "EXPLAIN SYNTAX SELECT 1 FORMAT TSV")
+}
+
+// manyTags returns tags of heredocs that are not closed.
+func manyTags(n int) string {
+	var tags strings.Builder
+	for i := range n {
+		fmt.Fprintf(&tags, "$%d$ ", i)
+	}
+	return tags.String()
 }
 
 var noZone = regexp.MustCompile(`Cannot load time zone No/Such`)

@@ -2,6 +2,7 @@ package embedded_test
 
 import (
 	"context"
+	"encoding/binary"
 	"fmt"
 	"io"
 	"net"
@@ -151,6 +152,30 @@ func TestHeadsAndBodiesAreBounded(t *testing.T) {
 	}
 	if answer := send("POST / HTTP/1.1\r\nHost: x\r\nX-ClickHouse-User: analyst\r\nX-ClickHouse-Key: wrong\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("a", 1000)); !strings.HasPrefix(answer, "HTTP/1.1 403") {
 		t.Errorf("an unfinished body with a wrong password: %.100q", answer)
+	}
+}
+
+// TestBlocksAreBoundedBeforeTheyArrive sends the header of a compressed block that claims more than a statement can have, and a body with a setting that is
+// refused before it arrives.
+func TestBlocksAreBoundedBeforeTheyArrive(t *testing.T) {
+	t.Parallel()
+	block := make([]byte, 25) // checksum, method, two sizes
+	block[16] = 0x82
+	binary.LittleEndian.PutUint32(block[17:], 100<<20)
+	binary.LittleEndian.PutUint32(block[21:], 100<<20)
+	for path, want := range map[string]string{"/?decompress=1": "a compressed block has 104857600 bytes", "/?nosuch=1": "UNKNOWN_SETTING"} {
+		c, err := net.Dial("tcp", server.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		_ = c.SetDeadline(time.Now().Add(5 * time.Minute))
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nX-ClickHouse-User: analyst\r\nX-ClickHouse-Key: a\r\nContent-Length: 1000000\r\n\r\n%s", path, block)
+		part := make([]byte, 2000)
+		n, _ := io.ReadFull(c, part) // to the end of the connection
+		if !strings.Contains(string(part[:n]), want) {
+			t.Errorf("%s: %q; want %s", path, part[:n], want)
+		}
 	}
 }
 

@@ -17,7 +17,7 @@ type gate struct {
 
 	mu       sync.Mutex
 	used     int
-	requests map[string]int // by name of the analyst: requests that are read, wait or run
+	requests map[string]int // by name of the analyst: requests that are read, wait, run or are answered
 	running  map[string]int // by name of the analyst: statements that run
 	waiting  []*ticket      // oldest first
 }
@@ -46,17 +46,25 @@ func (g *gate) enter(name string, max int) (*ticket, error) {
 	return &ticket{gate: g, name: name, max: max}, nil
 }
 
-// leave ends the request and frees its slot, if it has one.
+// leave ends the request.
 func (t *ticket) leave() {
+	t.release()
+	t.gate.mu.Lock()
+	defer t.gate.mu.Unlock()
+	if t.gate.requests[t.name]--; t.gate.requests[t.name] == 0 {
+		delete(t.gate.requests, t.name)
+	}
+}
+
+// release frees the slot of the request, if it has one or waits for one.
+func (t *ticket) release() {
 	g := t.gate
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.requests[t.name]--; g.requests[t.name] == 0 {
-		delete(g.requests, t.name)
-	}
 	if t.granted == nil {
 		return
 	}
+	t.granted = nil
 	if i := slices.Index(g.waiting, t); i >= 0 {
 		g.waiting = slices.Delete(g.waiting, i, i+1)
 		return
@@ -68,7 +76,7 @@ func (t *ticket) leave() {
 	g.grant()
 }
 
-// slot waits for a slot, which the request has until leave. It is called at most once.
+// slot waits for a slot, which the request has until release. It is called at most once.
 func (t *ticket) slot(ctx context.Context) error {
 	g := t.gate
 	g.mu.Lock()

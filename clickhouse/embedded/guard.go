@@ -134,14 +134,14 @@ func (g *analystGuard) admit(ctx context.Context, c *conn, text, format string, 
 	if err != nil {
 		return statement{}, err
 	}
-	st, err := parseStatement(bound)
+	st, err := parseFormatted(bound)
 	if err != nil {
 		return statement{}, err
 	}
 	if rewritten, err := g.check(st); err != nil {
 		return statement{}, err
 	} else if rewritten != st.text {
-		return parseStatement(rewritten)
+		return parseFormatted(rewritten)
 	}
 	return st, nil
 }
@@ -264,6 +264,24 @@ func (g *analystGuard) call(name string) (signature, error) {
 	return signature{}, newException(codeUnknownFunction, "Function with name %s does not exist", quoteName(name))
 }
 
+// isFunction reports whether the engine has a function of this name, in lower case.
+func (g *analystGuard) isFunction(name string) bool {
+	_, allowed := g.allowed.functions[name]
+	return allowed || g.allowed.otherFunctions[name]
+}
+
+// takesFunction reports whether the innermost bracket, perhaps within others without a name, has arguments of a function that takes lambdas. The engine
+// accepts the name of a function in the place of a lambda.
+func takesFunction(open []bracket) bool {
+	for _, b := range slices.Backward(open) {
+		if b.function != "" {
+			name := strings.ToLower(b.function)
+			return strings.HasPrefix(name, "array") || strings.HasPrefix(name, "map")
+		}
+	}
+	return false
+}
+
 // endArgument checks the argument of b that has ended. last is whether it is the last one.
 func (g *analystGuard) endArgument(b bracket, last bool) error {
 	kind := b.signature.at(b.argument, last)
@@ -297,6 +315,8 @@ func (g *analystGuard) checkType(text string) error {
 		word, isName := tok.identifier()
 		zone, isText := tok.literal()
 		switch folded := strings.ToLower(word); {
+		case lex.comments, tok.kind == tokenQuoted && !isName && !isText: // other forms of texts
+			return g.denied("The data type %s cannot be read with certainty", quoteString(text))
 		case isName && (g.allowed.otherTypes[folded] || lex.peek().isMark('(') && !g.allowed.types[folded]):
 			return g.denied("Data type %s is not open to analysts", quoteName(word))
 		case isName:
@@ -342,6 +362,9 @@ func (g *analystGuard) tokens(st statement) (string, error) {
 		default:
 			if inner.tokens++; inner.tokens == 1 {
 				inner.first = tok
+			}
+			if inner.signature.reads() && (tok.isMark('*') && (inner.tokens == 1 || prev.isMark('.')) || tok.is("COLUMNS")) {
+				return "", g.denied("%s takes single arguments here, not all columns", inner.function)
 			}
 		}
 		if tok.isMark('(') || tok.isMark('[') || tok.isMark('{') {
@@ -435,6 +458,13 @@ func (g *analystGuard) tokens(st statement) (string, error) {
 			}
 			replace(tok.pos, end, "("+quoteString(g.user)+" AS "+quoteName(st.text[tok.pos:end])+")")
 			*lex = ahead
+		case next.isMark('(') && lex.isColumnList(prev):
+			for !lex.peek().isMark(')') {
+				lex.next()
+			}
+			tok = lex.next()
+		case takesFunction(open) && (prev.isMark('(') || prev.isMark(',')) && (next.isMark(')') || next.isMark(',') || next.is("AS")) && g.isFunction(folded):
+			return "", g.denied("%s is the name of a function, and would be called: write a lambda such as x -> %[1]s(x), or qualify the column", quoteName(name))
 		case next.isMark('(') && !(tok.kind == tokenWord && slices.Contains(beforeBracket, name)):
 			signature, err := g.call(name)
 			if err != nil {

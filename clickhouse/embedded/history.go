@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
@@ -74,7 +75,7 @@ func (h *history) add(req *request, began time.Time, sum summary, e *exception) 
 	if !req.ran {
 		size = refusedTextMax
 	}
-	row := past{StartedAt: began.UTC().Format(historyTime), Analyst: req.user.name, QueryID: req.queryID, Query: req.text[:min(len(req.text), size)],
+	row := past{StartedAt: began.UTC().Format(historyTime), Analyst: req.user.name, QueryID: req.queryID, Query: strings.Clone(req.text[:min(len(req.text), size)]),
 		WaitMs: req.waited.Milliseconds(), DurationMs: time.Since(began).Milliseconds(),
 		ReadRows: sum.readRows, ReadBytes: sum.readBytes, ResultRows: sum.resultRows, ResultBytes: sum.resultBytes}
 	if e != nil {

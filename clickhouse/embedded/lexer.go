@@ -44,6 +44,7 @@ type lexer struct {
 	src      string
 	pos      int
 	comments bool // whether a comment was skipped
+	unclosed int  // tags such as $a$ that are not closed; more than unclosedMax end the text
 }
 
 // peek returns the next token without consuming it.
@@ -56,6 +57,26 @@ func (l *lexer) peek() token {
 func (l *lexer) callsWithout() bool {
 	ahead := *l
 	return ahead.next().isMark('(') && ahead.next().isMark(')')
+}
+
+// isColumnList reports whether a name, between prev and the bracket that comes next, is an alias with a list of its columns: AS name(a, b) or
+// WITH name(a, b) AS (SELECT ...).
+func (l *lexer) isColumnList(prev token) bool {
+	if !prev.isBare("AS") && !prev.isBare("WITH") && !prev.isBare("RECURSIVE") && !prev.isMark(',') {
+		return false
+	}
+	ahead := *l
+	ahead.next()
+	for {
+		if _, ok := ahead.next().identifier(); !ok {
+			return false
+		}
+		if end := ahead.next(); end.isMark(')') {
+			return prev.isBare("AS") || ahead.next().isBare("AS") && ahead.next().isMark('(')
+		} else if !end.isMark(',') {
+			return false
+		}
+	}
 }
 
 // next consumes and returns the next token. It skips blanks and comments.
@@ -71,9 +92,17 @@ func (l *lexer) next() token {
 		l.pos += quotedLen(rest)
 		return token{tokenQuoted, l.src[start:l.pos], start}
 	case c == '$':
-		if n := heredocLen(rest); n > 0 {
+		n, isTag := heredocLen(rest)
+		if n > 0 {
 			l.pos += n
 			return token{tokenQuoted, l.src[start:l.pos], start}
+		}
+		if isTag {
+			l.unclosed++
+		}
+		if l.unclosed > unclosedMax {
+			l.pos = len(l.src)
+			return token{tokenEnd, "", len(l.src)}
 		}
 		fallthrough
 	case isWordByte(c):
@@ -116,10 +145,30 @@ func (l *lexer) skip() {
 			l.skipTo("\n")
 		case strings.HasPrefix(rest, "/*"):
 			l.comments = true
-			l.pos += 2
-			l.skipTo("*/")
+			l.skipNested()
 		default:
 			return
+		}
+	}
+}
+
+// skipNested skips a comment with the comments in it.
+func (l *lexer) skipNested() {
+	for depth := 0; ; {
+		rest := l.src[l.pos:]
+		opens, ends := strings.Index(rest, "/*"), strings.Index(rest, "*/")
+		switch {
+		case ends < 0:
+			l.pos = len(l.src)
+			return
+		case opens >= 0 && opens < ends:
+			depth++
+			l.pos += opens + 2
+		default:
+			l.pos += ends + 2
+			if depth--; depth == 0 {
+				return
+			}
 		}
 	}
 }
@@ -149,20 +198,23 @@ func quotedLen(s string) int {
 	return len(s)
 }
 
-// heredocLen returns the length of the $tag$...$tag$ at the start of s, 0 if there is none.
-func heredocLen(s string) int {
+// unclosedMax is the maximum number of tags that are not closed. Each one is searched for in the rest of the text, also by the engine.
+const unclosedMax = 100
+
+// heredocLen returns the length of the $tag$...$tag$ at the start of s, 0 if there is none. isTag is whether s begins with a tag.
+func heredocLen(s string) (length int, isTag bool) {
 	n := 1
 	for n < len(s) && isWordByte(s[n]) {
 		n++
 	}
 	if n == len(s) || s[n] != '$' {
-		return 0
+		return 0, false
 	}
 	tag := s[:n+1]
 	if i := strings.Index(s[len(tag):], tag); i >= 0 {
-		return len(tag) + i + len(tag)
+		return len(tag) + i + len(tag), true
 	}
-	return 0
+	return 0, true
 }
 
 func isWordByte(c byte) bool {

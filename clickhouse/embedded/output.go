@@ -138,7 +138,7 @@ func (o *output) begin(sum *summary) error {
 	case "br":
 		o.encode(brotli.NewWriterLevel(o.body, brotli.BestSpeed))
 	case "zstd":
-		w, err := zstd.NewWriter(o.body, zstd.WithEncoderConcurrency(1))
+		w, err := zstd.NewWriter(o.body, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true), zstd.WithWindowSize(1<<20))
 		if err != nil {
 			return err
 		}

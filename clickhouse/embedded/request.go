@@ -5,6 +5,8 @@ import (
 	"compress/zlib"
 	"crypto/sha256"
 	"crypto/subtle"
+	"encoding/binary"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -154,7 +156,11 @@ func (s *Server) parseRequest(r *http.Request, body io.Reader) (*request, error)
 	} else {
 		req.method = compress.None
 	}
-	req.body, err = decoded(body, r.Header.Get("Content-Encoding"), on("decompress"))
+	frame := uint32(frameMax)
+	if req.user.guard != nil {
+		frame = analystFrameMax
+	}
+	req.body, err = decoded(body, r.Header.Get("Content-Encoding"), on("decompress"), frame)
 	if text := query.Get("query"); err == nil && text != "" {
 		req.body = io.MultiReader(strings.NewReader(text+"\n"), req.body)
 	}
@@ -221,8 +227,48 @@ func blockMethod(name string) (compress.Method, error) {
 	return compress.None, newException(codeNotImplemented, "network_compression_method %s is not supported, use LZ4, ZSTD or NONE", name)
 }
 
-// decoded returns a reader that decodes Content-Encoding and then, if blocks is set, ClickHouse's native block compression.
-func decoded(body io.Reader, encoding string, blocks bool) (io.Reader, error) {
+// frameMax is the maximum size of a compressed block in a request, before and after compression, in bytes. A reader allocates it before the block arrives.
+const (
+	frameMax        = 128 << 20
+	analystFrameMax = 2 << 20
+)
+
+// frames passes compressed blocks on and fails before one that is larger than max.
+type frames struct {
+	io.Reader
+	max  uint32
+	left int64  // bytes of the current block
+	head []byte // of the current block, not passed on
+}
+
+func (f *frames) Read(p []byte) (int, error) {
+	if f.left == 0 {
+		// A checksum of 16 bytes, a byte for the method, the size of the block without the checksum, and its size after decompression.
+		head := make([]byte, 25)
+		if _, err := io.ReadFull(f.Reader, head); err != nil {
+			return 0, err
+		}
+		size, raw := binary.LittleEndian.Uint32(head[17:]), binary.LittleEndian.Uint32(head[21:])
+		if size < 9 || size > f.max || raw > f.max {
+			return 0, fmt.Errorf("a compressed block has %d bytes, and %d after decompression: send at most %d", size, raw, f.max)
+		}
+		f.left, f.head = int64(size)+16, head
+	}
+	var n int
+	var err error
+	if len(f.head) > 0 {
+		n = copy(p, f.head)
+		f.head = f.head[n:]
+	} else {
+		n, err = f.Reader.Read(p[:min(int64(len(p)), f.left)])
+	}
+	f.left -= int64(n)
+	return n, err
+}
+
+// decoded returns a reader that decodes Content-Encoding and then, if blocks is set, ClickHouse's native block compression with blocks of at most frame
+// bytes.
+func decoded(body io.Reader, encoding string, blocks bool, frame uint32) (io.Reader, error) {
 	var err error
 	switch encoding {
 	case "", "identity":
@@ -244,7 +290,7 @@ func decoded(body io.Reader, encoding string, blocks bool) (io.Reader, error) {
 		return nil, newException(codeBadArguments, "read body as %s: %v", encoding, err)
 	}
 	if blocks {
-		body = compress.NewReader(body)
+		body = compress.NewReader(&frames{Reader: body, max: frame})
 	}
 	return body, nil
 }

@@ -365,16 +365,23 @@ func (s *Server) serveStatement(w http.ResponseWriter, r *http.Request) {
 	if r.Header.Get("Origin") != "" {
 		h.Set("Access-Control-Allow-Origin", "*")
 	}
-	if req.user == nil {
-		h.Set("Connection", "close") // the body of a request without a password is not read, not even to skip it
-	}
 	analyst := req.user != nil && req.user.guard != nil
+	var t *ticket
+	if err == nil && analyst {
+		if err = s.users.refusal(req.user.name, began); err == nil {
+			t, err = s.gate.enter(req.user.name, req.user.guard.limits.Statements)
+		}
+	}
+	if err != nil {
+		h.Set("Connection", "close") // the body is not read, not even to skip it
+	}
 	var sum summary
 	switch {
 	case err != nil:
 	case analyst:
+		defer t.leave()
 		body.until = began.Add(bodyTimeout)
-		sum, err = s.runForAnalyst(r.Context(), req, out, began)
+		sum, err = s.runForAnalyst(r.Context(), req, out, t)
 	default:
 		sum, err = s.run(r.Context(), req, out, nil)
 	}
@@ -393,23 +400,14 @@ func (s *Server) serveStatement(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// runForAnalyst is run for an analyst. It counts the request before it reads any of it.
-func (s *Server) runForAnalyst(ctx context.Context, req *request, out *output, began time.Time) (summary, error) {
-	if err := s.users.refusal(req.user.name, began); err != nil {
-		return summary{}, err
-	}
-	t, err := s.gate.enter(req.user.name, req.user.guard.limits.Statements)
-	if err != nil {
-		return summary{}, err
-	}
-	defer t.leave()
-	// Shutdown cancels the statement at once, and a failed write to the client does.
+// runForAnalyst is run for an analyst. Shutdown cancels the statement at once, and a failed write to the client does.
+func (s *Server) runForAnalyst(ctx context.Context, req *request, out *output, t *ticket) (summary, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer context.AfterFunc(s.analysts, func() {
 		cancel(errPoolClosed)
 		_ = out.control.SetWriteDeadline(time.Now())
 	})()
-	out.ctx, out.spool, out.kill = ctx, s.spool, cancel
+	out.spool, out.kill = s.spool, cancel
 	return s.run(ctx, req, out, t)
 }
 
@@ -472,6 +470,7 @@ func (s *Server) run(ctx context.Context, req *request, out *output, t *ticket) 
 			return summary{}, err
 		}
 		began := time.Now()
+		defer t.release()
 		err = t.slot(ctx)
 		req.waited = time.Since(began)
 		if err != nil {
@@ -493,6 +492,7 @@ func (s *Server) run(ctx context.Context, req *request, out *output, t *ticket) 
 		defer cancel()
 	}
 	if t != nil {
+		out.ctx = ctx // with the limit: a statement over it must not wait for its client
 		ended, err := s.now.add(ctx, req.user.name, text, out.kill)
 		if err != nil {
 			return summary{}, err

@@ -44,12 +44,12 @@ const unlimited = math.MaxUint64
 // script or a dictionary, and the engine must not look up its value outside the database.
 var namedSettings = map[string]ruleKind{
 	// They change what is checked, or show the tables under a view.
-	"analyzer_inline_views": fixed, "dialect": fixed, "format_display_secrets_in_show_and_select": fixed, "enable_analyzer": fixed, "implicit_select": fixed,
+	"analyzer_inline_views": fixed, "dialect": fixed, "format_display_secrets_in_show_and_select": fixed, "count_distinct_implementation": fixed, "enable_analyzer": fixed, "implicit_select": fixed,
 	"replace_running_query": fixed,
 
 	"limit": number, "offset": number,
 
-	"bool_false_representation": free, "bool_true_representation": free, "count_distinct_implementation": free, "format_csv_null_representation": free,
+	"bool_false_representation": free, "bool_true_representation": free, "format_csv_null_representation": free,
 	"format_tsv_null_representation": free, "join_algorithm": free, "output_format_avro_codec": free, "output_format_avro_string_column_pattern": free,
 	"output_format_pretty_color": free, "output_format_pretty_grid_charset": free, "output_format_sql_insert_table_name": free,
 

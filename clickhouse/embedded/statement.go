@@ -32,7 +32,13 @@ func (st statement) keepsSession() bool {
 }
 
 // parseStatement parses the only statement in src. src may end within the data of an INSERT. The error is an *exception.
-func parseStatement(src string) (statement, error) {
+func parseStatement(src string) (statement, error) { return parse(src, token.is) }
+
+// parseFormatted is parseStatement for a text that the engine has formatted: its keywords are in upper case, so that others are names.
+func parseFormatted(src string) (statement, error) { return parse(src, token.isBare) }
+
+// parse parses the only statement in src. is compares a token with the keyword FORMAT.
+func parse(src string, is func(t token, keyword string) bool) (statement, error) {
 	lex := &lexer{src: src}
 	tok := lex.next()
 	for tok.isMark('(') {
@@ -63,7 +69,7 @@ func parseStatement(src string) (statement, error) {
 			return st, newException(codeOutfile, "INTO OUTFILE is not allowed: the answer is the output")
 		case st.verb == "WITH" && depth == 0 && tok.is("INSERT") && next.is("INTO"):
 			st.verb = "INSERT"
-		case depth == 0 && tok.is("FORMAT"):
+		case depth == 0 && is(tok, "FORMAT"):
 			// FORMAT may also be a column name; then other tokens follow. formatQuery quotes some format names, such as Null.
 			name, ok := next.identifier()
 			if after := lex.peek(); ok && (after.kind == tokenEnd || after.isMark(';') || after.is("SETTINGS")) {
@@ -71,6 +77,9 @@ func parseStatement(src string) (statement, error) {
 			}
 		}
 		tok = next
+	}
+	if lex.unclosed > unclosedMax {
+		return st, newException(codeSyntaxError, "Syntax error: more than %d tags such as $a$ are not closed", unclosedMax)
 	}
 	st.text = src[:end]
 	if st.format == "" {

@@ -23,6 +23,8 @@ const (
 	statementGrace = 30 * time.Second
 	// memoryGrace is the time in which statements must end once the process has too much memory.
 	memoryGrace = 2 * time.Second
+	// memoryShort is memoryGrace if the process has a quarter more than it may.
+	memoryShort = time.Second
 	// memoryPatience is the time in which the memory must be released after all statements of analysts have ended.
 	memoryPatience = 10 * time.Second
 )
@@ -65,7 +67,7 @@ func (w *watch) run(ctx context.Context) {
 		}
 		w.running.cancelAll(errMemory)
 		late := w.running.overdue(now.Add(-memoryGrace))
-		if bytes > w.memory+w.memory/4 && now.Sub(over) > watchInterval { // time for statements that do end
+		if bytes > w.memory+w.memory/4 && now.Sub(over) >= memoryShort {
 			late = w.running.overdue(now)
 		} else if len(late) == 0 && now.Sub(over) < memoryPatience {
 			continue

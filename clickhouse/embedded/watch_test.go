@@ -24,13 +24,13 @@ func TestWatchEndsTheEngine(t *testing.T) {
 		after     time.Duration
 		blamed    []string
 	}{
-		"nothing is wrong":                      {bytes: limit},
-		"a long statement":                      {bytes: limit, stuck: []string{"a"}},
-		"a statement that does not end":         {bytes: limit, stuck: []string{"a"}, cancelled: true, after: statementGrace, blamed: []string{"a"}},
-		"memory of a statement":                 {bytes: limit + 1, stuck: []string{"a"}, after: memoryGrace, blamed: []string{"a"}},
-		"memory of one of several statements":   {bytes: limit + 1, stuck: []string{"b"}, after: memoryGrace, blamed: []string{"b"}},
-		"memory that no statement has":          {bytes: limit + 1, after: memoryPatience},
-		"so much memory that there is no grace": {bytes: 2 * limit, stuck: []string{"a"}, blamed: []string{"a"}},
+		"nothing is wrong":                        {bytes: limit},
+		"a long statement":                        {bytes: limit, stuck: []string{"a"}},
+		"a statement that does not end":           {bytes: limit, stuck: []string{"a"}, cancelled: true, after: statementGrace, blamed: []string{"a"}},
+		"memory of a statement":                   {bytes: limit + 1, stuck: []string{"a"}, after: memoryGrace, blamed: []string{"a"}},
+		"memory of one of several statements":     {bytes: limit + 1, stuck: []string{"b"}, after: memoryGrace, blamed: []string{"b"}},
+		"memory that no statement has":            {bytes: limit + 1, after: memoryPatience},
+		"so much memory that there is less grace": {bytes: 2 * limit, stuck: []string{"a"}, after: memoryShort, blamed: []string{"a"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "running")

@@ -10,8 +10,9 @@ import (
 // Refusal says that statements of an analyst ended the engine, so that his statements are refused.
 type Refusal struct {
 	Name      string    `json:"name"`
-	Ends      int       `json:"ends"` // how often, since an operator allowed the analyst or since refusalMemory
-	At        time.Time `json:"at"`   // of the last time
+	Ends      int       `json:"ends"`  // how often, since an operator allowed the analyst or since refusalMemory
+	Alone     int       `json:"alone"` // how often of these no other analyst's statement ran
+	At        time.Time `json:"at"`    // of the last time
 	Reason    string    `json:"reason"`
 	Statement string    `json:"statement"` // the beginning of one that ran then
 }
@@ -38,26 +39,30 @@ func RefusalsPath(engine string) string { return filepath.Join(engine, "refused-
 // ReadRefusals returns the refusals in a file. A missing file has none.
 func ReadRefusals(path string) ([]Refusal, error) { return read[Refusal](path) }
 
-// Blame writes that the engine ended while statements ran, by name of the analyst. If several analysts ran some, those are blamed who were blamed most
-// often before. It returns the names that it blamed.
+// Blame writes that the engine ended while statements ran, by name of the analyst. If several analysts ran some, and some of
+// them ended it alone before, those are blamed who did so most often; otherwise all are. It returns the names that it blamed.
 func Blame(path string, statements map[string]string, reason string, now time.Time) (blamed []string, err error) {
 	err = change(path, func(all []Refusal) ([]Refusal, error) {
 		all = slices.DeleteFunc(all, func(r Refusal) bool { return r.Ends < refusalsMax && now.Sub(r.At) > refusalMemory })
-		most, ends := 0, map[string]int{}
+		most, before := 0, map[string]Refusal{}
 		for _, r := range all {
-			ends[r.Name] = r.Ends
+			before[r.Name] = r
 			if _, ran := statements[r.Name]; ran {
-				most = max(most, r.Ends)
+				most = max(most, r.Alone)
 			}
 		}
 		blamed = nil
 		for name, statement := range statements {
-			if ends[name] < most {
+			r := before[name]
+			if r.Alone < most {
 				continue
+			}
+			if len(statements) == 1 {
+				r.Alone++
 			}
 			blamed = append(blamed, name)
 			all = slices.DeleteFunc(all, func(r Refusal) bool { return r.Name == name })
-			all = append(all, Refusal{Name: name, Ends: ends[name] + 1, At: now.UTC().Truncate(time.Second), Reason: reason, Statement: statement[:min(len(statement), statementMax)]})
+			all = append(all, Refusal{Name: name, Ends: r.Ends + 1, Alone: r.Alone, At: now.UTC().Truncate(time.Second), Reason: reason, Statement: statement[:min(len(statement), statementMax)]})
 		}
 		return all, nil
 	})

@@ -38,8 +38,8 @@ func TestBlameFindsTheCulprit(t *testing.T) {
 		return all[i].InForce(now)
 	}
 	for i, c := range []struct{ ran, blamed []string }{
-		{[]string{"evil", "ann", "bob"}, []string{"ann", "bob", "evil"}}, // nobody was blamed before
-		{[]string{"evil", "cid"}, []string{"evil"}},
+		{[]string{"evil", "ann", "bob"}, []string{"ann", "bob", "evil"}}, // none of them ended it alone before
+		{[]string{"evil"}, []string{"evil"}},
 		{[]string{"evil", "ann"}, []string{"evil"}},
 	} {
 		if got := blame(c.ran...); !slices.Equal(got, c.blamed) {
