@@ -15,8 +15,6 @@ if [ ! -d "$modules/node_modules/@duckdb/node-api" ]; then
 	npm install --prefix "$modules" --no-audit --no-fund --loglevel=error "@clickhouse/client@$clickhouse" "@duckdb/node-api@$duckdb" >/dev/null
 fi
 
-go test -count=1 -run 'TestRecordedClientsConnect|TestDriverOfGoAsAnalyst|TestAnalystSeesAndChangesNothingPrivate' -v ./clickhouse | grep -E '^ *--- |^(ok|FAIL)'
-
 dir=$(mktemp -d -p "${TMPDIR:-/tmp}")
 engine=
 finish() {
@@ -26,6 +24,9 @@ finish() {
 }
 trap finish EXIT
 trap 'exit 1' INT TERM
+go test -count=1 -run 'TestRecordedClientsConnect|TestDriverOfGoAsAnalyst|TestAnalystSeesAndChangesNothingPrivate' -v ./clickhouse >"$dir/go.log" || failed=1
+grep -E '^ *--- |^(ok|FAIL)' "$dir/go.log"
+[ -z "${failed:-}" ]
 password=$(head -c 18 /dev/urandom | base64 | tr -d '+/=')
 COMPANYSCORE_PASSWORD=$password COMPANYSCORE_ANALYST_PASSWORD=$password "$bin" clickhouse --path "$dir/clickhouse" --listen 127.0.0.1:0 >"$dir/engine.log" 2>&1 &
 engine=$!

@@ -191,6 +191,7 @@ const (
 // watch returns the watch over this process.
 func (s *Server) watch() *watch {
 	w := &watch{running: s.now, memory: s.cfg.Memory, resident: process.Resident, logger: s.cfg.Logger}
+	w.most = w.memory + (max(w.memory, process.MachineMemory())-w.memory)/2
 	w.end = func(reason string, statements map[string]string) {
 		s.blame(statements, reason)
 		s.cfg.End(reason)

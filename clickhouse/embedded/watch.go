@@ -12,6 +12,7 @@ import (
 type watch struct {
 	running  *running
 	memory   uint64                 // bytes that may be resident, 0 for no limit
+	most     uint64                 // bytes above which statements have less time to end
 	resident func() (uint64, error) // bytes in memory that are not those of files
 	end      func(reason string, statements map[string]string)
 	logger   *slog.Logger
@@ -22,8 +23,8 @@ const (
 	// statementGrace is the time from the end of a statement's limit, or from its cancellation, after which the engine counts as dead.
 	statementGrace = 30 * time.Second
 	// memoryGrace is the time in which statements must end once the process has too much memory.
-	memoryGrace = 2 * time.Second
-	// memoryShort is memoryGrace if the process has a quarter more than it may.
+	memoryGrace = 5 * time.Second
+	// memoryShort is memoryGrace for a process that takes the memory of the machine.
 	memoryShort = time.Second
 	// memoryPatience is the time in which the memory must be released after all statements of analysts have ended.
 	memoryPatience = 10 * time.Second
@@ -67,7 +68,7 @@ func (w *watch) run(ctx context.Context) {
 		}
 		w.running.cancelAll(errMemory)
 		late := w.running.overdue(now.Add(-memoryGrace))
-		if bytes > w.memory+w.memory/4 && now.Sub(over) >= memoryShort {
+		if bytes > w.most && now.Sub(over) >= memoryShort {
 			late = w.running.overdue(now)
 		} else if len(late) == 0 && now.Sub(over) < memoryPatience {
 			continue

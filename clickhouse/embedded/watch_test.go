@@ -55,7 +55,7 @@ func TestWatchEndsTheEngine(t *testing.T) {
 				began := time.Now()
 				var after time.Duration
 				var blamed []string
-				w := &watch{running: now, memory: limit, resident: func() (uint64, error) { return c.bytes, nil }, logger: slog.New(slog.DiscardHandler)}
+				w := &watch{running: now, memory: limit, most: limit + limit/2, resident: func() (uint64, error) { return c.bytes, nil }, logger: slog.New(slog.DiscardHandler)}
 				w.end = func(_ string, statements map[string]string) {
 					after, blamed = time.Since(began), slices.Sorted(maps.Keys(statements))
 				}
@@ -91,7 +91,7 @@ func TestMemoryComesBack(t *testing.T) {
 			time.Sleep(memoryPatience / 2) // of the bubble's clock: the allocator gives memory back late
 			bytes.Store(900)
 		})
-		w := &watch{running: now, memory: 1000, resident: func() (uint64, error) { return bytes.Load(), nil }, logger: slog.New(slog.DiscardHandler)}
+		w := &watch{running: now, memory: 1000, most: 1500, resident: func() (uint64, error) { return bytes.Load(), nil }, logger: slog.New(slog.DiscardHandler)}
 		w.end = func(reason string, _ map[string]string) { t.Errorf("ended: %s", reason) }
 		watching, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()
