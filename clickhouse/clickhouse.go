@@ -152,6 +152,32 @@ func (db *DB) few(ctx context.Context, dest any, query string, args ...any) erro
 	return db.list(db.held(ctx), dest, query, args...)
 }
 
+const (
+	// listMax is the number of bytes of lists among the parameters of one query. Parameters are in the
+	// URL, and the embedded engine reads heads of 64 KiB.
+	listMax = 48 << 10
+	// listItem is the number of bytes that quotes and comma of an item have in a URL, and a little more.
+	listItem = 10
+)
+
+// listOf is few for a query whose parameter domains has all domains given. It uses one query for
+// each listMax bytes of them.
+func listOf[Row any](ctx context.Context, db *DB, query string, domains []string, args ...any) ([]Row, error) {
+	var all []Row
+	for len(domains) > 0 {
+		n := 0
+		for size := 0; n < len(domains) && size < listMax; n++ {
+			size += len(domains[n]) + listItem
+		}
+		var rows []Row
+		if err := db.few(ctx, &rows, query, append([]any{ch.Named("domains", domains[:n])}, args...)...); err != nil {
+			return nil, err
+		}
+		all, domains = append(all, rows...), domains[n:]
+	}
+	return all, nil
+}
+
 // each calls row for every row of a query. scan reads the current row.
 func (db *DB) each(ctx context.Context, query string, args []any, row func(scan func(...any) error) error) error {
 	ctx, cancel := db.bound(ctx)

@@ -33,8 +33,7 @@ func (s *Scores) Earlier(ctx context.Context, domain string, now time.Time) (sco
 }
 
 // EarlierOf returns the result of Earlier for each run, at its StartedAt. It uses one query if no
-// company has a record, else two, unless a domain occurs twice. All domains must fit into one
-// request; 1000 do.
+// company has a record, else two, and more if a domain occurs twice or the domains are long.
 func (s *Scores) EarlierOf(ctx context.Context, runs []scoring.Run) ([]scoring.Earlier, error) {
 	keys := make([]earlierKey, len(runs))
 	for i, run := range runs {
@@ -52,18 +51,20 @@ func (s *Scores) EarlierOf(ctx context.Context, runs []scoring.Run) ([]scoring.E
 }
 
 // manyEarlier returns what exists, by key. A domain that occurs with several times needs further
-// queries.
+// queries, and so do more than listMax bytes of domains and times.
 func (s *Scores) manyEarlier(ctx context.Context, keys []earlierKey) (map[earlierKey]scoring.Earlier, error) {
 	found := make(map[earlierKey]scoring.Earlier)
 	for len(keys) > 0 {
 		page := make(map[string]earlierKey, len(keys))
 		var again []earlierKey
+		size := 0
 		for _, key := range keys {
-			if _, twice := page[key.domain]; twice {
+			if _, twice := page[key.domain]; twice || size >= listMax {
 				again = append(again, key)
 				continue
 			}
 			page[key.domain] = key
+			size += len(key.domain) + listItem + len("1234567890123") + listItem
 		}
 		keys = again
 		if err := s.pageOfEarlier(ctx, page, found); err != nil {

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"time"
 
-	ch "github.com/ClickHouse/clickhouse-go/v2"
-
 	"companyscore/internal/coalesce"
 	"companyscore/scoring"
 	"companyscore/sql"
@@ -153,11 +151,11 @@ func (f *Facts) Get(ctx context.Context, domain string) (scoring.CompanyFacts, e
 	return facts, nil
 }
 
-// GetMany returns the facts of companies by domain, with one query. Companies without
-// facts are not in the map. All domains must fit into one request; 1000 do.
+// GetMany returns the facts of companies by domain. Companies without facts are not in the
+// map.
 func (f *Facts) GetMany(ctx context.Context, domains []string) (map[string]scoring.CompanyFacts, error) {
-	var rows []factsRow
-	if err := f.db.few(ctx, &rows, factsGet, ch.Named("domains", domains)); err != nil {
+	rows, err := listOf[factsRow](ctx, f.db, factsGet, domains)
+	if err != nil {
 		return nil, err
 	}
 	found := make(map[string]scoring.CompanyFacts, len(rows))

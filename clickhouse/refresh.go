@@ -93,13 +93,13 @@ func (u *Universe) RefreshCoverage(ctx context.Context, at time.Time, t batchjob
 
 // Unchanged returns the companies whose newest record is of the current pipeline version
 // and not older than their facts. A run with imported facts alone would give the same
-// score. Companies without a record are left out. All domains must fit into one request;
-// 1000 do.
+// score. Companies without a record are left out.
 func (s *Scores) Unchanged(ctx context.Context, domains []string) (map[string]bool, error) {
-	var rows []struct {
+	type row struct {
 		Domain string `ch:"domain"`
 	}
-	if err := s.db.few(ctx, &rows, scoreUnchanged, ch.Named("domains", domains), ch.Named("version", scoring.PipelineVersion)); err != nil {
+	rows, err := listOf[row](ctx, s.db, scoreUnchanged, domains, ch.Named("version", scoring.PipelineVersion))
+	if err != nil {
 		return nil, fmt.Errorf("find companies without new facts among %d: %w", len(domains), err)
 	}
 	unchanged := make(map[string]bool, len(rows))

@@ -191,8 +191,7 @@ func (r *recordRow) record() scoring.Record {
 }
 
 // LatestHeads returns the newest records by domain, without signals, warnings and
-// completeness per bucket. It uses one query. Domains without a record are not in the
-// map. All domains must fit into one request; 1000 do.
+// completeness per bucket. Domains without a record are not in the map.
 func (s *Scores) LatestHeads(ctx context.Context, domains []string) (map[string]scoring.Record, error) {
 	rows, err := s.latestHeads(ctx, domains)
 	if err != nil {
@@ -206,8 +205,8 @@ func (s *Scores) LatestHeads(ctx context.Context, domains []string) (map[string]
 }
 
 func (s *Scores) latestHeads(ctx context.Context, domains []string) (map[string]headRow, error) {
-	var rows []headRow
-	if err := s.db.few(ctx, &rows, scoreHeads, ch.Named("domains", domains)); err != nil {
+	rows, err := listOf[headRow](ctx, s.db, scoreHeads, domains)
+	if err != nil {
 		return nil, fmt.Errorf("latest scores of %d companies: %w", len(domains), err)
 	}
 	heads := make(map[string]headRow, len(rows))
@@ -244,8 +243,8 @@ func (s *Scores) Latest(ctx context.Context, domain string) (scoring.Record, err
 }
 
 func (s *Scores) latestRecords(ctx context.Context, domains []string) (map[string]recordRow, error) {
-	var rows []recordRow
-	if err := s.db.few(ctx, &rows, scoreRecords, ch.Named("domains", domains)); err != nil {
+	rows, err := listOf[recordRow](ctx, s.db, scoreRecords, domains)
+	if err != nil {
 		return nil, fmt.Errorf("newest records of %d companies: %w", len(domains), err)
 	}
 	records := make(map[string]recordRow, len(rows))
@@ -305,14 +304,17 @@ func (s *Scores) History(ctx context.Context, domain string, before time.Time, l
 	return records, nil
 }
 
+// scoredRow is a company with the time of a record.
+type scoredRow struct {
+	Domain   string    `ch:"domain"`
+	ScoredAt time.Time `ch:"scored_at"`
+}
+
 // NewestAt returns the time of the newest record per domain, of any pipeline version.
 // Domains without a record are not in the map.
 func (s *Scores) NewestAt(ctx context.Context, domains []string) (map[string]time.Time, error) {
-	var rows []struct {
-		Domain   string    `ch:"domain"`
-		ScoredAt time.Time `ch:"scored_at"`
-	}
-	if err := s.db.few(ctx, &rows, scoreNewest, ch.Named("domains", domains)); err != nil {
+	rows, err := listOf[scoredRow](ctx, s.db, scoreNewest, domains)
+	if err != nil {
 		return nil, fmt.Errorf("newest scores of %d companies: %w", len(domains), err)
 	}
 	newest := make(map[string]time.Time, len(rows))
@@ -336,29 +338,17 @@ func (db *DB) LastScoredAt(ctx context.Context) (time.Time, error) {
 	return since(row.ScoredAt), nil
 }
 
-// freshPage is the number of domains per query: they must fit into the URL of an HTTP
-// request.
-const freshPage = 200
-
 // FreshSince returns the domains whose newest record of the current pipeline version was
 // scored at or after at, with the time of that record.
 func (s *Scores) FreshSince(ctx context.Context, domains []string, at time.Time) (map[string]time.Time, error) {
-	fresh := make(map[string]time.Time)
-	for len(domains) > 0 {
-		page := domains[:min(len(domains), freshPage)]
-		domains = domains[len(page):]
-		var rows []struct {
-			Domain   string    `ch:"domain"`
-			ScoredAt time.Time `ch:"scored_at"`
-		}
-		err := s.db.few(ctx, &rows, scoreFresh,
-			ch.Named("domains", page), ch.Named("version", scoring.PipelineVersion), ch.Named("since_ms", millis(at)))
-		if err != nil {
-			return nil, fmt.Errorf("find fresh scores: %w", err)
-		}
-		for _, row := range rows {
-			fresh[row.Domain] = row.ScoredAt.UTC()
-		}
+	rows, err := listOf[scoredRow](ctx, s.db, scoreFresh, domains,
+		ch.Named("version", scoring.PipelineVersion), ch.Named("since_ms", millis(at)))
+	if err != nil {
+		return nil, fmt.Errorf("find fresh scores: %w", err)
+	}
+	fresh := make(map[string]time.Time, len(rows))
+	for _, row := range rows {
+		fresh[row.Domain] = row.ScoredAt.UTC()
 	}
 	return fresh, nil
 }

@@ -168,8 +168,8 @@ func (u *Universe) Movers(ctx context.Context, at time.Time) (universe.Movers, e
 	return movers, nil
 }
 
-// splitDeltas sets the attribution of all movers of a list. It uses one query, for at most two
-// records of each.
+// splitDeltas sets the attribution of all movers of a list. It reads at most two records of
+// each.
 func (u *Universe) splitDeltas(ctx context.Context, list universe.MoverList, version string) error {
 	var domains []string
 	for _, m := range slices.Concat(list.Gainers, list.Decliners) {
@@ -178,9 +178,8 @@ func (u *Universe) splitDeltas(ctx context.Context, list universe.MoverList, ver
 	if len(domains) == 0 {
 		return nil
 	}
-	var rows []recordRow
-	err := u.db.few(ctx, &rows, moverRecords,
-		ch.Named("domains", domains), ch.Named("version", version), ch.Named("start_ms", millis(list.Start)), ch.Named("end_ms", millis(list.End)))
+	rows, err := listOf[recordRow](ctx, u.db, moverRecords, domains,
+		ch.Named("version", version), ch.Named("start_ms", millis(list.Start)), ch.Named("end_ms", millis(list.End)))
 	if err != nil {
 		return err
 	}

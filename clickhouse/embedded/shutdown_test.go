@@ -3,6 +3,7 @@ package embedded
 import (
 	"context"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -24,12 +25,18 @@ func TestShutdownWaitsForEngine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			now, _, err := newRunning(filepath.Join(t.TempDir(), "running"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			watched := make(chan struct{})
+			close(watched)
 			synctest.Test(t, func(t *testing.T) {
 				var closing sync.WaitGroup
 				defer closing.Wait()
 				closing.Add(1)
 				s := &Server{
-					http: &http.Server{}, stop: func(error) {}, stopAnalysts: func() {},
+					http: &http.Server{}, now: now, watched: watched, stop: func(error) {}, stopAnalysts: func() {},
 					close: func(context.Context) error { defer closing.Done(); time.Sleep(c.closes); return nil },
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), limit)
