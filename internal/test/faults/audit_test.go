@@ -207,14 +207,15 @@ func auditCached(a *account, calls *cachedCalls, counted int, lossy []span, diff
 const (
 	// lossBefore is how long before the kill of a server the cached calls that it
 	// answered may not have reached Redis: 0.1 s, and what a busy machine adds.
-	lossBefore = 2 * time.Second
-	// redisBack is how long after a fault of Redis the counts of a server may not have
-	// reached it yet.
-	redisBack = 8 * time.Second
+	lossBefore = 5 * time.Second
+	// storeBack is how long after a fault of a store the counts of a server may not have
+	// reached Redis yet.
+	storeBack = 8 * time.Second
 )
 
 // lossySpans are the times before each kill of `up` in which cached calls may be lost. A
-// fault of Redis just before it makes them longer, as counts wait in memory meanwhile.
+// fault of a store shortly before it makes them longer: counts wait in memory for Redis, and
+// for the ledger in ClickHouse if Redis has no count of the month.
 func lossySpans(done []*doneFault) (spans []span) {
 	for i, f := range done {
 		if f.victim != "up" {
@@ -225,8 +226,9 @@ func lossySpans(done []*doneFault) (spans []span) {
 			if earlier.victim == "up" {
 				break
 			}
-			if earlier.victim == "redis-server" && earlier.end.Add(redisBack).After(from) && earlier.at.Before(from) {
-				from = earlier.at.Add(-lossBefore)
+			begun := earlier.at.Add(-lossBefore)
+			if (earlier.victim == "redis-server" || earlier.victim == "clickhouse") && earlier.end.Add(storeBack).After(from) && begun.Before(from) {
+				from = begun
 			}
 		}
 		spans = append(spans, span{from, f.end})
@@ -364,9 +366,10 @@ func TestLossySpans(t *testing.T) {
 	got := lossySpans([]*doneFault{
 		done(kill, "redis-server", 0, 0), done(kill, "up", 30, 31), // long over
 		done(freeze, "redis-server", 40, 46), done(kill, "worker", 47, 47), done(kill, "up", 50, 51), // still felt
-		done(kill, "up", 53, 54), // counts of the server before do not wait any more
+		done(kill, "up", 57, 58), // counts of the server before do not wait any more
+		done(kill, "clickhouse", 90, 91), done(kill, "up", 92, 93), // begun less than lossBefore ago
 	})
-	want := []span{{at(28), at(31)}, {at(38), at(51)}, {at(51), at(54)}}
+	want := []span{{at(25), at(31)}, {at(35), at(51)}, {at(52), at(58)}, {at(85), at(93)}}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
