@@ -101,7 +101,10 @@ func TestDNS(t *testing.T) {
 		{
 			name: "a resolver that says nothing", code: "timeout",
 			want:    map[string]string{"email_auth_maturity": "nothing", "saas_tooling_breadth": "nothing", "security_program": "nothing", "commercial_infrastructure": "nothing"},
-			prepare: func(network *fakenet.Network) { silence(network, "brindleworks.com") },
+			prepare: func(network *fakenet.Network) {
+				silence(network, "brindleworks.com")
+				network.Overrides().Slowness = 1
+			},
 		},
 		{
 			name: "an answer to another question", code: "dns_failure", want: map[string]string{"saas_tooling_breadth": "nothing"},

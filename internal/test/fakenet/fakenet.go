@@ -50,7 +50,7 @@ func New(t testing.TB) *Network {
 	t.Helper()
 	network := &Network{
 		t: t, zone: make(map[string]func(dns.Question, *dns.Msg)), sites: make(map[string]http.Handler), owners: make(map[string]string),
-		overrides: fetch.Overrides{Endpoints: make(map[string]string), Scale: 1000},
+		overrides: fetch.Overrides{Endpoints: make(map[string]string), Scale: 1000, Slowness: 100},
 	}
 	network.startAuthority()
 	network.startDNS()
@@ -66,7 +66,7 @@ func New(t testing.TB) *Network {
 }
 
 // Overrides returns the overrides of its clients. A test may change it before it makes a client.
-// Scale is 1,000.
+// Scale is 1,000 and Slowness 100: only a test that waits for a limit of time lowers it.
 func (network *Network) Overrides() *fetch.Overrides { return &network.overrides }
 
 // Client returns a client that uses the fake network.

@@ -366,7 +366,7 @@ func TestLossySpans(t *testing.T) {
 	got := lossySpans([]*doneFault{
 		done(kill, "redis-server", 0, 0), done(kill, "up", 30, 31), // long over
 		done(freeze, "redis-server", 40, 46), done(kill, "worker", 47, 47), done(kill, "up", 50, 51), // still felt
-		done(kill, "up", 57, 58), // counts of the server before do not wait any more
+		done(kill, "up", 57, 58),                                   // counts of the server before do not wait any more
 		done(kill, "clickhouse", 90, 91), done(kill, "up", 92, 93), // begun less than lossBefore ago
 	})
 	want := []span{{at(25), at(31)}, {at(35), at(51)}, {at(52), at(58)}, {at(85), at(93)}}

@@ -48,7 +48,7 @@ var Faults = []Fault{
 	{"deep nesting", []string{fetch.CodeParse}, body("application/json", strings.Repeat("[", 100_000))},
 	{"truncated", []string{fetch.CodeParse, fetch.CodeHTTP}, truncated},
 	{"429 with Retry-After", []string{fetch.CodeRateLimited}, func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
-		w.Header().Set("Retry-After", "120")
+		w.Header().Set("Retry-After", "7200") // later than any limit, so that nothing waits for it
 		http.Error(w, "slow down", http.StatusTooManyRequests)
 	}},
 	{"500", []string{fetch.CodeHTTP}, status(http.StatusInternalServerError)},

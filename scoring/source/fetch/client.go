@@ -55,6 +55,7 @@ type Client struct {
 	limits       *limits
 	breakers     *lru[string, *breaker]
 	failures     int                 // consecutive ones that open a circuit breaker
+	slowness     time.Duration       // multiplies the time limits of policies; 1 without overrides
 	bases        map[string]*url.URL // of the enabled endpoints, by name
 	known        http.RoundTripper
 	untrusted    http.RoundTripper
@@ -84,7 +85,7 @@ func New(cfg Config) (*Client, error) {
 	faults = append(faults, CheckContact(cfg.Contact))
 	g, err := newGuard(cfg.Never)
 	faults = append(faults, err)
-	resolvers, scale := cfg.Resolvers, 1.0
+	resolvers, scale, slowness := cfg.Resolvers, 1.0, 1
 	if len(resolvers) == 0 {
 		resolvers = publicResolvers
 	}
@@ -97,7 +98,7 @@ func New(cfg Config) (*Client, error) {
 			c.roots, err = readRoots(r.CA)
 			faults = append(faults, err)
 		}
-		resolvers, scale = r.Resolvers, r.Scale
+		resolvers, scale, slowness = r.Resolvers, r.Scale, max(r.Slowness, 1)
 		c.failures = max(c.failures, r.Failures)
 	}
 	for _, e := range Endpoints {
@@ -122,11 +123,12 @@ func New(cfg Config) (*Client, error) {
 	}
 	c.userAgent = userAgent(cfg.Contact)
 	c.limits = newLimits(cfg.Redis, scale, cfg.Logger)
-	c.resolver = &resolver{servers: resolvers, limits: c.limits, now: cfg.Now, answers: newLRU[question, answer](dnsAnswersMax)}
+	c.slowness = time.Duration(slowness)
+	c.resolver = &resolver{servers: resolvers, policy: c.policy("dns"), limits: c.limits, now: cfg.Now, answers: newLRU[question, answer](dnsAnswersMax)}
 	c.dialer = &dialer{resolver: c.resolver, guard: g, overrides: overrides, slots: newLRU[netip.Addr, *semaphore.Weighted](hostsMax)}
 	c.breakers = newLRU[string, *breaker](hostsMax)
-	c.known = transport(c.dialer.known, c.roots, true)
-	c.untrusted = transport(c.dialer.untrusted, c.roots, false)
+	c.known = transport(c.dialer.known, c.roots, true, c.slowness)
+	c.untrusted = transport(c.dialer.untrusted, c.roots, false, c.slowness)
 	c.answers = newLRU[string, *cachedAnswer](answersMaxBytes)
 	c.pages = newLRU[string, *cachedPage](pagesMaxBytes)
 	c.certificates = newLRU[string, cachedCertificate](hostsMax)
@@ -170,9 +172,16 @@ func readRoots(path string) (*x509.CertPool, error) {
 	return roots, nil
 }
 
+// policy returns the policy of a source with the time limits of this client.
+func (c *Client) policy(source string) Policy {
+	p := PolicyOf(source)
+	p.Connect, p.Total = p.Connect*c.slowness, p.Total*c.slowness
+	return p
+}
+
 // call returns the call that a request describes.
 func (c *Client) call(req Request) (*call, error) {
-	made := &call{policy: PolicyOf(req.Source), header: make(http.Header)}
+	made := &call{policy: c.policy(req.Source), header: make(http.Header)}
 	made.header.Set("Accept", "application/json")
 	if req.Accept != "" {
 		made.header.Set("Accept", req.Accept)

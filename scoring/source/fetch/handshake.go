@@ -10,7 +10,7 @@ import (
 )
 
 func (c *Client) handshake(ctx context.Context, host string) (Certificate, error) {
-	policy := PolicyOf("tls")
+	policy := c.policy("tls")
 	host, err := c.dialer.guard.host(host)
 	if err != nil {
 		return Certificate{}, &Error{Code: CodeAddress, Err: err}

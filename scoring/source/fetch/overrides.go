@@ -27,6 +27,9 @@ type Overrides struct {
 	Resolvers []string `yaml:"resolvers"`
 	// Scale multiplies every limit of the sources. 0 and 1 leave them unchanged.
 	Scale float64 `yaml:"scale"`
+	// Slowness multiplies the time limits of connections and requests, for machines that are busy
+	// with the fakes as well. 0 and 1 leave them unchanged.
+	Slowness int `yaml:"slowness"`
 	// Failures replaces the number of consecutive failures that open a circuit breaker, if it is
 	// larger. Fakes that fail on purpose fail many times in a row.
 	Failures int `yaml:"failures"`
@@ -85,6 +88,9 @@ func (r *Overrides) addresses() (*overrideAddresses, error) {
 	}
 	if r.Scale < 0 {
 		faults = append(faults, fmt.Errorf("scale %g: write a number above 0", r.Scale))
+	}
+	if r.Slowness < 0 {
+		faults = append(faults, fmt.Errorf("slowness %d: write a number above 0", r.Slowness))
 	}
 	return s, errors.Join(faults...)
 }

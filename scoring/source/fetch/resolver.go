@@ -29,6 +29,7 @@ const (
 // resolver queries recursive DNS servers. It is safe for concurrent use.
 type resolver struct {
 	servers []string
+	policy  Policy
 	limits  *limits
 	now     func() time.Time
 	answers *lru[question, answer]
@@ -73,21 +74,20 @@ func (r *resolver) lookup(ctx context.Context, name string, qtype uint16) (*dns.
 
 // query sends a question to one server over UDP, and over TCP if the answer is truncated.
 func (r *resolver) query(ctx context.Context, server string, q question) (*dns.Msg, error) {
-	policy := PolicyOf("dns")
-	done, err := r.limits.acquire(ctx, "dns", "", policy.Total)
+	done, err := r.limits.acquire(ctx, "dns", "", r.policy.Total)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	ctx, cancel := context.WithTimeout(ctx, policy.Total)
+	ctx, cancel := context.WithTimeout(ctx, r.policy.Total)
 	defer cancel()
 	message := new(dns.Msg)
 	message.SetQuestion(q.name, q.qtype)
 	message.AuthenticatedData = true // ask the resolver to report DNSSEC validation
 	message.SetEdns0(udpPayloadMax, false)
-	reply, err := exchange(ctx, "udp", server, message)
+	reply, err := r.exchange(ctx, "udp", server, message)
 	if err == nil && reply.Truncated {
-		reply, err = exchange(ctx, "tcp", server, message)
+		reply, err = r.exchange(ctx, "tcp", server, message)
 	}
 	fault := func(err error) error {
 		return &Error{Code: CodeDNS, Err: fmt.Errorf("look up %s %s: %w", q.name, dns.TypeToString[q.qtype], err)}
@@ -107,8 +107,8 @@ func (r *resolver) query(ctx context.Context, server string, q question) (*dns.M
 	return reply, nil
 }
 
-func exchange(ctx context.Context, network, server string, query *dns.Msg) (*dns.Msg, error) {
-	client := &dns.Client{Net: network, UDPSize: udpPayloadMax}
+func (r *resolver) exchange(ctx context.Context, network, server string, query *dns.Msg) (*dns.Msg, error) {
+	client := &dns.Client{Net: network, UDPSize: udpPayloadMax, Timeout: r.policy.Total}
 	reply, _, err := client.ExchangeContext(ctx, query, server)
 	return reply, err
 }

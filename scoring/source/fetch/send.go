@@ -42,24 +42,27 @@ func (c *call) server() string {
 	return c.policy.Source + " " + c.url.Host
 }
 
-// transport returns a transport whose connections dial makes.
-func transport(dial func(ctx context.Context, network, address string) (net.Conn, error), roots *x509.CertPool, known bool) *http.Transport {
+// transport returns a transport whose connections dial makes. Its time limits are multiplied by
+// slowness.
+func transport(dial func(ctx context.Context, network, address string) (net.Conn, error), roots *x509.CertPool, known bool,
+	slowness time.Duration,
+) *http.Transport {
 	t := &http.Transport{
 		Proxy:                  nil, // ignore proxy variables of the environment
 		DialContext:            dial,
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
-		TLSHandshakeTimeout:    5 * time.Second,
+		TLSHandshakeTimeout:    5 * time.Second * slowness,
 		DisableKeepAlives:      !known,
 		DisableCompression:     true, // openBody decompresses, with a bound
 		MaxIdleConns:           connectionsMax,
 		MaxIdleConnsPerHost:    4,
 		IdleConnTimeout:        30 * time.Second,
-		ResponseHeaderTimeout:  headerTimeout,
+		ResponseHeaderTimeout:  headerTimeout * slowness,
 		MaxResponseHeaderBytes: headerMaxBytes,
 		ForceAttemptHTTP2:      true,
 	}
 	if known {
-		t.ResponseHeaderTimeout = knownHeaderTimeout
+		t.ResponseHeaderTimeout = knownHeaderTimeout * slowness
 	}
 	return t
 }

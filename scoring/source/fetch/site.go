@@ -79,7 +79,7 @@ func (c *Client) visit(ctx context.Context, host string) (*Site, error) {
 	if err != nil {
 		return nil, &Error{Code: CodeAddress, Err: err}
 	}
-	s := &Site{client: c, policy: PolicyOf("web"), scheme: "https", host: host, rules: make(map[string]*robots)}
+	s := &Site{client: c, policy: c.policy("web"), scheme: "https", host: host, rules: make(map[string]*robots)}
 	_, err = s.robots(ctx, &url.URL{Scheme: "https", Host: host})
 	if errors.Is(err, syscall.ECONNREFUSED) {
 		s.scheme = "http"
