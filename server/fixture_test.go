@@ -240,7 +240,7 @@ func (f *fixture) start(ctx context.Context, redisURL, clickhouseURL string) err
 		if err != nil {
 			return err
 		}
-		s.now = func() time.Time { return noon }
+		s.now, s.quotaWait = func() time.Time { return noon }, wait.Max
 		f.servers[on] = s
 	}
 	f.servers[keyBytesUsed].answers = newBudget(answersMax, 1)

@@ -89,7 +89,7 @@ func (s *Server) setQuota(c *fiber.Ctx, who directory.Caller) {
 		used.Cold, used.Cached = sandbox.Calls(limits.ColdCallsIncluded, limits.CachedCallsIncluded)
 	}
 	if !known {
-		ctx, cancel := context.WithTimeout(c.UserContext(), quotaWait)
+		ctx, cancel := context.WithTimeout(c.UserContext(), s.quotaWait)
 		defer cancel()
 		var err error
 		if used, err = s.Meter.LoadQuota(ctx, who.Account, now); err != nil {

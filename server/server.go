@@ -136,6 +136,7 @@ type Server struct {
 	bodies      *semaphore.Weighted // bytes of large request bodies in flight
 	histories   *budget             // histories of requests that are read at once, by account
 	now         func() time.Time
+	quotaWait   time.Duration // bounds the first read of the counts of an account
 	metrics     *metrics
 	hotMetrics  hotMetrics
 	tails       map[account.Tier][]byte // last part of score bodies, see api.ScoreTail
@@ -158,7 +159,7 @@ func New(cfg Dependencies) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Dependencies: cfg, log: limitLines(cfg.Logger.Handler()), now: time.Now, metrics: m, hotMetrics: newHotMetrics(m), signals: signals, tails: make(map[account.Tier][]byte),
+		Dependencies: cfg, log: limitLines(cfg.Logger.Handler()), now: time.Now, quotaWait: quotaWait, metrics: m, hotMetrics: newHotMetrics(m), signals: signals, tails: make(map[account.Tier][]byte),
 		connections: newConnections(cfg.HTTP), answers: newBudget(answersMax, answersKeyMax), bodies: semaphore.NewWeighted(bodiesMax), histories: newBudget(historiesMax, historiesAccountMax),
 	}
 	s.logger = slog.New(s.log)
