@@ -22,7 +22,8 @@ func TestSourcesPageIsUpToDate(t *testing.T) {
 	t.Parallel()
 	live := source.Live(fakenet.New(t).Client(), "", slog.New(slog.DiscardHandler))
 	golden.CompareTables(t, sourcesPage, map[string]string{
-		"order": orderTable(live), "policies": policyTable(), "limits": limitTable(), "signals": signalTable(t), "coverage": coverageTable(), "trust": trustTable(),
+		"order": orderTable(live), "policies": policyTable(), "limits": limitTable(), "signals": signalTable(t),
+		"coverage": coverageTable(), "trust": trustTable(),
 	})
 }
 
