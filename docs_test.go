@@ -170,6 +170,27 @@ func TestMakeTargetsOfDocumentsExist(t *testing.T) {
 	}
 }
 
+// adrWords is the maximum number of words of a decision record, table bars included.
+const adrWords = 400
+
+// TestDecisionRecordsAreShort counts the words of each page of docs/adr, as wc -w does.
+func TestDecisionRecordsAreShort(t *testing.T) {
+	t.Parallel()
+	records := 0
+	for document, text := range documents(t) {
+		if !strings.HasPrefix(document, "docs/adr/") {
+			continue
+		}
+		records++
+		if n := len(strings.Fields(text)); n > adrWords {
+			t.Errorf("%s has %d words, want at most %d", document, n, adrWords)
+		}
+	}
+	if records < 10 {
+		t.Errorf("%d decision records were counted, want at least 10", records)
+	}
+}
+
 // TestDocumentsPassNoKeyAsArgument checks that documents give keys in COMPANYSCORE_KEY: other users
 // can see the arguments of a process.
 func TestDocumentsPassNoKeyAsArgument(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"companyscore/clickhouse"
 	"companyscore/internal/test/stores"
@@ -102,31 +101,6 @@ func TestMigrationStatementsMayBeRepeated(t *testing.T) {
 	}
 	if after := schema(t, db); after != before {
 		t.Error("repeating the migrations changed the schema")
-	}
-}
-
-// TestMigrationFillsSignalsOfNewestRecords writes an older record after the newer one, and the
-// newer one twice, before the table of newest records has columns for signals.
-func TestMigrationFillsSignalsOfNewestRecords(t *testing.T) {
-	t.Parallel()
-	db := openEmpty(t)
-	if _, err := db.MigrateWith(t.Context(), sql.Migrations()[:23], nil); err != nil {
-		t.Fatal(err)
-	}
-	store := scores(t, db)
-	newer, older := record(t, "example.com", noon), record(t, "example.com", noon.Add(-time.Hour))
-	for _, rec := range []scoring.Record{newer, older, newer} {
-		if err := store.Write(t.Context(), rec); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := db.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	const row = "SELECT formatRow('TSV', scored_at, `signal.id`, `signal.state`, `signal.raw`, `signal.score`, `signal.share`, `signal.source`) "
-	got, want := column(t, db, row+"FROM score_latest FINAL"), column(t, db, row+"FROM score_history FINAL ORDER BY scored_at DESC LIMIT 1")
-	if !slices.Equal(got, want) || !strings.Contains(want[0], "employee_count") {
-		t.Errorf("newest records = %v, want %v", got, want)
 	}
 }
 

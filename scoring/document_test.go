@@ -2,6 +2,7 @@ package scoring
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -18,8 +19,8 @@ const scorePage = "../docs/score.md"
 func TestScorePageIsUpToDate(t *testing.T) {
 	t.Parallel()
 	golden.CompareTables(t, scorePage, map[string]string{
-		"signals": signalTable(t), "populations": populationTable(), "measures": measureTable(), "sectors": sectorTable(), "regions": regionTable(),
-		"example": exampleOfPage(t),
+		"signals": signalTable(t), "populations": populationTable(), "buckets": bucketTable(), "measures": measureTable(), "grades": gradeTable(),
+		"sectors": sectorTable(), "regions": regionTable(), "example": exampleOfPage(t),
 	})
 }
 
@@ -45,10 +46,47 @@ func signalTable(t *testing.T) string {
 	return b.String()
 }
 
+// populationTable has a row for each population and basis, in the order of the manifest.
 func populationTable() string {
-	b := golden.NewTable("signal", "population", "basis of the percentiles")
+	type source struct{ population, basis string }
+	var order []source
+	signals := make(map[source][]string)
 	for _, s := range Manifest() {
-		b.Row("`"+s.ID+"`", s.Population, s.Basis)
+		from := source{s.Population, s.Basis}
+		if signals[from] == nil {
+			order = append(order, from)
+		}
+		signals[from] = append(signals[from], "`"+s.ID+"`")
+	}
+	b := golden.NewTable("population", "basis of the percentiles", "signals")
+	for _, from := range order {
+		b.Row(from.population, from.basis, strings.Join(signals[from], ", "))
+	}
+	return b.String()
+}
+
+func bucketTable() string {
+	b := golden.NewTable("bucket", "weight")
+	for _, bucket := range Buckets() {
+		b.Row("`"+string(bucket)+"`", fmt.Sprintf("%.2f", bucket.Weight()))
+	}
+	return b.String()
+}
+
+// gradeTable has the limits of the grades, and the share of a normal distribution with mean 50
+// and standard deviation 10 above each limit.
+func gradeTable() string {
+	b := golden.NewTable("grade", "composite from", "companies of the reference population at or above")
+	for _, r := range Ratings() {
+		from, share := RatingFrom(r), 1.0
+		if from > 0 {
+			share = math.Erfc((from-50)/10/math.Sqrt2) / 2
+		}
+		format := "%.0f %%"
+		if share < 0.1 {
+			format = "%.1f %%"
+		}
+		b.Row("`"+string(r)+"`", plain(from), fmt.Sprintf(format, 100*share))
 	}
 	return b.String()
 }

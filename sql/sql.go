@@ -3,6 +3,9 @@
 // every migration; queries, one statement to a file; and checks, the statements of
 // `companyscore doctor`.
 //
+// Until the first release each table has one migration, which is edited in place. From
+// the first release on, migrations are only added and never edited.
+//
 // There are two databases. The public one has the views for analysts only, and
 // analysts may read all of it. The private one, which is the default of the
 // service's connections, has the tables and the views for operators.

@@ -22,7 +22,8 @@ func TestSourcesPageIsUpToDate(t *testing.T) {
 	t.Parallel()
 	live := source.Live(fakenet.New(t).Client(), "", slog.New(slog.DiscardHandler))
 	golden.CompareTables(t, sourcesPage, map[string]string{
-		"order": orderTable(live), "policies": policyTable(), "limits": limitTable(), "signals": signalTable(), "coverage": coverageTable(), "trust": trustTable(),
+		"order": orderTable(live), "policies": policyTable(), "limits": limitTable(), "signals": signalTable(t),
+		"coverage": coverageTable(), "trust": trustTable(),
 	})
 }
 
@@ -76,32 +77,30 @@ func limitTable() string {
 	return b.String()
 }
 
-// signalTable is source x signal: a number is the index in the order of trust, + marks sources
-// that are needed together.
-func signalTable() string {
-	head := []string{"signal", "share of the base"}
-	for _, p := range fetch.Policies {
-		head = append(head, p.Source)
-	}
-	b := golden.NewTable(append(head, "none counts as data")...)
+// signalTable has the live sources of each signal in the order of trust; + joins those that are
+// needed together.
+func signalTable(t *testing.T) string {
+	b := golden.NewTable("signal", "share of the base", "sources", "none counts as data")
 	needs := source.NeededTogether()
 	for _, s := range scoring.Manifest() {
-		cells := []string{"`" + s.ID + "`", fmt.Sprintf("%.2f %%", 100*s.Weight*s.Bucket.Weight())}
-		for _, p := range fetch.Policies {
-			cell := ""
-			if i := slices.Index(s.Sources, p.Source); i >= 0 {
-				cell = fmt.Sprint(i + 1)
+		var live []string
+		for _, name := range s.Sources {
+			if slices.ContainsFunc(fetch.Policies, func(p fetch.Policy) bool { return p.Source == name }) {
+				live = append(live, name)
 			}
-			if slices.Contains(needs[s.ID], p.Source) {
-				cell = "+"
+		}
+		separator := ", "
+		if together := needs[s.ID]; len(together) > 0 {
+			if len(together) != len(live) {
+				t.Errorf("%s needs %v of %v: the table has no form for that", s.ID, together, live)
 			}
-			cells = append(cells, cell)
+			separator = " + "
 		}
 		absent := "no"
 		if _, counts := s.Curve.Absent(); counts {
 			absent = "yes"
 		}
-		b.Row(append(cells, absent)...)
+		b.Row("`"+s.ID+"`", fmt.Sprintf("%.2f %%", 100*s.Weight*s.Bucket.Weight()), strings.Join(live, separator), absent)
 	}
 	return b.String()
 }

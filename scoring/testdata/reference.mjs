@@ -29,8 +29,8 @@ const sectors = table("sectors").map(([name, codes, phrases, keywords]) => ({
 }));
 const regions = new Map(table("regions").flatMap(([region, countries]) => countries.split(" ").map((code) => [code, region])));
 
-const buckets = { team_structure: 0.25, market_position: 0.3, momentum_tailwinds: 0.25, financial_health: 0.2 };
-const grades = [[75, "SVC-1+"], [65, "SVC-1"], [58, "SVC-2+"], [51, "SVC-2"], [44, "SVC-3"], [32, "SVC-4"], [0, "SVC-5"]];
+const buckets = Object.fromEntries(table("buckets").map(([name, weight]) => [name, Number(weight)]));
+const grades = table("grades").map(([grade, from]) => [Number(from), grade]);
 const levels = [[85, "high"], [65, "medium"], [40, "low"], [0, "directional"]];
 
 const limited = (x, low = 0, high = 100) => Math.min(Math.max(x, low), high);

@@ -2,7 +2,7 @@
 CREATE TABLE IF NOT EXISTS batch_run
 (
     started_at DateTime64(3, 'UTC') COMMENT 'Start of the run' CODEC(Delta(8), ZSTD(1)),
-    job LowCardinality(String) COMMENT 'Name of the job: count, movers, refresh or housekeeping',
+    job LowCardinality(String) COMMENT 'Name of the job: count, movers, refresh, housekeeping or spreads',
     id String COMMENT 'UUID of the run' CODEC(ZSTD(1)),
     fence UInt64 COMMENT 'Fence of the process that ran it; later ones are larger',
     took_ms UInt64 COMMENT 'Duration in milliseconds',

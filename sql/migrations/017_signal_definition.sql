@@ -1,4 +1,4 @@
--- The signals of each pipeline version. Every migration writes those of its program, from scoring/signals.csv.
+-- The signals of each pipeline version. `companyscore migrate` writes those of its program, from scoring/signals.csv.
 CREATE TABLE IF NOT EXISTS signal_definition
 (
     pipeline_version LowCardinality(String) COMMENT 'Version of the formulas',

@@ -15,6 +15,3 @@ COMMENT 'Domains and names of companies, sorted for a search by prefix. Private.
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS company_search_feed TO company_search
 AS SELECT arrayJoin([domain, lowerUTF8(company_name)]) AS text, domain FROM score_history;
-
-INSERT INTO company_search (text, domain)
-SELECT arrayJoin([domain, lowerUTF8(company_name)]) AS text, domain FROM score_latest;
