@@ -98,7 +98,8 @@ func TestAnalystsNameOnlyWhatIsAllowed(t *testing.T) {
 	}
 	f("", "SELECT arrayMap(x -> x + length, [1]), arrayMap((x, y) -> x * y, [1], [2]), arraySum(r.range), arraySort(a -> -a, a) FROM (SELECT 1 AS length, [1] AS range, [2] AS a) AS r")
 	// Texts and comments in data types that are not plain.
-	for _, kind := range []string{"DateTime($$Pacific/Apia$$)", "DateTime(‘Pacific/Apia’)", "/* /* */ -- */ JSON", "DateTime(/* /* */ -- */ \\'Pacific/Apia\\')", "DateTime -- \\n (\\'UTC\\')"} {
+	for _, kind := range []string{"DateTime($$Pacific/Apia$$)", "DateTime(‘Pacific/Apia’)", "/* /* */ -- */ JSON", "DateTime(/* /* */ -- */ \\'Pacific/Apia\\')", "DateTime -- \\n (\\'UTC\\')",
+		"DateTime(\\'UTC\\') -- UTC", "String /*"} {
 		f(denied, "SELECT CAST('1', '"+kind+"')")
 		f(denied, "SELECT JSONExtract('{}', '"+kind+"')")
 	}

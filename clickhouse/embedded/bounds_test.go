@@ -179,34 +179,36 @@ func TestBlocksAreBoundedBeforeTheyArrive(t *testing.T) {
 	}
 }
 
-// TestUnfinishedBodiesAreCounted opens connections of one analyst whose statements do not arrive. Those above the bound are refused, and another analyst
-// is served.
+// TestUnfinishedBodiesAreCounted opens connections of one analyst whose statements do not arrive, plain and compressed. Those above the bound are refused,
+// and another analyst is served.
 func TestUnfinishedBodiesAreCounted(t *testing.T) {
 	t.Parallel()
 	s := startChild(t, childConfig{Path: filepath.Join(t.TempDir(), "data"), Slots: 2})
-	password, err := roster.Add(roster.Path(s.config.Path), "slow", roster.Limits{Statements: 1}, time.Now())
-	if err != nil {
-		t.Fatal(err)
-	}
-	const connections = 100
-	answers := make(chan string, connections)
-	for range connections {
-		c, err := net.Dial("tcp", s.config.Address)
+	for name, head := range map[string]string{"plain": "\r\n\r\nSELECT", "compressed": "\r\nContent-Encoding: gzip\r\n\r\n"} {
+		password, err := roster.Add(roster.Path(s.config.Path), name, roster.Limits{Statements: 1}, time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer c.Close()
-		fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nX-ClickHouse-User: slow\r\nX-ClickHouse-Key: %s\r\nContent-Length: 1000000\r\n\r\nSELECT", password)
-		go func() { // ends with the connection
-			head := make([]byte, 20)
-			n, _ := c.Read(head)
-			answers <- string(head[:n])
-		}()
-	}
-	const refused = connections - 65 // one that runs and 64 that wait
-	for range refused {
-		if answer := <-answers; !strings.HasPrefix(answer, "HTTP/1.1 503") {
-			t.Fatalf("%q", answer)
+		const connections = 100
+		answers := make(chan string, connections)
+		for range connections {
+			c, err := net.Dial("tcp", s.config.Address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nX-ClickHouse-User: %s\r\nX-ClickHouse-Key: %s\r\nContent-Length: 1000000%s", name, password, head)
+			go func() { // ends with the connection
+				head := make([]byte, 20)
+				n, _ := c.Read(head)
+				answers <- string(head[:n])
+			}()
+		}
+		const refused = connections - 65 // one that runs and 64 that wait
+		for range refused {
+			if answer := <-answers; !strings.HasPrefix(answer, "HTTP/1.1 503") {
+				t.Fatalf("%s: %q", name, answer)
+			}
 		}
 	}
 	if status, body := s.ask(t.Context(), "analyst", "SELECT 1", nil); status != http.StatusOK {

@@ -165,6 +165,7 @@ func TestPlainHTTP(t *testing.T) {
 	f("SELECT 1 + 1", nil, 200, "2")
 	f("", url.Values{"query": {"SELECT 3"}}, 200, "3")
 	f("SELECT 1 AS a FORMAT JSONEachRow", nil, 200, `{"a":1}`)
+	f("((SELECT 1 AS a)) FORMAT JSONEachRow", nil, 200, `{"a":1}`)
 	f("SELECT 1 AS a", url.Values{"default_format": {"JSONEachRow"}}, 200, `{"a":1}`)
 	f("SELECT {x:UInt8} + 1", url.Values{"param_x": {"41"}}, 200, "42")
 	f("SELECT {x:String}", url.Values{"param_x": {"a b"}}, 200, "a b")

@@ -1,6 +1,9 @@
 package embedded
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // token is one lexical element of a statement. text is the source text with quotes.
 type token struct {
@@ -8,6 +11,9 @@ type token struct {
 	text string
 	pos  int // byte offset of the first byte
 }
+
+// end returns the byte offset behind t.
+func (t token) end() int { return t.pos + len(t.text) }
 
 type tokenKind uint8
 
@@ -39,6 +45,136 @@ var stringUnquoter = strings.NewReplacer(`\\`, `\`, `\'`, `'`, `''`, `'`, `\t`, 
 
 func (t token) isMark(c byte) bool { return t.kind == tokenMark && t.text[0] == c }
 
+// identifier returns the unquoted name. ok is false if the token cannot be an identifier.
+func (t token) identifier() (name string, ok bool) {
+	switch {
+	case t.kind == tokenWord:
+		return t.text, true
+	case t.kind != tokenQuoted || len(t.text) < 2:
+		return "", false
+	case t.text[0] == '`' || t.text[0] == '"':
+		return identifierUnquoter.Replace(t.text[1 : len(t.text)-1]), true
+	}
+	return "", false
+}
+
+// tokens are tokens in the order of their text. Reading shortens the slice, so a copy of it looks ahead.
+type tokens []token
+
+// next removes and returns the first token. At the end it returns a token of kind tokenEnd, again and again.
+func (ts *tokens) next() token {
+	tok := ts.peek()
+	if tok.kind != tokenEnd {
+		*ts = (*ts)[1:]
+	}
+	return tok
+}
+
+// peek returns the first token.
+func (ts tokens) peek() token {
+	if len(ts) == 0 {
+		return token{}
+	}
+	return ts[0]
+}
+
+// callsWithout reports whether the next tokens are (), the brackets of a call without arguments.
+func (ts tokens) callsWithout() bool { return ts.next().isMark('(') && ts.next().isMark(')') }
+
+// isColumnList reports whether a name, between prev and the bracket that comes next, is an alias with a list of its columns: AS name(a, b)
+// or WITH name(a, b) AS (SELECT ...).
+func (ts tokens) isColumnList(prev token) bool {
+	if !prev.isBare("AS") && !prev.isBare("WITH") && !prev.isBare("RECURSIVE") && !prev.isMark(',') {
+		return false
+	}
+	ts.next()
+	for {
+		if _, ok := ts.next().identifier(); !ok {
+			return false
+		}
+		if end := ts.next(); end.isMark(')') {
+			return prev.isBare("AS") || ts.next().isBare("AS") && ts.next().isMark('(')
+		} else if !end.isMark(',') {
+			return false
+		}
+	}
+}
+
+// lexed is a text and its tokens.
+type lexed struct {
+	text     string
+	tokens   tokens // the last one is of kind tokenEnd
+	comments bool   // whether there are comments
+	unclosed int    // tags such as $a$ that are not closed; if there are more than unclosedMax, the tokens end there
+}
+
+// lex splits a text into tokens.
+func lex(text string) lexed {
+	l := &lexer{src: text}
+	out := lexed{text: text, tokens: make(tokens, 0, min(len(text)/4, 1024)+1)}
+	for {
+		tok := l.next()
+		out.tokens = append(out.tokens, tok)
+		if tok.kind == tokenEnd {
+			out.comments, out.unclosed = l.comments, l.unclosed
+			return out
+		}
+	}
+}
+
+// before returns the tokens that begin before an offset.
+func (l lexed) before(offset int) tokens {
+	n, _ := slices.BinarySearchFunc(l.tokens, offset, func(t token, offset int) int { return t.pos - offset })
+	return l.tokens[:n]
+}
+
+// edit replaces the bytes of a text between two offsets. Each offset is outside of tokens.
+type edit struct {
+	from, to int
+	text     string
+}
+
+// with returns l after edits that do not overlap. It lexes only their texts. Where a new text would become one token with its neighbour, a
+// blank separates them.
+func (l lexed) with(edits []edit) lexed {
+	if len(edits) == 0 {
+		return l
+	}
+	var text strings.Builder
+	out := lexed{comments: l.comments, unclosed: l.unclosed, tokens: make(tokens, 0, len(l.tokens)+16*len(edits))}
+	add := func(part lexed, from int) { // from is the offset that the first byte of the part has in the positions of its tokens
+		if n := len(out.tokens); n > 0 && len(part.tokens) > 0 {
+			last, first := out.tokens[n-1], part.tokens[0]
+			if last.end() == text.Len() && first.pos == from && last.kind != tokenMark && first.kind != tokenMark {
+				text.WriteByte(' ')
+			}
+		}
+		for _, tok := range part.tokens {
+			tok.pos += text.Len() - from
+			out.tokens = append(out.tokens, tok)
+		}
+		text.WriteString(part.text)
+	}
+	kept := 0 // bytes of l that were added or replaced
+	keep := func(to int) {
+		add(lexed{text: l.text[kept:to], tokens: l.before(to)[len(l.before(kept)):]}, kept)
+	}
+	edits = slices.Clone(edits)
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.from - b.from })
+	for _, e := range edits {
+		keep(e.from)
+		part := lex(e.text)
+		out.comments, out.unclosed = out.comments || part.comments, out.unclosed+part.unclosed
+		part.tokens = part.before(len(e.text))
+		add(part, 0)
+		kept = e.to
+	}
+	keep(len(l.text))
+	out.text = text.String()
+	out.tokens = append(out.tokens, token{tokenEnd, "", len(out.text)})
+	return out
+}
+
 // lexer splits SQL into tokens like ClickHouse, as far as needed to find the ends of strings, comments and brackets.
 type lexer struct {
 	src      string
@@ -51,32 +187,6 @@ type lexer struct {
 func (l *lexer) peek() token {
 	ahead := *l
 	return ahead.next()
-}
-
-// callsWithout reports whether the next tokens are (), the brackets of a call without arguments.
-func (l *lexer) callsWithout() bool {
-	ahead := *l
-	return ahead.next().isMark('(') && ahead.next().isMark(')')
-}
-
-// isColumnList reports whether a name, between prev and the bracket that comes next, is an alias with a list of its columns: AS name(a, b) or
-// WITH name(a, b) AS (SELECT ...).
-func (l *lexer) isColumnList(prev token) bool {
-	if !prev.isBare("AS") && !prev.isBare("WITH") && !prev.isBare("RECURSIVE") && !prev.isMark(',') {
-		return false
-	}
-	ahead := *l
-	ahead.next()
-	for {
-		if _, ok := ahead.next().identifier(); !ok {
-			return false
-		}
-		if end := ahead.next(); end.isMark(')') {
-			return prev.isBare("AS") || ahead.next().isBare("AS") && ahead.next().isMark('(')
-		} else if !end.isMark(',') {
-			return false
-		}
-	}
 }
 
 // next consumes and returns the next token. It skips blanks and comments.
@@ -219,19 +329,6 @@ func heredocLen(s string) (length int, isTag bool) {
 
 func isWordByte(c byte) bool {
 	return c == '_' || '0' <= c && c <= '9' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
-}
-
-// identifier returns the unquoted name. ok is false if the token cannot be an identifier.
-func (t token) identifier() (name string, ok bool) {
-	switch {
-	case t.kind == tokenWord:
-		return t.text, true
-	case t.kind != tokenQuoted || len(t.text) < 2:
-		return "", false
-	case t.text[0] == '`' || t.text[0] == '"':
-		return identifierUnquoter.Replace(t.text[1 : len(t.text)-1]), true
-	}
-	return "", false
 }
 
 var identifierUnquoter = strings.NewReplacer("\\`", "`", "\\\"", "\"", "\\\\", "\\", "``", "`", "\"\"", "\"")

@@ -35,10 +35,11 @@ type output struct {
 	req     *request
 	tag     string // marks an exception in the body
 
-	head  bytes.Buffer // bytes written before begin
-	begun bool
-	body  io.Writer // set by begin
-	end   []io.Closer
+	head   bytes.Buffer // bytes written before begin
+	begun  bool
+	broken bool      // an exception follows a part of the result: the connection must be closed
+	body   io.Writer // set by begin
+	end    []io.Closer
 
 	ctx    context.Context // of the statement of an analyst
 	spool  *spool          // of the answers to analysts
@@ -50,7 +51,8 @@ func newOutput(w http.ResponseWriter, req *request, idle time.Duration) *output 
 	return &output{w: w, control: http.NewResponseController(w), idle: idle, req: req, tag: strings.ToLower(rand.Text()[:16])}
 }
 
-// Write writes a part of the result. It buffers up to headSize or holdSize bytes; after that it sends each part at once, or for an analyst spools it.
+// Write writes a part of the result. It buffers up to headSize or holdSize bytes; after that it sends each part at once, or for an analyst
+// spools it.
 func (o *output) Write(p []byte) (int, error) {
 	if o.answer != nil {
 		return o.answer.Write(p)
@@ -192,8 +194,8 @@ func (o *output) finish(sum summary) error {
 	return nil
 }
 
-// fail ends a response with an exception. If nothing was sent, it sends the status and text of the exception. Otherwise it writes a
-// marked block into the body, like ClickHouse, and panics with http.ErrAbortHandler: the closed connection marks the result as incomplete.
+// fail ends a response with an exception. If nothing was sent, it sends the status and text of the exception. Otherwise it writes a marked
+// block into the body, like ClickHouse, and sets o.broken.
 func (o *output) fail(e *exception, version string) {
 	text := e.render(version)
 	if o.begun {
@@ -205,7 +207,8 @@ func (o *output) fail(e *exception, version string) {
 			_ = c.Close()
 		}
 		_ = o.control.Flush()
-		panic(http.ErrAbortHandler)
+		o.broken = true
+		return
 	}
 	h := o.w.Header()
 	h.Set("Content-Type", "text/plain; charset=UTF-8")

@@ -40,30 +40,32 @@ const (
 // unlimited is the ceiling of a limit without a default.
 const unlimited = math.MaxUint64
 
-// namedSettings has the rules of settings whose type does not tell what they may do. A free one must not name a file, a path, a schema, an address, a
-// script or a dictionary, and the engine must not look up its value outside the database.
+// namedSettings has the rules of settings whose type does not tell what they may do. A free one must not name a file, a path, a schema, an
+// address, a script or a dictionary, and the engine must not look up its value outside the database.
 var namedSettings = map[string]ruleKind{
 	// They change what is checked, or show the tables under a view.
-	"analyzer_inline_views": fixed, "dialect": fixed, "format_display_secrets_in_show_and_select": fixed, "count_distinct_implementation": fixed, "enable_analyzer": fixed, "implicit_select": fixed,
-	"replace_running_query": fixed,
+	"analyzer_inline_views": fixed, "dialect": fixed, "format_display_secrets_in_show_and_select": fixed,
+	"count_distinct_implementation": fixed, "enable_analyzer": fixed, "implicit_select": fixed, "replace_running_query": fixed,
 
 	"limit": number, "offset": number,
 
 	"bool_false_representation": free, "bool_true_representation": free, "format_csv_null_representation": free,
-	"format_tsv_null_representation": free, "join_algorithm": free, "output_format_avro_codec": free, "output_format_avro_string_column_pattern": free,
-	"output_format_pretty_color": free, "output_format_pretty_grid_charset": free, "output_format_sql_insert_table_name": free,
+	"format_tsv_null_representation": free, "join_algorithm": free, "output_format_avro_codec": free,
+	"output_format_avro_string_column_pattern": free, "output_format_pretty_color": free, "output_format_pretty_grid_charset": free,
+	"output_format_sql_insert_table_name": free,
 
 	// Settings of ClickHouse's HTTP interface and of its logs, and those of drivers that insert.
-	"async_insert": ignored, "cancel_http_readonly_queries_on_client_close": ignored, "http_write_exception_in_output_format": ignored, "insert_deduplicate": ignored,
-	"log_comment": dropped, "log_queries": ignored, "send_logs_level": dropped, "send_progress_in_http_headers": ignored, "wait_for_async_insert": ignored,
+	"async_insert": ignored, "cancel_http_readonly_queries_on_client_close": ignored, "http_write_exception_in_output_format": ignored,
+	"insert_deduplicate": ignored, "log_comment": dropped, "log_queries": ignored, "send_logs_level": dropped,
+	"send_progress_in_http_headers": ignored, "wait_for_async_insert": ignored,
 }
 
 // rules are the rules of all settings of an engine, by name.
 type rules map[string]rule
 
-// readRules returns the rules for all settings that the engine has. The type decides: no value of a Bool or of an enumeration can name anything, a number
-// that begins with max_ is a limit that can be lowered from the default, other numbers only tune, and what is a text may not change. zones are the time zones
-// that analysts may name.
+// readRules returns the rules for all settings that the engine has. The type decides: no value of a Bool or of an enumeration can name
+// anything, a number that begins with max_ is a limit that can be lowered from the default, other numbers only tune, and what is a text may
+// not change. zones are the time zones that analysts may name.
 func readRules(c *conn, zones map[string]bool) (rules, error) {
 	out, _, err := c.query("SELECT name, type, value FROM system.settings", "JSONCompactEachRow", nil)
 	if err != nil {
@@ -94,7 +96,7 @@ func ruleOf(name, kind, value string) rule {
 		return rule{kind: flag}
 	case "UInt64", "Int64", "Int32", "Float", "Double", "FloatAuto", "UInt64Auto", "NonZeroUInt64", "MaxThreads", "Seconds", "Milliseconds":
 		switch ceiling, err := strconv.ParseUint(value, 10, 64); {
-		case strings.Contains(name, "_for_user"), strings.Contains(name, "_for_all_users"): // to the engine, all analysts and the service are one user
+		case strings.Contains(name, "_for_user"), strings.Contains(name, "_for_all_users"): // to the engine, analysts and service are one user
 			return rule{kind: ignored}
 		case strings.HasPrefix(name, "max_") && err == nil && ceiling > 0:
 			return rule{kind: limit, ceiling: ceiling}
@@ -125,9 +127,9 @@ func (r rules) of(l roster.Limits, spill uint64) rules {
 	return own
 }
 
-// initial returns the initial settings of the sessions of an analyst with limits: the limits, and the bytes of memory above which aggregations and
-// sorts use the disk. An aggregation that used the disk reads it back into as much memory, so half is the most that it can have; a quarter is left
-// for a sort of the same statement.
+// initial returns the initial settings of the sessions of an analyst with limits: the limits, and the bytes of memory above which
+// aggregations and sorts use the disk. An aggregation that used the disk reads it back into as much memory, so half is the most that it can
+// have; a quarter is left for a sort of the same statement.
 func initial(l roster.Limits, spill uint64) string {
 	half, quarter := strconv.FormatUint(max(1, l.MemoryBytes/2), 10), strconv.FormatUint(max(1, l.MemoryBytes/4), 10)
 	return assignments(map[string]string{
@@ -144,7 +146,8 @@ func initial(l roster.Limits, spill uint64) string {
 func (all rules) check(name, value string) (rule, error) {
 	r, ok := all[name]
 	if !ok {
-		return r, newException(codeUnknownSetting, "Setting %s is neither a builtin setting nor started with the prefix 'SQL_' registered for user-defined settings", name)
+		return r, newException(codeUnknownSetting,
+			"Setting %s is neither a builtin setting nor started with the prefix 'SQL_' registered for user-defined settings", name)
 	}
 	isOne, isZero := value == "1" || value == "true", value == "0" || value == "false"
 	switch r.kind {
@@ -158,7 +161,8 @@ func (all rules) check(name, value string) (rule, error) {
 		}
 	case zone:
 		if value != "" && !r.zones[value] {
-			return r, newException(codeBadArguments, "Setting %s is %q: send the name of a time zone, such as Europe/Paris; the documentation has a list of those that are open to analysts", name, value)
+			return r, newException(codeBadArguments, "Setting %s is %q: send the name of a time zone, such as Europe/Paris; "+
+				"the documentation has a list of those that are open to analysts", name, value)
 		}
 	case number, ignored:
 		if _, err := strconv.ParseFloat(value, 64); err != nil && value != "auto" && !isOne && !isZero {
@@ -184,7 +188,8 @@ func (r rule) within(name, value string) error {
 	case n <= 0:
 		return newException(codeSettingConstraint, "Setting %s shouldn't be less than 1: this user may lower it, not switch it off", name)
 	case n > float64(r.ceiling):
-		return newException(codeSettingConstraint, "Setting %s shouldn't be greater than %d: this user may lower it, not raise it", name, r.ceiling)
+		return newException(codeSettingConstraint, "Setting %s shouldn't be greater than %d: this user may lower it, not raise it",
+			name, r.ceiling)
 	}
 	return nil
 }
@@ -207,24 +212,24 @@ func (r *request) set(name, value string) (err error) {
 	return nil
 }
 
-// setFromStatement applies the settings at the end of a statement of an analyst and returns the statement with blanks in their place, so that
+// setFromStatement applies the settings at the end of a statement of an analyst and returns its text with blanks in their place, so that
 // positions in errors are those of the analyst's text. The guard checks settings elsewhere in the statement.
-func (r *request) setFromStatement(text string) (string, error) {
-	rest := []byte(text)
-	for _, clause := range settingsClauses(text) {
+func (r *request) setFromStatement(st statement, clauses []settingsClause) (string, error) {
+	text := []byte(st.text)
+	for _, clause := range clauses {
 		for _, s := range clause.settings {
 			if err := r.set(s.name, s.value); err != nil {
 				return "", err
 			}
 		}
 		for i := clause.from; i < clause.to; i++ {
-			if rest[i] != '\n' {
-				rest[i] = ' '
+			if text[i] != '\n' {
+				text[i] = ' '
 			}
 		}
 	}
 	r.session.settings = assignments(r.settings)
-	return string(rest), nil
+	return string(text), nil
 }
 
 // assignments returns settings as the argument of SET, sorted by name.
@@ -246,64 +251,62 @@ type settingsClause struct {
 type setting struct{ name, value string }
 
 // settingsClauses returns the SETTINGS clauses whose values are numbers, strings, true or false.
-func settingsClauses(text string) (clauses []settingsClause) {
+func settingsClauses(rest tokens) (clauses []settingsClause) {
 	depth := 0
-	lex := &lexer{src: text}
-	for tok := lex.next(); tok.kind != tokenEnd; tok = lex.next() {
+	for tok := rest.next(); tok.kind != tokenEnd; tok = rest.next() {
 		switch {
 		case tok.isMark('(') || tok.isMark('[') || tok.isMark('{'):
 			depth++
 		case tok.isMark(')') || tok.isMark(']') || tok.isMark('}'):
 			depth--
 		case depth == 0 && tok.is("SETTINGS"):
-			ahead := *lex
+			ahead := rest
 			settings, ok := ahead.settings()
 			if next := ahead.peek(); ok && (next.kind == tokenEnd || next.is("FORMAT")) {
 				clauses = append(clauses, settingsClause{tok.pos, next.pos, settings})
-				*lex = ahead
+				rest = ahead
 			}
 		}
 	}
 	return clauses
 }
 
-// settings parses name = value, name = value and so on. ok is false if the text has another form.
-func (l *lexer) settings() (settings []setting, ok bool) {
+// settings reads name = value, name = value and so on. ok is false if the tokens have another form.
+func (ts *tokens) settings() (settings []setting, ok bool) {
 	for {
-		name, isName := l.next().identifier()
-		if !isName || !l.next().isMark('=') {
+		name, isName := ts.next().identifier()
+		if !isName || !ts.next().isMark('=') {
 			return nil, false
 		}
-		value, ok := l.plainValue()
+		value, ok := ts.plainValue()
 		if !ok {
 			return nil, false
 		}
 		settings = append(settings, setting{name, value})
-		if !l.peek().isMark(',') {
+		if !ts.peek().isMark(',') {
 			return settings, true
 		}
-		l.next()
+		ts.next()
 	}
 }
 
-// settingAfter returns the first setting name of the SETTINGS clause that begins with tok, the last token read.
-func (l *lexer) settingAfter(tok token) (name string, ok bool) {
+// settingAfter returns the first setting name of the SETTINGS clause that begins with tok, the token before ts.
+func (ts tokens) settingAfter(tok token) (name string, ok bool) {
 	if !tok.is("SETTINGS") {
 		return "", false
 	}
-	ahead := *l
-	name, ok = ahead.next().identifier()
-	next := ahead.next()
+	name, ok = ts.next().identifier()
+	next := ts.next()
 	for next.isMark('.') {
-		ahead.next()
-		next = ahead.next()
+		ts.next()
+		next = ts.next()
 	}
 	return name, ok && next.isMark('=')
 }
 
-// plainValue parses a number, a string, true or false.
-func (l *lexer) plainValue() (value string, ok bool) {
-	tok := l.next()
+// plainValue reads a number, a string, true or false.
+func (ts *tokens) plainValue() (value string, ok bool) {
+	tok := ts.next()
 	switch {
 	case tok.is("TRUE"):
 		return "1", true
@@ -312,15 +315,15 @@ func (l *lexer) plainValue() (value string, ok bool) {
 	case tok.kind == tokenQuoted:
 		return tok.literal()
 	case tok.isMark('-'):
-		value, tok = "-", l.next()
+		value, tok = "-", ts.next()
 	}
 	if !tok.isNumber() {
 		return "", false
 	}
 	value += tok.text
-	if l.peek().isMark('.') {
-		l.next()
-		value += "." + l.next().text
+	if ts.peek().isMark('.') {
+		ts.next()
+		value += "." + ts.next().text
 	}
 	return value, true
 }

@@ -24,8 +24,20 @@ type spool struct {
 	answersMax int64        // of answers, above which statements wait for their clients, or fail if nothing is sent before their end
 }
 
-// newSpool creates an empty directory. It removes the files of an earlier process. limit is the maximum size of the data of one INSERT, and answersMax of
-// the answers to analysts together, in bytes.
+// temporary returns the bytes that answers to analysts may have on the disk of the data, and as many temporary files of their statements.
+func temporary(path string) (int64, error) {
+	var disk syscall.Statfs_t
+	if err := syscall.Statfs(path, &disk); err != nil {
+		return 0, fmt.Errorf("read free space of %s: %w", path, err)
+	}
+	return min(temporaryMax, int64(disk.Bavail)*int64(disk.Bsize)/4), nil
+}
+
+// temporaryMax is the maximum of temporary, in bytes.
+const temporaryMax = 16 << 30
+
+// newSpool creates an empty directory. It removes the files of an earlier process. limit is the maximum size of the data of one INSERT, and
+// answersMax of the answers to analysts together, in bytes.
 func newSpool(dir string, limit, answersMax int64) (*spool, error) {
 	if err := os.RemoveAll(dir); err != nil {
 		return nil, fmt.Errorf("clear spool: %w", err)

@@ -1,13 +1,16 @@
 package embedded
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxQuery is the maximum size of a statement in bytes, without the data of an INSERT. ClickHouse's default is 256 KiB.
 const maxQuery = 1 << 20
 
 // statement is the outline of an SQL statement. The engine parses the rest.
 type statement struct {
-	text   string // source text up to the data of an INSERT or the closing semicolon
+	lexed         // up to the data of an INSERT or the closing semicolon; an INSERT has no tokens unless it follows a WITH clause
 	verb   string // first keyword in upper case; INSERT also after a WITH clause
 	target string // second keyword in upper case, such as TABLE in DROP TABLE
 	format string // name in the FORMAT clause of the statement, "" if it has none
@@ -32,25 +35,31 @@ func (st statement) keepsSession() bool {
 }
 
 // parseStatement parses the only statement in src. src may end within the data of an INSERT. The error is an *exception.
-func parseStatement(src string) (statement, error) { return parse(src, token.is) }
-
-// parseFormatted is parseStatement for a text that the engine has formatted: its keywords are in upper case, so that others are names.
-func parseFormatted(src string) (statement, error) { return parse(src, token.isBare) }
-
-// parse parses the only statement in src. is compares a token with the keyword FORMAT.
-func parse(src string, is func(t token, keyword string) bool) (statement, error) {
-	lex := &lexer{src: src}
-	tok := lex.next()
+func parseStatement(src string) (statement, error) {
+	l := &lexer{src: src}
+	tok := l.next()
 	for tok.isMark('(') {
-		tok = lex.next()
+		tok = l.next()
+	}
+	if tok.is("INSERT") { // its data are no SQL
+		return parseInsert(src, l)
+	}
+	return outline(lex(src), token.is)
+}
+
+// outlineFormatted is outline for a text that the engine has formatted: its keywords are in upper case, so that others are names.
+func outlineFormatted(l lexed) (statement, error) { return outline(l, token.isBare) }
+
+// outline returns the outline of the only statement in l. is compares a token with the keyword FORMAT. The error is an *exception.
+func outline(l lexed, is func(t token, keyword string) bool) (statement, error) {
+	rest, end, depth := l.tokens, len(l.text), 0
+	tok := rest.next()
+	for ; tok.isMark('('); tok = rest.next() {
+		depth++
 	}
 	st := statement{verb: strings.ToUpper(tok.text)}
-	end, depth := len(src), 0
-	if st.verb == "INSERT" {
-		return parseInsert(src, st, lex)
-	}
 	for tok.kind != tokenEnd {
-		next := lex.next()
+		next := rest.next()
 		if st.target == "" {
 			st.target = strings.ToUpper(next.text)
 		}
@@ -59,9 +68,7 @@ func parse(src string, is func(t token, keyword string) bool) (statement, error)
 			depth++
 		case tok.isMark(')') || tok.isMark(']') || tok.isMark('}'):
 			depth--
-		case tok.isMark(';') && next.isMark(';'):
-			end = min(end, tok.pos)
-		case tok.isMark(';') && next.kind != tokenEnd:
+		case tok.isMark(';') && next.kind != tokenEnd && !next.isMark(';'):
 			return st, newException(codeSyntaxError, "Syntax error (Multi-statements are not allowed): failed at position %d", tok.pos+1)
 		case tok.isMark(';'):
 			end = min(end, tok.pos)
@@ -72,50 +79,53 @@ func parse(src string, is func(t token, keyword string) bool) (statement, error)
 		case depth == 0 && is(tok, "FORMAT"):
 			// FORMAT may also be a column name; then other tokens follow. formatQuery quotes some format names, such as Null.
 			name, ok := next.identifier()
-			if after := lex.peek(); ok && (after.kind == tokenEnd || after.isMark(';') || after.is("SETTINGS")) {
+			if after := rest.peek(); ok && (after.kind == tokenEnd || after.isMark(';') || after.is("SETTINGS")) {
 				st.format, st.clause = name, tok.pos
 			}
 		}
 		tok = next
 	}
-	if lex.unclosed > unclosedMax {
+	if l.unclosed > unclosedMax {
 		return st, newException(codeSyntaxError, "Syntax error: more than %d tags such as $a$ are not closed", unclosedMax)
 	}
-	st.text = src[:end]
+	if end < len(l.text) {
+		l.text, l.tokens = l.text[:end], append(slices.Clone(l.before(end)), token{tokenEnd, "", end})
+	}
+	st.lexed = l
 	if st.format == "" {
 		st.clause = end
 	}
 	return st, nil
 }
 
-// parseInsert parses INSERT INTO [TABLE] [FUNCTION] name ... (FORMAT name data | VALUES data | SELECT ...). lex is behind INSERT.
-func parseInsert(src string, st statement, lex *lexer) (statement, error) {
-	tok := lex.next()
+// parseInsert parses INSERT INTO [TABLE] [FUNCTION] name ... (FORMAT name data | VALUES data | SELECT ...). l is behind INSERT.
+func parseInsert(src string, l *lexer) (statement, error) {
+	st := statement{verb: "INSERT", clause: -1}
+	tok := l.next()
 	for tok.is("INTO") || tok.is("TABLE") || tok.is("FUNCTION") {
-		tok = lex.next()
+		tok = l.next()
 	}
-	for lex.peek().isMark('.') { // tok is the name, which may equal a keyword
-		lex.next()
-		lex.next()
+	for l.peek().isMark('.') { // tok is the name, which may equal a keyword
+		l.next()
+		l.next()
 	}
-	st.clause = -1
 	mark := func(pos int) {
 		if st.clause < 0 {
 			st.clause = pos
 		}
 	}
 	end, depth := len(src), 0
-	for tok = lex.next(); tok.kind != tokenEnd; tok = lex.next() {
+	for tok = l.next(); tok.kind != tokenEnd; tok = l.next() {
 		switch {
 		case tok.isMark('(') || tok.isMark('[') || tok.isMark('{'):
 			depth++
 		case tok.isMark(')') || tok.isMark(']') || tok.isMark('}'):
 			depth--
-		case tok.isMark(';') && lex.peek().kind != tokenEnd && !lex.peek().isMark(';'):
+		case tok.isMark(';') && l.peek().kind != tokenEnd && !l.peek().isMark(';'):
 			return st, newException(codeSyntaxError, "Syntax error (Multi-statements are not allowed): failed at position %d", tok.pos+1)
 		case tok.isMark(';'):
 			end = min(end, tok.pos)
-		case tok.is("FROM") && lex.peek().is("INFILE"):
+		case tok.is("FROM") && l.peek().is("INFILE"):
 			return st, newException(codeNotImplemented, "INSERT FROM INFILE is not allowed: send the data with the request")
 		case depth > 0:
 		case tok.is("SETTINGS"):
@@ -132,7 +142,7 @@ func parseInsert(src string, st statement, lex *lexer) (statement, error) {
 			return st, nil
 		case tok.is("FORMAT"):
 			mark(tok.pos)
-			name := lex.next()
+			name := l.next()
 			end := name.pos + len(name.text)
 			st.text, st.format = src[:end], name.text
 			st.hasData, st.data = true, dataStart(src, end)
@@ -158,26 +168,21 @@ func dataStart(src string, i int) int {
 	return i
 }
 
-// withoutSync removes SYNC or NO DELAY from the end of a DROP. The library never runs the task that such a DROP waits for. The table is
-// dropped at once; the next start removes its files.
-func withoutSync(text string) string {
+// withoutSync returns the text of a DROP without SYNC or NO DELAY at its end. The library never runs the task that such a DROP waits for.
+// The table is dropped at once; the next start removes its files.
+func (st statement) withoutSync() string {
 	var last [3]token
-	for lex := (&lexer{src: text}); ; {
-		tok := lex.next()
-		if tok.kind == tokenEnd {
-			break
-		}
-		last[0], last[1], last[2] = last[1], last[2], tok
-	}
+	all := st.before(len(st.text))
+	copy(last[max(0, len(last)-len(all)):], all[max(0, len(all)-len(last)):])
 	isName := last[1].isMark('.')
 	for _, word := range []string{"TABLE", "DATABASE", "VIEW", "DICTIONARY", "FUNCTION", "EXISTS", "TEMPORARY"} {
 		isName = isName || last[1].is(word)
 	}
 	switch {
 	case last[2].is("SYNC") && !isName:
-		return text[:last[2].pos]
+		return st.text[:last[2].pos]
 	case last[1].is("NO") && last[2].is("DELAY"):
-		return text[:last[1].pos]
+		return st.text[:last[1].pos]
 	}
-	return text
+	return st.text
 }

@@ -2,10 +2,12 @@ package embedded
 
 import (
 	"crypto/sha256"
+	"crypto/subtle"
 	"encoding/hex"
 	"errors"
 	"io/fs"
 	"log/slog"
+	"net/url"
 	"os"
 	"sync"
 	"time"
@@ -27,6 +29,43 @@ type users struct {
 	refusals []roster.Refusal
 }
 
+// user is a user of the server.
+type user struct {
+	name     string
+	password [sha256.Size]byte
+	rights   rights
+	pool     *pool
+	guard    *analystGuard // nil for the service's user, who has all rights
+}
+
+// database returns the default database of a session that asks for one, or an exception. Many tools send "default" if none is entered.
+func (u *user) database(asked string) (string, error) {
+	switch {
+	case u.guard == nil:
+		return asked, nil
+	case asked == "", asked == "default", asked == u.guard.public:
+		return u.guard.public, nil
+	}
+	return "", u.guard.denied("The database of this user is %s; write the name of another one in front of the table", u.guard.public)
+}
+
+// admits returns an exception for a session or role that the user cannot have. An analyst's session has no state: it can change none, and
+// settings come with each statement. So each session exists, and statements of one may run at once.
+func (u *user) admits(query url.Values) error {
+	switch {
+	case u.guard == nil && query.Has("session_id"):
+		return newException(codeNotImplemented, "session_id: sessions are not kept by the embedded ClickHouse, send settings with each request")
+	case u.guard == nil && query.Has("role"):
+		return newException(codeNotImplemented, "role: the embedded ClickHouse has no roles")
+	}
+	for _, role := range query["role"] {
+		if role != "" && role != roleAnalysts {
+			return newException(codeUnknownRole, "There is no role %s in user directories", quoteName(role))
+		}
+	}
+	return nil
+}
+
 // file is a file that is read again when it has changed.
 type file struct {
 	path   string
@@ -35,8 +74,8 @@ type file struct {
 	failed bool        // the last look
 }
 
-// changed reports whether the file is not as it was at the last look. Each change is a new file, and two changes within one tick of the clock have the
-// same modification time. It returns an error at the first of several looks that fail.
+// changed reports whether the file is not as it was at the last look. Each change is a new file, and two changes within one tick of the
+// clock have the same modification time. It returns an error at the first of several looks that fail.
 func (f *file) changed() (bool, error) {
 	info, err := os.Stat(f.path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,6 +107,24 @@ func (s *users) all() []*user {
 	return append(s.builtIn[:len(s.builtIn):len(s.builtIn)], s.others...)
 }
 
+// find returns the user with a name and a password.
+func (s *users) find(name, password string) (*user, error) {
+	if name == "" {
+		return nil, newException(codeRequiredPassword, "Authentication failed: send user and password, as with curl --user")
+	}
+	hash := sha256.Sum256([]byte(password)) // equal lengths make the comparison constant-time
+	var found *user
+	for _, u := range s.all() {
+		if subtle.ConstantTimeCompare([]byte(u.name), []byte(name))&subtle.ConstantTimeCompare(u.password[:], hash[:]) == 1 {
+			found = u
+		}
+	}
+	if found == nil {
+		return nil, newException(codeAuthFailed, "%s: Authentication failed: password is incorrect, or there is no user with such name", name)
+	}
+	return found, nil
+}
+
 // read reads the roster. The caller holds s.mu.
 func (s *users) read() {
 	entries, err := roster.Read(s.roster.path)
@@ -88,7 +145,8 @@ func (s *users) read() {
 
 // analyst returns an analyst with limits.
 func (s *users) analyst(name string, password [sha256.Size]byte, l roster.Limits) *user {
-	return &user{name: name, password: password, rights: rights{roleAnalysts, initial(l, s.guard.spill)}, pool: s.pool, guard: s.guard.of(name, l)}
+	own := rights{roleAnalysts, initial(l, s.guard.spill)}
+	return &user{name: name, password: password, rights: own, pool: s.pool, guard: s.guard.of(name, l)}
 }
 
 // refusal returns an exception if the statements of an analyst are refused because earlier ones ended the engine.
@@ -114,7 +172,8 @@ func (s *users) refusal(name string, now time.Time) error {
 		if until.IsZero() {
 			end = "until an operator runs `companyscore analyst allow " + name + "`"
 		}
-		return newException(codeAccessDenied, "%s: Statements are refused %s, since the engine has ended while one ran: %s. The statement began with %s",
+		return newException(codeAccessDenied,
+			"%s: Statements are refused %s, since the engine has ended while one ran: %s. The statement began with %s",
 			name, end, r.Reason, quoteString(r.Statement))
 	}
 	return nil

@@ -2,13 +2,17 @@ package embedded
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
+
+	"companyscore/internal/analyst/roster"
+	"companyscore/internal/process"
 )
 
-// watch ends the process of the engine if a statement of an analyst does not end, or if the process has more memory than it may. The engine has limits of
-// its own for both. The watch is for the functions that do not keep them.
+// watch ends the process of the engine if a statement of an analyst does not end, or if the process has more memory than it may. The engine
+// has limits of its own for both. The watch is for the functions that do not keep them.
 type watch struct {
 	running  *running
 	memory   uint64                 // bytes that may be resident, 0 for no limit
@@ -76,4 +80,25 @@ func (w *watch) run(ctx context.Context) {
 		w.end(fmt.Sprintf("the engine had %d MB of memory and may have %d", bytes>>20, w.memory>>20), late)
 		return
 	}
+}
+
+// watch returns the watch over this process.
+func (s *Server) watch() *watch {
+	w := &watch{running: s.now, memory: s.cfg.Memory, resident: process.Resident, logger: s.cfg.Logger}
+	w.most = w.memory + (max(w.memory, process.MachineMemory())-w.memory)/2
+	w.end = func(reason string, statements map[string]string) {
+		s.blame(statements, reason)
+		s.cfg.End(reason)
+	}
+	return w
+}
+
+// blame refuses the analysts whose statements ended the engine, and forgets what runs.
+func (s *Server) blame(statements map[string]string, reason string) {
+	var blamed []string
+	var err error
+	if len(statements) > 0 {
+		blamed, err = roster.Blame(roster.RefusalsPath(s.cfg.Path), statements, reason, time.Now())
+	}
+	s.cfg.Logger.Error("the engine has ended", "reason", reason, "refused", blamed, "err", errors.Join(err, s.now.clear()))
 }
