@@ -160,7 +160,7 @@ func (c *conn) serve() {
 			began = time.Now()
 		}
 		c.server.handle(&c.ctx, began)
-		if _, err := c.br.Discard(unread); err != nil || !c.answer(&h) {
+		if _, err := c.br.Discard(unread); err != nil || !c.answer() {
 			return
 		}
 	}
@@ -230,13 +230,14 @@ func (c *conn) receive(h *head) (unread int, p *problem) {
 	if err := c.ctx.Request.Header.Read(c.br); err != nil || buffered-c.br.Buffered() != h.checked {
 		return 0, &errRequestMalformed
 	}
-	if h.length > bodyMaxBytes {
+	length := c.ctx.Request.Header.ContentLength() // negative without a length
+	if length > bodyMaxBytes {
 		return 0, &errTooLarge
 	}
-	if h.length == 0 && !h.chunked {
+	if length <= 0 && !h.chunked {
 		return 0, nil
 	}
-	if !h.http10 && c.ctx.Request.MayContinue() && c.br.Buffered() == 0 {
+	if c.ctx.Request.MayContinue() && c.br.Buffered() == 0 {
 		_, _ = c.bw.WriteString("HTTP/1.1 100 Continue\r\n\r\n") // an error stays in c.bw
 	}
 	h.waited = true
@@ -247,17 +248,17 @@ func (c *conn) receive(h *head) (unread int, p *problem) {
 			return 0, p
 		}
 		c.ctx.Request.Header.SetContentLength(len(body))
-	case h.length <= c.br.Size():
+	case length <= c.br.Size():
 		var err error
-		if body, err = c.br.Peek(h.length); err != nil {
+		if body, err = c.br.Peek(length); err != nil {
 			return 0, unreadable(err)
 		}
-		unread = h.length
+		unread = length
 	default:
-		if p := c.reserveBody(h.length); p != nil {
+		if p := c.reserveBody(length); p != nil {
 			return 0, p
 		}
-		body = make([]byte, h.length)
+		body = make([]byte, length)
 		if _, err := io.ReadFull(c.br, body); err != nil {
 			return 0, unreadable(err)
 		}
@@ -359,18 +360,18 @@ func (c *conn) endAfterPanic() {
 }
 
 // answer sends the answer to a request and reports whether the connection stays open.
-func (c *conn) answer(h *head) (open bool) {
+func (c *conn) answer() (open bool) {
 	res := &c.ctx.Response
 	if c.ctx.IsHead() {
 		res.SkipBody = true
 	}
-	keep := !h.close && (!h.http10 || h.keepAlive) && !res.ConnectionClose()
+	keep := !c.ctx.Request.Header.ConnectionClose() && !res.ConnectionClose()
 	// Pipelined requests in the buffer are answered before the connection is closed.
 	stopping := c.server.stopping.Load() && c.br.Buffered() == 0
 	switch {
 	case !keep || stopping:
 		res.SetConnectionClose()
-	case h.http10:
+	case !c.ctx.Request.Header.IsHTTP11():
 		res.Header.Set("Connection", "keep-alive")
 	}
 	c.beginAnswer()

@@ -20,10 +20,7 @@ type head struct {
 	http10    bool
 	hosts     int
 	hasLength bool
-	length    int // Content-Length in bytes; at most lengthDigitsMax digits
 	chunked   bool
-	close     bool // Connection: close
-	keepAlive bool // Connection: keep-alive
 }
 
 // lengthDigitsMax bounds the digits of a Content-Length, so that the value fits an int.
@@ -158,16 +155,8 @@ func (h *head) note(name, value []byte) *problem {
 	case len("Host"):
 		if bytes.EqualFold(name, []byte("Host")) {
 			h.hosts++
-			if span(value, hostByte) < len(value) {
+			if len(value) == 0 || span(value, hostByte) < len(value) {
 				return errHost
-			}
-		}
-	case len("Connection"):
-		if bytes.EqualFold(name, []byte("Connection")) {
-			for option := range bytes.SplitSeq(value, []byte{','}) {
-				option = trim(option)
-				h.close = h.close || bytes.EqualFold(option, []byte("close"))
-				h.keepAlive = h.keepAlive || bytes.EqualFold(option, []byte("keep-alive"))
 			}
 		}
 	case len("Content-Length"):
@@ -200,9 +189,6 @@ func (h *head) contentLength(value []byte) *problem {
 	}
 	if len(value) > lengthDigitsMax {
 		return &errTooLarge
-	}
-	for _, b := range value {
-		h.length = h.length*10 + int(b-'0')
 	}
 	return nil
 }
