@@ -4,8 +4,6 @@ package batch
 
 import (
 	"context"
-	"crypto/rand"
-	_ "embed"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -274,28 +272,14 @@ func (r *Runner) attempt(j job) {
 	}
 }
 
-var (
-	errTaken = errors.New("another process runs the job")
-	errLost  = errors.New("the lock was lost: Redis did not answer or lost the key")
-)
-
-var (
-	//go:embed renew_lock.lua
-	renewLua string
-	//go:embed release_lock.lua
-	releaseLua string
-
-	renewScript   = goredis.NewScript(renewLua)
-	releaseScript = goredis.NewScript(releaseLua)
-)
+var errTaken = errors.New("another process runs the job")
 
 // leaseFor is the lease of a lock. The lock of a dead process expires after it.
 const leaseFor = 30 * time.Second
 
-// renew extends the lease of a lock until ctx ends. It calls lost and returns if the lock
-// is lost. Another process may then run the job; the lower fence of this one makes Redis
-// reject its snapshot.
-func (r *Runner) renew(ctx context.Context, key, token string, lost context.CancelCauseFunc) {
+// renew renews a lock until ctx ends. It calls lost and returns if the lock is lost. Another
+// process may then run the job; the smaller fence of this one makes Redis reject its snapshot.
+func (r *Runner) renew(ctx context.Context, lock *redis.Lock, lost context.CancelCauseFunc) {
 	tick := time.NewTicker(r.lease / 3)
 	defer tick.Stop()
 	for {
@@ -304,8 +288,8 @@ func (r *Runner) renew(ctx context.Context, key, token string, lost context.Canc
 			return
 		case <-tick.C:
 		}
-		if ours, err := renewScript.Run(ctx, r.cfg.Redis, []string{key}, token, r.lease.Milliseconds()).Int(); err == nil && ours == 0 {
-			lost(errLost)
+		if err := lock.Renew(ctx); errors.Is(err, redis.ErrLockLost) {
+			lost(err)
 			return
 		}
 	}
@@ -319,39 +303,34 @@ func (r *Runner) run(ctx context.Context, j job) (run batchjob.Run, err error) {
 	parent := ctx
 	ctx, cancel := context.WithTimeout(ctx, j.deadline)
 	defer cancel()
-	key, token := redis.BatchLock(j.name), rand.Text()
-	won, err := redis.TakeLock(ctx, r.cfg.Redis, key, token, r.lease)
+	lock, err := redis.TakeLock(ctx, r.cfg.Redis, redis.BatchLock(j.name), r.lease)
+	if errors.Is(err, redis.ErrLocked) {
+		return batchjob.Run{}, errTaken
+	}
 	if err != nil {
 		return batchjob.Run{}, err
 	}
-	if !won {
-		return batchjob.Run{}, errTaken
+	holding, lost := context.WithCancelCause(ctx)
+	var renewing sync.WaitGroup
+	renewing.Go(func() { r.renew(holding, lock, lost) })
+	watch := watchLoad(ctx, r.cfg.Store)
+	began := time.Now() // the load is read outside of the measured time
+	run, err = j.do(holding, lock.Fence())
+	took := time.Since(began)
+	if cause := context.Cause(holding); err != nil && errors.Is(cause, redis.ErrLockLost) {
+		err = fmt.Errorf("%w: %w", cause, err)
 	}
-	began, took := time.Now(), time.Duration(0)
-	fence, err := r.cfg.Redis.Incr(ctx, redis.BatchFence(j.name)).Result()
-	if err == nil {
-		holding, lost := context.WithCancelCause(ctx)
-		var renewing sync.WaitGroup
-		renewing.Go(func() { r.renew(holding, key, token, lost) })
-		watch := watchLoad(ctx, r.cfg.Store)
-		began = time.Now() // the load is read outside of the measured time
-		run, err = j.do(holding, fence)
-		took = time.Since(began)
-		if cause := context.Cause(holding); err != nil && errors.Is(cause, errLost) {
-			err = fmt.Errorf("%w: %w", cause, err)
-		}
-		watch.end(&run)
-		lost(nil)
-		renewing.Wait()
-	}
-	run.Job, run.Fence, run.StartedAt, run.Took = j.name, fence, began, took
+	watch.end(&run)
+	lost(nil)
+	renewing.Wait()
+	run.Job, run.Fence, run.StartedAt, run.Took = j.name, lock.Fence(), began, took
 	run.Finish(err)
 	after, cancelAfter := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancelAfter()
 	if parent.Err() == nil { // a canceled job has not failed
 		r.note(after, run)
 	}
-	return run, errors.Join(err, releaseScript.Run(after, r.cfg.Redis, []string{key}, token).Err())
+	return run, errors.Join(err, lock.Release(after))
 }
 
 // count counts all companies and publishes the counts.

@@ -175,7 +175,7 @@ func start(ctx context.Context, cfg Config) (r *role, err error) {
 	r.universe = snapshot.Follow(ctx, rdb, logger)
 	r.opened(closing(r.universe.Close))
 	r.directory = directory.New(cfg.Stores.Accounts, logger)
-	r.opened(closing(r.directory.Close))
+	r.opened(r.directory.Close)
 	r.meter = meter.New(rdb, cfg.Stores.Ledger, cfg.Limits, logger)
 	r.opened(closing(r.meter.Close))
 	r.cache = cache.New(cfg.CacheMB<<20, rdb, cfg.Stores.Records, recorder.Asked, logger)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"log/slog"
 	"os"
 	"strings"
 	"sync"
@@ -13,25 +12,24 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"companyscore/internal/flush"
 	"companyscore/sql"
 )
 
-// history writes the statements of analysts to the table analyst_query, in batches. A statement is written within about historyPause of its end. Until the
-// table exists, and while inserts fail, the newest historyMax are kept.
+// history writes the statements of analysts to the table analyst_query, in batches. A statement is written within about historyPause of
+// its end. Until the table exists, and while inserts fail, the newest historyMax are kept.
 //
 // The rows of an analyst have a rate, so that they cannot fill the disk. Statements above it are counted, and the count is a row.
 type history struct {
 	pool   *pool
 	spool  *spool
-	logger *slog.Logger
 	insert string // statement up to FROM
+	rows   *flush.Buffer[past]
+	loop   *flush.Loop
 
-	mu      sync.Mutex
-	pending []past
-	rates   map[string]*rate.Limiter // of bytes, by name of the analyst
-	left    map[string]int           // statements without a row, by name of the analyst
-	wake    chan struct{}
-	stopped chan struct{}
+	mu    sync.Mutex
+	rates map[string]*rate.Limiter // of bytes, by name of the analyst
+	left  map[string]int           // statements without a row, by name of the analyst
 }
 
 const (
@@ -60,12 +58,13 @@ type past struct {
 	Exception     string `json:"exception"`
 }
 
-// newHistory returns a history that writes until ctx ends. stop waits for its end.
-func newHistory(ctx context.Context, s *Server, own *pool) *history {
-	h := &history{pool: own, spool: s.spool, logger: s.cfg.Logger, wake: make(chan struct{}, 1), stopped: make(chan struct{}),
-		rates: map[string]*rate.Limiter{}, left: map[string]int{},
-		insert: "INSERT INTO " + quoteName(sql.Private(s.cfg.Database)) + ".analyst_query"}
-	go h.run(ctx)
+// newHistory returns a history that writes until its loop is closed.
+func newHistory(s *Server, own *pool) *history {
+	h := &history{pool: own, spool: s.spool, insert: "INSERT INTO " + quoteName(sql.Private(s.cfg.Database)) + ".analyst_query",
+		rates: map[string]*rate.Limiter{}, left: map[string]int{}}
+	h.rows = &flush.Buffer[past]{Max: historyMax, DropOldest: true, PageMax: historyMax, Write: h.write}
+	cfg := flush.Config{Interval: historyPause, Trouble: "statements of analysts not written yet", Logger: s.cfg.Logger}
+	h.loop = flush.Start(cfg, h.flush)
 	return h
 }
 
@@ -82,94 +81,41 @@ func (h *history) add(req *request, began time.Time, sum summary, e *exception) 
 		row.ExceptionCode, row.Exception = e.code, e.name
 	}
 	h.mu.Lock()
+	defer h.mu.Unlock()
 	limiter := h.rates[row.Analyst]
 	if limiter == nil {
 		limiter = rate.NewLimiter(historyRate, historyBurst)
 		h.rates[row.Analyst] = limiter
 	}
 	if limiter.AllowN(began, rowBytes+len(row.QueryID)+len(row.Query)) {
-		h.pending = append(h.pending, row)
-		h.pending = h.pending[max(0, len(h.pending)-historyMax):]
+		h.rows.Add(row)
 	} else {
 		h.left[row.Analyst]++
-	}
-	h.mu.Unlock()
-	select {
-	case h.wake <- struct{}{}:
-	default:
 	}
 }
 
 const historyTime = "2006-01-02 15:04:05.000"
 
-// take returns what is pending and forgets it.
-func (h *history) take(now time.Time) []past {
+// flush writes the rows that wait, and the numbers of statements without one.
+func (h *history) flush(ctx context.Context) error {
+	h.addLeft(time.Now())
+	return h.rows.Flush(ctx)
+}
+
+// addLeft adds a row for each analyst with statements without a row.
+func (h *history) addLeft(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for name, n := range h.left {
 		if h.rates[name].AllowN(now, rowBytes) {
 			text := fmt.Sprintf("(%d statements without a row of their own: they came faster than %d bytes a second)", n, historyRate)
-			h.pending = append(h.pending, past{StartedAt: now.UTC().Format(historyTime), Analyst: name, Query: text})
+			h.rows.Add(past{StartedAt: now.UTC().Format(historyTime), Analyst: name, Query: text})
 			delete(h.left, name)
 		}
 	}
-	rows := h.pending
-	h.pending = nil
-	return rows
 }
 
-// putBack makes rows pending again, before those that came since.
-func (h *history) putBack(rows []past) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.pending = append(rows, h.pending...)
-	h.pending = h.pending[max(0, len(h.pending)-historyMax):]
-}
-
-// run inserts what is pending, at most once in historyPause, and a last time when ctx ends.
-func (h *history) run(ctx context.Context) {
-	defer close(h.stopped)
-	pause := time.NewTimer(0)
-	defer pause.Stop()
-	for logged := false; ; {
-		select {
-		case <-ctx.Done():
-			_ = h.flush(context.WithoutCancel(ctx))
-			return
-		case <-h.wake:
-		}
-		err := h.flush(ctx)
-		if err != nil {
-			if !logged {
-				h.logger.Debug("statements of analysts wait to be written", "err", err)
-			}
-			select { // again after the pause
-			case h.wake <- struct{}{}:
-			default:
-			}
-		}
-		logged = err != nil
-		pause.Reset(historyPause)
-		select {
-		case <-ctx.Done():
-		case <-pause.C:
-		}
-	}
-}
-
-// flush inserts what is pending.
-func (h *history) flush(ctx context.Context) error {
-	rows := h.take(time.Now())
-	if len(rows) == 0 {
-		return nil
-	}
-	err := h.write(ctx, rows)
-	if err != nil {
-		h.putBack(rows)
-	}
-	return err
-}
-
+// write inserts rows. It does not cancel the insert when ctx ends: a canceled one may have stored the rows, which are then repeated.
 func (h *history) write(ctx context.Context, rows []past) error {
 	var data bytes.Buffer
 	lines := json.NewEncoder(&data)

@@ -1,6 +1,8 @@
 package embedded
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -8,10 +10,13 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"companyscore/internal/flush"
 )
 
-func newTestHistory() *history {
-	return &history{wake: make(chan struct{}, 1), rates: map[string]*rate.Limiter{}, left: map[string]int{}}
+func newTestHistory(write func(context.Context, []past) error) *history {
+	return &history{rates: map[string]*rate.Limiter{}, left: map[string]int{},
+		rows: &flush.Buffer[past]{Max: historyMax, DropOldest: true, PageMax: historyMax, Write: write}}
 }
 
 func request1(analyst, text string, ran bool) *request {
@@ -21,29 +26,41 @@ func request1(analyst, text string, ran bool) *request {
 // TestRowsOfAFailedInsertComeBack has an insert fail while newer statements push the oldest ones out. No other row may be lost, and none may be twice.
 func TestRowsOfAFailedInsertComeBack(t *testing.T) {
 	t.Parallel()
-	h := newTestHistory()
-	add := func(text string) { h.pending = append(h.pending, past{Query: text}) }
+	var h *history
+	add := func(text string) { h.rows.Add(past{Query: text}) }
+	var stored []past
+	failed := false
+	h = newTestHistory(func(_ context.Context, rows []past) error {
+		if !failed {
+			failed = true
+			add("new 1")
+			add("new 2")
+			return errors.New("insert failed")
+		}
+		stored = append(stored, rows...)
+		return nil
+	})
 	add("old")
 	for range historyMax - 2 {
 		add("middle")
 	}
-	rows := h.take(time.Unix(0, 0))
-	add("new 1")
-	add("new 2")
-	h.putBack(rows)
-	left := h.take(time.Unix(0, 0))
-	if len(left) != historyMax || left[0].Query != "middle" || left[historyMax-2].Query != "new 1" || left[historyMax-1].Query != "new 2" {
-		t.Errorf("%d rows, the first %q, the last two %q and %q", len(left), left[0].Query, left[len(left)-2].Query, left[len(left)-1].Query)
+	if err := h.flush(t.Context()); err == nil {
+		t.Fatal("the insert did not fail")
 	}
-	if more := h.take(time.Unix(0, 0)); more != nil {
-		t.Errorf("%d rows are twice", len(more))
+	for range 2 {
+		if err := h.flush(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n := len(stored); n != historyMax || stored[0].Query != "middle" || stored[n-2].Query != "new 1" || stored[n-1].Query != "new 2" {
+		t.Errorf("%d rows, the first %q, the last two %q and %q", n, stored[0].Query, stored[n-2].Query, stored[n-1].Query)
 	}
 }
 
 // TestRowsOfAnAnalystHaveARate sends more statements than the log keeps. Those of another analyst are all kept.
 func TestRowsOfAnAnalystHaveARate(t *testing.T) {
 	t.Parallel()
-	h := newTestHistory()
+	h := newTestHistory(nil)
 	began := time.Unix(1000, 0)
 	long := strings.Repeat("a", 20_000)
 	const statements = 2000
@@ -52,7 +69,8 @@ func TestRowsOfAnAnalystHaveARate(t *testing.T) {
 	}
 	h.add(request1("modest", "SELECT 1", true), began, summary{}, nil)
 	h.add(request1("modest", long, false), began, summary{}, newException(codeAccessDenied, "no"))
-	rows := h.take(began.Add(time.Second))
+	h.addLeft(began.Add(time.Second))
+	rows := h.rows.Drain()
 	bytes := 0
 	for _, row := range rows {
 		bytes += len(row.Query)

@@ -136,16 +136,13 @@ func (s *Server) prepare() (err error) {
 		first := s.users.analyst(analyst, sha256.Sum256([]byte(s.cfg.AnalystPassword)), roster.Default)
 		s.users.builtIn = append(s.users.builtIn, first)
 	}
-	writing, stopWriting := context.WithCancel(context.Background())
-	s.past = newHistory(writing, s, own)
+	s.past = newHistory(s, own)
 	var once sync.Once
 	var failed error
 	s.close = func(ctx context.Context) error {
 		once.Do(func() {
-			stopWriting()
-			select {
-			case <-s.past.stopped:
-			case <-ctx.Done():
+			if err := s.past.loop.Close(ctx); err != nil {
+				s.cfg.Logger.Warn("statements of analysts are lost", "err", err)
 			}
 			for _, p := range []*pool{own, reading} {
 				failed = errors.Join(failed, p.close(ctx))

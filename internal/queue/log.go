@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"companyscore/internal/redis"
-	"companyscore/internal/retry"
 	"companyscore/scoring"
 )
 
@@ -13,41 +12,14 @@ const (
 	logInterval    = time.Second
 	logTimeout     = 30 * time.Second
 	longestLogWait = 30 * time.Second
+	logTrouble     = "run log is behind"
 	// logPage is the maximum number of runs per insert into the run log.
 	logPage = 5000
 )
 
-// writeLog copies ended runs of all processes to the run log until ctx ends, and then
-// does a last round. Redis lists the ids until they are copied, so a crash loses no
-// entry.
-func (s *Server) writeLog(ctx context.Context) {
-	wait, pauses := logInterval, retry.Backoff(2*logInterval, longestLogWait)
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-time.After(wait):
-		}
-		// The last round has its own deadline.
-		roundCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), logTimeout)
-		if ctx.Err() != nil {
-			cancel()
-			roundCtx, cancel = context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
-		}
-		err := s.writeLogRound(roundCtx)
-		cancel()
-		if err == nil {
-			wait = logInterval
-			pauses.Reset()
-			continue
-		}
-		wait = pauses.NextBackOff()
-		s.queue.cfg.Logger.Warn("run log is behind", "err", err)
-	}
-}
-
-// writeLogRound writes the runs that have ended. Runs that end meanwhile may wait for the
-// next round.
-func (s *Server) writeLogRound(ctx context.Context) error {
+// writeLog copies ended runs of all processes to the run log. Redis lists the ids until they are
+// copied, so a crash loses no entry. Runs that end meanwhile may wait for the next call.
+func (s *Server) writeLog(ctx context.Context) error {
 	for {
 		ids, err := s.queue.redis.SRandMemberN(ctx, redis.RunLog(), logPage).Result()
 		if err != nil || len(ids) == 0 {

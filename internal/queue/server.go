@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"companyscore/internal/flush"
 	"companyscore/internal/redis"
 	"companyscore/scoring"
 )
@@ -133,7 +134,9 @@ func (s *Server) Run(ctx context.Context, handler Handler) error {
 	var background sync.WaitGroup
 	background.Go(func() { every(writes, s.cfg.Lease/4, s.heartbeat) })
 	background.Go(func() { every(writes, s.cfg.Sweep, s.sweep) })
-	background.Go(func() { s.writeLog(writes) })
+	log := flush.Start(flush.Config{
+		Interval: logInterval, Longest: longestLogWait, Timeout: logTimeout, Trouble: logTrouble, Logger: s.queue.cfg.Logger,
+	}, s.writeLog)
 
 	s.claimUntil(ctx.Done(), writes, func(g *group) {
 		var groupCtx context.Context
@@ -144,6 +147,11 @@ func (s *Server) Run(ctx context.Context, handler Handler) error {
 	unfinished := s.drain(stopWork)
 	stopWrites()
 	background.Wait()
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
+	if err := log.Close(last); err != nil {
+		s.queue.cfg.Logger.Warn(logTrouble, "err", err)
+	}
 	if unfinished > 0 {
 		return fmt.Errorf("shut down worker: %d runs did not stop; another worker will claim them", unfinished)
 	}

@@ -64,12 +64,9 @@ func CachedMonth(account, period string) string {
 // Score holds the rendered latest score of a domain: STRING.
 func Score(domain string) string { return prefix + "score:" + domain }
 
-// BatchLock is held by the process that runs a batch job: STRING, its token.
-func BatchLock(job string) string { return prefix + "batch:lock:" + job }
-
-// BatchFence counts the leaders of a batch job: STRING. Each leader's number is
-// its fencing token.
-func BatchFence(job string) string { return prefix + "batch:fence:" + job }
+// BatchLock is the lock of a batch job, held by the process that runs it: HASH of the fields that
+// take_lock.lua lists.
+func BatchLock(job string) string { return prefix + "batch:leader:" + job }
 
 // BatchStatus holds the last result of each batch job: HASH of JSON by job.
 func BatchStatus() string { return prefix + "batch:status" }

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"companyscore/internal/flush"
 )
 
 const (
@@ -36,8 +38,7 @@ type Recorder struct {
 	now     func() time.Time
 	most    int
 	dropped atomic.Int64
-	stop    chan struct{}
-	ended   sync.WaitGroup
+	loop    *flush.Loop
 
 	mu      sync.Mutex
 	day     int64               // days since 1970 in UTC; the day of noted
@@ -48,28 +49,15 @@ type Recorder struct {
 // Start returns a recorder that writes demand to the store until Close.
 func Start(store Store, logger *slog.Logger) *Recorder {
 	r := newRecorder(store)
-	r.ended.Go(func() {
-		tick := time.NewTicker(flushEvery)
-		defer tick.Stop()
-		for {
-			select {
-			case <-r.stop:
-				return
-			case <-tick.C:
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), flushTimeout)
-			if err := r.flush(ctx); err != nil {
-				logger.Warn("demand for companies not written yet", "err", err)
-			}
-			cancel()
-		}
-	})
+	r.loop = flush.Start(flush.Config{
+		Interval: flushEvery, Timeout: flushTimeout, Trouble: "demand for companies not written yet", Logger: logger,
+	}, r.flush)
 	return r
 }
 
 func newRecorder(store Store) *Recorder {
 	return &Recorder{
-		store: store, now: time.Now, most: domainsMax, stop: make(chan struct{}),
+		store: store, now: time.Now, most: domainsMax,
 		waiting: make(map[string]struct{}), noted: make(map[string]struct{}),
 	}
 }
@@ -132,10 +120,6 @@ func (r *Recorder) flush(ctx context.Context) error {
 
 // Close stops the recorder and writes the waiting companies, unless ctx ends first. Asked
 // must not be called afterwards.
-func (r *Recorder) Close(ctx context.Context) error {
-	close(r.stop)
-	r.ended.Wait()
-	return r.flush(ctx)
-}
+func (r *Recorder) Close(ctx context.Context) error { return r.loop.Close(ctx) }
 
 func dayOf(t time.Time) int64 { return t.Unix() / (24 * 60 * 60) }

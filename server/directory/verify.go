@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"companyscore/internal/account"
+	"companyscore/internal/flush"
 )
 
 // Store reads accounts and keys. Reads return account.ErrNotFound if the account or key
@@ -47,7 +49,6 @@ const (
 // use.
 type Directory struct {
 	store  Store
-	logger *slog.Logger
 	now    func() time.Time
 	flight singleflight.Group
 	alive  atomic.Int64 // unix ms of the last call of Alive
@@ -57,11 +58,10 @@ type Directory struct {
 	// changes counts calls of Forget, ForgetAccount and Doubt. A lookup that began before
 	// such a call is not cached.
 	changes uint64
-	// unwritten holds the last uses of keys whose verdicts were dropped, by key id.
+	// unwritten holds the last uses of keys whose verdicts were dropped or whose write failed, by key id.
 	unwritten map[string]time.Time
 
-	stop chan struct{}
-	done chan struct{}
+	uses *flush.Loop // writes the last uses of keys
 }
 
 type verdict struct {
@@ -91,15 +91,15 @@ func (d *Directory) fresh(v *verdict, now time.Time) bool {
 // Alive records that no change of a key or an account was missed until now.
 func (d *Directory) Alive() { d.alive.Store(d.now().UnixMilli()) }
 
-// New returns a directory over a store and starts a goroutine that writes the last uses
-// of keys once a minute. The caller must call Close.
+// New returns a directory over a store, which writes the last uses of keys once a minute. The caller must call Close.
 func New(store Store, logger *slog.Logger) *Directory {
 	d := &Directory{
-		store: store, logger: logger, now: time.Now,
+		store: store, now: time.Now,
 		verdicts: make(map[[32]byte]*verdict), unwritten: make(map[string]time.Time),
-		stop: make(chan struct{}), done: make(chan struct{}),
 	}
-	go d.writeUses()
+	d.uses = flush.Start(flush.Config{
+		Interval: touchEvery, Timeout: storeWait, Trouble: "last uses of keys not written yet", Logger: logger,
+	}, d.writeUses)
 	return d
 }
 
@@ -255,22 +255,8 @@ func (d *Directory) drop(hash [32]byte) {
 	delete(d.verdicts, hash)
 }
 
-func (d *Directory) writeUses() {
-	defer close(d.done)
-	tick := time.NewTicker(touchEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-tick.C:
-			d.flushUses()
-		case <-d.stop:
-			d.flushUses()
-			return
-		}
-	}
-}
-
-func (d *Directory) flushUses() {
+// writeUses writes the last uses of keys. If the write fails, those of up to verdictMax keys wait for the next one.
+func (d *Directory) writeUses(ctx context.Context) error {
 	d.mu.Lock()
 	used := d.unwritten
 	d.unwritten = make(map[string]time.Time)
@@ -281,17 +267,17 @@ func (d *Directory) flushUses() {
 	}
 	d.mu.Unlock()
 	if len(used) == 0 {
-		return
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), storeWait)
-	defer cancel()
-	if err := d.store.TouchKeys(ctx, used); err != nil {
-		d.logger.Warn("last uses of keys not written", "keys", len(used), "err", err)
+	err := d.store.TouchKeys(ctx, used)
+	if err != nil && len(used) <= verdictMax {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		maps.Copy(used, d.unwritten) // which are later
+		d.unwritten = used
 	}
+	return err
 }
 
-// Close writes the last uses of keys and stops the goroutine of the directory.
-func (d *Directory) Close() {
-	close(d.stop)
-	<-d.done
-}
+// Close stops the directory and writes the last uses of keys, unless ctx ends first.
+func (d *Directory) Close(ctx context.Context) error { return d.uses.Close(ctx) }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"testing"
 	"time"
 
@@ -37,6 +38,9 @@ func (m *memory) KeyByHash(_ context.Context, hash [32]byte) (account.Key, error
 }
 
 func (m *memory) TouchKeys(_ context.Context, used map[string]time.Time) error {
+	if m.down {
+		return errDown
+	}
 	m.touched = used
 	return nil
 }
@@ -78,9 +82,44 @@ func TestDirectoryLifeOfAVerdict(t *testing.T) {
 	store.keys[key.Hash] = key
 	step("revoked", raw, account.ErrRevoked, 1)
 
-	d.Close()
+	if err := d.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 	if store.touched[key.ID].IsZero() {
 		t.Error("the last use of the key was not written")
+	}
+}
+
+func TestLastUsesOutlastAnOutage(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_700_000_000, 0)
+	first, firstRaw := account.NewKey("acct", "", account.Live, now)
+	second, secondRaw := account.NewKey("acct", "", account.Live, now)
+	store := &memory{keys: map[[32]byte]account.Key{first.Hash: first, second.Hash: second}}
+	d := New(store, slog.New(slog.DiscardHandler))
+	d.now = func() time.Time { return now }
+	use := func(raw string) {
+		t.Helper()
+		now = now.Add(time.Second)
+		if _, err := d.Verify(t.Context(), raw); err != nil {
+			t.Fatal(err)
+		}
+	}
+	use(firstRaw)
+	use(secondRaw)
+	store.down = true
+	for range 2 {
+		if err := d.writeUses(t.Context()); !errors.Is(err, errDown) {
+			t.Errorf("writeUses = %v, want %v", err, errDown)
+		}
+	}
+	use(firstRaw)
+	store.down = false
+	if err := d.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if want := map[string]time.Time{first.ID: now, second.ID: now.Add(-time.Second)}; !maps.Equal(store.touched, want) {
+		t.Errorf("wrote %v, want %v", store.touched, want)
 	}
 }
 
@@ -90,7 +129,7 @@ func TestVerdictLastsAtMostFiveMinutes(t *testing.T) {
 	key, raw := account.NewKey("acct", "", account.Live, now)
 	store := &memory{keys: map[[32]byte]account.Key{key.Hash: key}}
 	d := New(store, slog.New(slog.DiscardHandler))
-	defer d.Close()
+	defer d.Close(t.Context())
 	d.now = func() time.Time { return now }
 	asks := func(want int) {
 		t.Helper()
@@ -121,7 +160,7 @@ func TestWhatChangedIsLookedUpAgain(t *testing.T) {
 	key, raw := account.NewKey("account", "", account.Live, time.Now())
 	store := &memory{keys: map[[32]byte]account.Key{key.Hash: key}}
 	d := New(store, slog.New(slog.DiscardHandler))
-	defer d.Close()
+	defer d.Close(t.Context())
 	verify := func() error { _, err := d.Verify(t.Context(), raw); return err }
 	if err := errors.Join(verify(), verify()); err != nil || store.asked != 1 {
 		t.Fatalf("asked %d times, %v", store.asked, err)

@@ -160,36 +160,13 @@ func (m *Meter) Replay(ctx context.Context, req AdmitRequest) (a Admission, foun
 
 // refundLater queues a refund. If the queue is full, it logs the call instead.
 func (m *Meter) refundLater(a Admission) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.refunds) >= refundsMost {
+	if !m.refunds.Add(a) {
 		m.logLostRefund(a)
-		return
 	}
-	m.refunds = append(m.refunds, a)
 }
 
 func (m *Meter) logLostRefund(a Admission) {
 	m.logger.Error("an unanswered call may have been charged", "account", a.AccountID, "job", a.JobID)
-}
-
-// refundAll refunds the queued calls in order. It stops at the first error and keeps the
-// rest in the queue.
-func (m *Meter) refundAll(ctx context.Context) error {
-	for {
-		m.mu.RLock()
-		waiting := m.refunds
-		m.mu.RUnlock()
-		if len(waiting) == 0 {
-			return nil
-		}
-		if err := m.refund(ctx, waiting[0]); err != nil {
-			return err
-		}
-		m.mu.Lock()
-		m.refunds = m.refunds[1:]
-		m.mu.Unlock()
-	}
 }
 
 // refund removes the charge and the job of a call, and the run unless other jobs wait for it

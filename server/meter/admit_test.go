@@ -355,10 +355,10 @@ func TestRepeatedCallAndItsRefund(t *testing.T) {
 	}
 	refund := func(t *testing.T, w *world) Admission {
 		t.Helper()
-		if len(w.refunds) != 1 {
-			t.Fatalf("%d calls wait for their refund, want 1", len(w.refunds))
+		if w.refunds.Len() != 1 {
+			t.Fatalf("%d calls wait for their refund, want 1", w.refunds.Len())
 		}
-		must(t, w.refundAll(t.Context()))
+		must(t, w.refunds.Flush(t.Context()))
 		return Admission{}
 	}
 	again := func(t *testing.T, w *world) Admission { t.Helper(); return w.mustAdmit(t, req) }
@@ -374,7 +374,8 @@ func TestRepeatedCallAndItsRefund(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, with(5, 5, 2))
 			w.lose(t, req)
-			lost := w.refunds[0]
+			lost := w.refunds.Drain()[0]
+			w.refundLater(lost)
 			var acknowledged string
 			for _, do := range steps {
 				a := do(t, w)
@@ -438,18 +439,18 @@ func TestRefundsOutlastAnOutage(t *testing.T) {
 	}
 	cut, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := w.refundAll(cut); err == nil || len(w.refunds) != 2 {
-		t.Errorf("refundAll without Redis = %v, %d calls wait; want an error and 2", err, len(w.refunds))
+	if err := w.refunds.Flush(cut); err == nil || w.refunds.Len() != 2 {
+		t.Errorf("Flush without Redis = %v, %d calls wait; want an error and 2", err, w.refunds.Len())
 	}
-	must(t, w.refundAll(t.Context()))
-	if got := w.usage(t, starter, noon).ColdCalls; got != 0 || len(w.refunds) != 0 {
-		t.Errorf("after the outage %d calls are charged and %d wait, want none", got, len(w.refunds))
+	must(t, w.refunds.Flush(t.Context()))
+	if got := w.usage(t, starter, noon).ColdCalls; got != 0 || w.refunds.Len() != 0 {
+		t.Errorf("after the outage %d calls are charged and %d wait, want none", got, w.refunds.Len())
 	}
 	for range refundsMost + 1 {
 		w.refundLater(calls[0])
 	}
-	if len(w.refunds) != refundsMost {
-		t.Errorf("%d calls wait, want at most %d", len(w.refunds), refundsMost)
+	if w.refunds.Len() != refundsMost {
+		t.Errorf("%d calls wait, want at most %d", w.refunds.Len(), refundsMost)
 	}
 }
 

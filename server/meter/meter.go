@@ -24,8 +24,8 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"companyscore/internal/account"
+	"companyscore/internal/flush"
 	"companyscore/internal/queue"
-	"companyscore/internal/retry"
 )
 
 var (
@@ -100,10 +100,9 @@ type Meter struct {
 	tallies map[month]*tally // cached calls of the next flush
 	quotas  map[month]*quota
 	dirty   map[month]account.Tier
-	refunds []Admission // calls whose outcome is unknown, at most refundsMost
 
-	stop  context.CancelFunc
-	loops sync.WaitGroup
+	refunds *flush.Buffer[Admission] // calls whose outcome is unknown
+	loops   []*flush.Loop
 }
 
 // month is one calendar month of one account.
@@ -123,23 +122,28 @@ type tally struct {
 // the meter. limits must have every tier. Close writes the last counts.
 func New(rdb goredis.UniversalClient, ledger Ledger, limits Limits, logger *slog.Logger) *Meter {
 	m := newMeter(rdb, ledger, limits, logger)
-	ctx, stop := context.WithCancel(context.Background())
-	m.stop = stop
-	m.loops.Go(func() { m.repeat(ctx, "cached calls not counted yet", flushInterval, flushInterval, m.flush) })
-	m.loops.Go(func() { m.repeat(ctx, "calls not refunded yet", refundInterval, refundWaitMost, m.refundAll) })
-	m.loops.Go(func() { m.repeat(ctx, "quotas may be out of date", quotaInterval, copyWaitMost, m.refreshQuotas) })
-	m.loops.Go(func() { m.repeat(ctx, "usage ledger is behind", copyInterval, copyWaitMost, m.copy) })
+	repeat := func(trouble string, interval, longest time.Duration, f func(context.Context) error) {
+		m.loops = append(m.loops, flush.Start(flush.Config{Interval: interval, Longest: longest, Trouble: trouble, Logger: logger}, f))
+	}
+	repeat("cached calls not counted yet", flushInterval, 0, m.flush)
+	repeat("calls not refunded yet", refundInterval, refundWaitMost, m.refunds.Flush)
+	repeat("quotas may be out of date", quotaInterval, copyWaitMost, m.refreshQuotas)
+	repeat("usage ledger is behind", copyInterval, copyWaitMost, m.copy)
 	return m
 }
 
 func newMeter(rdb goredis.UniversalClient, ledger Ledger, limits Limits, logger *slog.Logger) *Meter {
 	var id [8]byte
 	rand.Read(id[:])
-	return &Meter{
+	m := &Meter{
 		redis: rdb, ledger: ledger, limits: limits, logger: logger, now: time.Now,
 		server: "server:" + hex.EncodeToString(id[:]), moving: semaphore.NewWeighted(readersMax),
-		tallies: make(map[month]*tally), quotas: make(map[month]*quota), dirty: make(map[month]account.Tier), stop: func() {},
+		tallies: make(map[month]*tally), quotas: make(map[month]*quota), dirty: make(map[month]account.Tier),
 	}
+	m.refunds = &flush.Buffer[Admission]{Max: refundsMost, PageMax: 1, Write: func(ctx context.Context, calls []Admission) error {
+		return m.refund(ctx, calls[0])
+	}}
+	return m
 }
 
 // Limits returns the limits of a tier.
@@ -148,46 +152,19 @@ func (m *Meter) Limits(tier account.Tier) Tier { return m.limits.Tiers[tier] }
 // Close stops the meter and writes pending refunds and counts, within closeTimeout. It logs
 // what it cannot write. The meter must not be used afterwards.
 func (m *Meter) Close() {
-	m.stop()
-	m.loops.Wait()
+	for _, l := range m.loops {
+		l.Stop()
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
-	if err := m.refundAll(ctx); err != nil {
-		for _, a := range m.refunds {
+	if err := m.refunds.Flush(ctx); err != nil {
+		for _, a := range m.refunds.Drain() {
 			m.logLostRefund(a)
 		}
 	}
 	// The first flush may only restore a missing count; the second one then adds the calls.
 	if err := errors.Join(m.flush(ctx), m.flush(ctx), m.copy(ctx)); err != nil {
 		m.logger.Error("last counts not written", "err", err)
-	}
-}
-
-// repeat calls f every interval until ctx ends. While f fails, the wait grows to waitMost,
-// and repeat logs trouble with the error at most once in five seconds.
-func (m *Meter) repeat(ctx context.Context, trouble string, interval, waitMost time.Duration, f func(context.Context) error) {
-	wait, pauses := interval, retry.Backoff(2*interval, waitMost)
-	var logged time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(wait):
-		}
-		err := f(ctx)
-		switch {
-		case err == nil:
-			wait = interval
-			pauses.Reset()
-			continue
-		case ctx.Err() != nil:
-			return
-		}
-		wait = pauses.NextBackOff()
-		if time.Since(logged) > 5*time.Second {
-			m.logger.Warn(trouble, "err", err)
-			logged = time.Now()
-		}
 	}
 }
 

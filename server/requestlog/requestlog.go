@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"companyscore/internal/account"
+	"companyscore/internal/flush"
 )
 
 // Store writes requests. Both writes may be repeated with the same rows.
@@ -58,9 +59,8 @@ func (c Config) Validate() error {
 }
 
 const (
-	// interval is the time between two writes.
-	interval = time.Second
-	// writeTimeout bounds one write.
+	// interval is the time between two writes of rows and counts, and writeTimeout bounds them.
+	interval     = time.Second
 	writeTimeout = 10 * time.Second
 	// rowsMax bounds the rows in memory. A row takes about 300 bytes.
 	rowsMax = 16_384
@@ -89,13 +89,14 @@ type Request struct {
 // Log records requests. It may be used concurrently. A nil Log records nothing.
 type Log struct {
 	store     Store
-	logger    *slog.Logger
 	hotRows   int64
 	countsMax int
 	server    string
 	started   time.Time
 
-	rows chan row
+	loop   *flush.Loop
+	rows   *flush.Buffer[row]
+	number atomic.Uint64 // number of the last row
 
 	second   atomic.Int64 // second since started whose rows inSecond counts
 	inSecond atomic.Int64 // rows of hot answers in that second
@@ -106,17 +107,12 @@ type Log struct {
 	counts map[key]*count
 	oldest int64 // earliest minute in which requests can still be counted
 
-	// The fields below belong to the goroutine that writes.
-	pending []account.Request // rows of a write that failed
-	number  uint64            // number of the last row
-	version uint64            // version of the last counts
-
-	stop  context.CancelFunc
-	ended sync.WaitGroup
+	version uint64 // version of the last counts. It belongs to the goroutine that writes.
 }
 
 // row is a request that waits to be written.
 type row struct {
+	number  uint64
 	kind    account.RequestKind
 	id      [idMax]byte
 	idLen   uint8
@@ -150,25 +146,25 @@ func Start(cfg Config, store Store, logger *slog.Logger) *Log {
 	if !cfg.On {
 		return nil
 	}
-	l := newLog(cfg, store, logger)
-	ctx, stop := context.WithCancel(context.Background())
-	l.stop = stop
-	l.ended.Go(func() { l.loop(ctx) })
+	l := newLog(cfg, store)
+	l.loop = flush.Start(flush.Config{Interval: interval, Timeout: writeTimeout, Trouble: "requests not written yet", Logger: logger},
+		func(ctx context.Context) error { return l.flush(ctx, time.Now()) })
 	return l
 }
 
-func newLog(cfg Config, store Store, logger *slog.Logger) *Log {
+func newLog(cfg Config, store Store) *Log {
 	var id [8]byte
 	rand.Read(id[:])
 	l := &Log{
-		store: store, logger: logger, hotRows: int64(cfg.HotRows), countsMax: countsMax, server: hex.EncodeToString(id[:]), started: time.Now(),
-		rows: make(chan row, rowsMax), counts: make(map[key]*count), stop: func() {},
+		store: store, hotRows: int64(cfg.HotRows), countsMax: countsMax, server: hex.EncodeToString(id[:]), started: time.Now(),
+		counts: make(map[key]*count),
 	}
+	l.rows = &flush.Buffer[row]{Max: rowsMax, PageMax: pageMax, Write: l.writeRows}
 	return l
 }
 
 // Record records a request and its id of at most 128 bytes, which it copies. It makes no network
-// call and allocates nothing for a kind that was recorded in the same minute.
+// call. For a kind that was recorded in the same minute it allocates nothing but room for rows.
 func (l *Log) Record(id []byte, r Request) {
 	if l == nil {
 		return
@@ -237,75 +233,33 @@ func (l *Log) hasRate(now time.Time) bool {
 
 // push puts the row of a request into the buffer. It returns false if the buffer is full.
 func (l *Log) push(id []byte, r *Request) bool {
-	w := row{kind: r.Kind, charged: r.Charged, began: r.Began, took: r.Took, bytes: r.Bytes, jobID: r.JobID}
+	w := row{number: l.number.Add(1), kind: r.Kind, charged: r.Charged, began: r.Began, took: r.Took, bytes: r.Bytes, jobID: r.JobID}
 	w.idLen = uint8(copy(w.id[:], id))
-	select {
-	case l.rows <- w:
-		return true
-	default:
+	if !l.rows.Add(w) {
 		l.dropped.Add(1)
 		return false
 	}
-}
-
-// loop writes every interval until ctx ends. It logs an error at most once in five seconds.
-func (l *Log) loop(ctx context.Context) {
-	tick := time.NewTicker(interval)
-	defer tick.Stop()
-	var logged time.Time
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		err := l.flush(ctx, time.Now())
-		if err != nil && ctx.Err() == nil && time.Since(logged) > 5*time.Second {
-			l.logger.Warn("requests not written yet", "err", err)
-			logged = time.Now()
-		}
-	}
+	return true
 }
 
 // flush writes rows, then counts. What it cannot write stays in memory.
 func (l *Log) flush(ctx context.Context, now time.Time) error {
-	err := errors.Join(l.flushRows(ctx), l.flushCounts(ctx))
+	err := errors.Join(l.rows.Flush(ctx), l.flushCounts(ctx))
 	l.forget(now.Unix()/60 - minutesKept)
 	return err
 }
 
-// flushRows writes the rows of the last write that failed, then those in the buffer.
-func (l *Log) flushRows(ctx context.Context) error {
-	for n := len(l.pending) + len(l.rows); n > 0; {
-		if len(l.pending) == 0 {
-			l.take(min(n, pageMax))
-		}
-		if err := l.writeRows(ctx); err != nil {
-			return fmt.Errorf("write requests: %w", err)
-		}
-		n -= len(l.pending)
-		clear(l.pending) // releases the ids
-		l.pending = l.pending[:0]
-	}
-	return nil
-}
-
-func (l *Log) writeRows(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	return l.store.WriteRequests(ctx, l.pending)
-}
-
-// take moves up to n rows from the buffer to pending.
-func (l *Log) take(n int) {
-	for range n {
-		w := <-l.rows
-		l.number++
-		l.pending = append(l.pending, account.Request{
+// writeRows writes rows of the buffer.
+func (l *Log) writeRows(ctx context.Context, rows []row) error {
+	requests := make([]account.Request, len(rows))
+	for i := range rows {
+		w := &rows[i]
+		requests[i] = account.Request{
 			RequestKind: w.kind, ID: string(w.id[:w.idLen]), At: w.began.UTC(), Took: w.took, Bytes: uint64(w.bytes),
-			Charged: w.charged, JobID: w.jobID, Server: l.server, Number: l.number,
-		})
+			Charged: w.charged, JobID: w.jobID, Server: l.server, Number: w.number,
+		}
 	}
+	return l.store.WriteRequests(ctx, requests)
 }
 
 // flushCounts writes the counts that have changed since they were written.
@@ -329,20 +283,14 @@ func (l *Log) flushCounts(ctx context.Context) error {
 	l.mu.RUnlock()
 	for first := 0; first < len(rows); first += pageMax {
 		page := rows[first:min(first+pageMax, len(rows))]
-		if err := l.writeCounts(ctx, page); err != nil {
-			return fmt.Errorf("write counts of requests: %w", err)
+		if err := l.store.WriteRequestCounts(ctx, page); err != nil {
+			return err
 		}
 		for i, r := range page {
 			changed[first+i].written = totals{r.Calls, r.NotStored}
 		}
 	}
 	return nil
-}
-
-func (l *Log) writeCounts(ctx context.Context, rows []account.RequestCount) error {
-	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
-	defer cancel()
-	return l.store.WriteRequestCounts(ctx, rows)
 }
 
 // forget removes the written counts of minutes before oldest, once per minute. Requests of
@@ -367,24 +315,26 @@ func (l *Log) Close(ctx context.Context) error {
 	if l == nil {
 		return nil
 	}
-	l.stop()
-	l.ended.Wait()
-	err := l.flushRows(ctx)
-	if lost := len(l.pending) + len(l.rows); lost > 0 {
-		l.abandon()
-		err = fmt.Errorf("%d rows are lost: %w", lost, err)
+	l.loop.Stop()
+	return l.flushLast(ctx)
+}
+
+// flushLast writes what is in memory. It drops the rows that it cannot write and counts them as not stored.
+func (l *Log) flushLast(ctx context.Context) error {
+	err := l.rows.Flush(ctx)
+	if lost := l.rows.Drain(); len(lost) > 0 {
+		l.abandon(lost)
+		err = fmt.Errorf("%d rows are lost: %w", len(lost), err)
 	}
 	return errors.Join(err, l.flushCounts(ctx))
 }
 
-// abandon drops all rows in memory and counts them as not stored.
-func (l *Log) abandon() {
-	l.take(len(l.rows))
+// abandon counts rows as not stored.
+func (l *Log) abandon(rows []row) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range l.pending {
-		l.countOf(key{max(r.At.Unix()/60, l.oldest), r.RequestKind}).notStored.Add(1)
+	for i := range rows {
+		l.countOf(key{max(rows[i].began.Unix()/60, l.oldest), rows[i].kind}).notStored.Add(1)
 	}
-	l.dropped.Add(uint64(len(l.pending)))
-	l.pending = nil
+	l.dropped.Add(uint64(len(rows)))
 }
