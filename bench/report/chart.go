@@ -60,7 +60,8 @@ func (l lines) svg() template.HTML {
 		c.Curve(fmt.Sprintf("s%d", i), points, s.name)
 		fmt.Fprintf(&legend, `<li class="s%d">%s</li>`, i, html.EscapeString(s.name))
 	}
-	return template.HTML(fmt.Sprintf(`<figure><figcaption>%s</figcaption>%s<ul class="legend">%s</ul></figure>`, html.EscapeString(l.title), c.SVG(), legend.String()))
+	return template.HTML(fmt.Sprintf(`<figure><figcaption>%s</figcaption>%s<ul class="legend">%s</ul></figure>`,
+		html.EscapeString(l.title), c.SVG(), legend.String()))
 }
 
 // bounds returns the axes of all points. Without points x.Low is above x.High.

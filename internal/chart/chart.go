@@ -76,7 +76,8 @@ func New(class, label string, width, height float64, frame Frame, x, y Axis) *Ch
 	c := &Chart{Frame: frame, X: x, Y: y}
 	c.X.from, c.X.to = frame.Left, frame.Right
 	c.Y.from, c.Y.to = frame.Bottom, frame.Top
-	fmt.Fprintf(&c.svg, `<svg class="%s" viewBox="0 0 %s %s" role="img" aria-label="%s">`, class, pos(width), pos(height), html.EscapeString(label))
+	fmt.Fprintf(&c.svg, `<svg class="%s" viewBox="0 0 %s %s" role="img" aria-label="%s">`,
+		class, pos(width), pos(height), html.EscapeString(label))
 	return c
 }
 

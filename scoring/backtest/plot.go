@@ -19,7 +19,8 @@ const (
 )
 
 func newPlot(label string, width, height, left float64, x, y chart.Axis) *chart.Chart {
-	return chart.New("", label, width, height, chart.Frame{Left: left, Top: topMargin, Right: width - rightMargin, Bottom: height - bottomMargin}, x, y)
+	frame := chart.Frame{Left: left, Top: topMargin, Right: width - rightMargin, Bottom: height - bottomMargin}
+	return chart.New("", label, width, height, frame, x, y)
 }
 
 // around returns the multiples of 5 around composites.
