@@ -33,7 +33,7 @@ var elsewhere = []struct{ section, says, room, test string }{
 	{"8.2 rule 1", "the monthly budget lasts until the month ends in UTC", "server/meter", "TestMonthlyCapLastsUntilNextMonth"},
 	{"8.2 rule 3", "the 24 hours of an account reach over the end of a month", "server/meter", "TestAccountWindowSlidesAcrossMonths"},
 	{"decided: storm", "an emptied Redis gives nobody a new budget", "server/meter", "TestEmptyRedisGivesNoNewBudget"},
-	{"decided: tiers file", "every fault of a file is named with its line", "server/meter", "TestFileFaultsAreNamedWithLines"},
+	{"decided: tiers file", "every fault of a file is named with its line or its field", "server/meter", "TestFileFaultsAreNamed"},
 }
 
 // TestElsewhere checks that these tests exist. `make contract` also runs them.

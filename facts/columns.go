@@ -1,18 +1,18 @@
 package facts
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"companyscore/internal/spelling"
-
+	"companyscore/internal/country"
 	"companyscore/internal/domainname"
+	"companyscore/internal/spelling"
 	"companyscore/scoring"
 )
 
@@ -36,7 +36,7 @@ var Columns = []Column{
 		return err
 	}},
 	{"company_name", "Name of the company.", text(func(r *scoring.CompanyFacts) *string { return &r.CompanyName })},
-	{"country", "Country of the headquarters: ISO 3166-1 alpha-2 code, or one of the English names " + countryNames() + ".", setCountry},
+	{"country", "Country of the headquarters: ISO 3166-1 code of two or three letters, or an English name such as Germany.", setCountry},
 	{"region", "State or region of the headquarters.", text(func(r *scoring.CompanyFacts) *string { return &r.Region })},
 	{"city", "City of the headquarters.", text(func(r *scoring.CompanyFacts) *string { return &r.City })},
 	{"industry", "Industry, in English; decides the sector together with the categories.", text(func(r *scoring.CompanyFacts) *string { return &r.Industry })},
@@ -141,36 +141,10 @@ func whole(field func(*scoring.CompanyFacts) *int, least, most float64) func(*sc
 	}
 }
 
-// countries maps English country names, in lower case, to codes.
-var countries = map[string]string{
-	"argentina": "AR", "australia": "AU", "austria": "AT", "bahrain": "BH", "bangladesh": "BD", "belgium": "BE", "bermuda": "BM", "brazil": "BR", "canada": "CA", "chile": "CL",
-	"china": "CN", "colombia": "CO", "costa rica": "CR", "czech republic": "CZ", "denmark": "DK", "egypt": "EG", "estonia": "EE",
-	"finland": "FI", "france": "FR", "germany": "DE", "ghana": "GH", "greece": "GR", "hong kong": "HK", "hungary": "HU", "india": "IN",
-	"indonesia": "ID", "ireland": "IE", "israel": "IL", "italy": "IT", "japan": "JP", "kenya": "KE", "luxembourg": "LU", "malaysia": "MY",
-	"mexico": "MX", "netherlands": "NL", "new zealand": "NZ", "nigeria": "NG", "norway": "NO", "pakistan": "PK", "peru": "PE",
-	"philippines": "PH", "poland": "PL", "portugal": "PT", "romania": "RO", "russia": "RU", "saudi arabia": "SA", "singapore": "SG",
-	"south africa": "ZA", "south korea": "KR", "spain": "ES", "sweden": "SE", "switzerland": "CH", "taiwan": "TW", "thailand": "TH",
-	"turkey": "TR", "ukraine": "UA", "united arab emirates": "AE", "united kingdom": "GB", "united states": "US", "uruguay": "UY", "vietnam": "VN",
-}
-
-func countryNames() string {
-	names := make([]string, 0, len(countries))
-	for name := range countries {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return strings.Join(names, ", ")
-}
-
-var countryCode = regexp.MustCompile(`^[A-Z]{2}$`)
-
 func setCountry(r *scoring.CompanyFacts, s string) error {
-	code, ok := countries[strings.ToLower(s)]
-	if !ok {
-		code = strings.ToUpper(s)
-	}
-	if !countryCode.MatchString(code) || scoring.RegionOf(code) == scoring.Unknown && code != "AQ" {
-		return errors.New("not an ISO 3166-1 alpha-2 code or a known country name")
+	code := cmp.Or(country.Code(s), strings.ToUpper(s)) // EU is neither a country nor a name
+	if scoring.RegionOf(code) == scoring.Unknown && code != "AQ" {
+		return errors.New("neither an ISO 3166-1 code nor an English name of a country")
 	}
 	r.Country = code
 	return nil

@@ -39,7 +39,7 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 	items := make([]item, len(raw))
 	var wanted []string
 	for i, text := range raw {
-		domain, err := canonical(who.Mode, text, errItemDomain)
+		domain, err := canonical(who.Mode, text, errDomain)
 		if err != nil {
 			var p *problem
 			if !errors.As(err, &p) {

@@ -36,9 +36,9 @@ func TestBatchStatuses(t *testing.T) { tryStatuses(t, "POST /v1/scores/batch", b
 func TestBatchBodyMatchesItsTypes(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, &as{}, new(bytes.Buffer))
-	invalid, none := errItemDomain.body(), errNoScore.body()
+	invalid, none := errDomain.body(), errNoScore.body()
 	entry := cache.Entry{Head: []byte(`"domain":"xn--bcher-kva.com","svc_rating":"SVC-2+"`)}
-	items := []item{{domain: "xn--bcher-kva.com"}, {domain: "<b>\"\u2028", problem: &errItemDomain}, {domain: "none.com", problem: &errNoScore}}
+	items := []item{{domain: "xn--bcher-kva.com"}, {domain: "<b>\"\u2028", problem: &errDomain}, {domain: "none.com", problem: &errNoScore}}
 	want, err := json.Marshal(struct {
 		Results []api.BatchItem `json:"results"`
 	}{[]api.BatchItem{
@@ -68,7 +68,7 @@ func FuzzBatchSize(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, mode := range []account.Mode{account.Test, account.Live} {
 			it := item{domain: text}
-			if domain, err := canonical(mode, text, errItemDomain); err == nil {
+			if domain, err := canonical(mode, text, errDomain); err == nil {
 				it.domain = domain
 			} else if !errors.As(err, &it.problem) {
 				t.Fatal(err)

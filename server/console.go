@@ -68,7 +68,7 @@ func (s *Server) scoreFor(ctx context.Context, acct account.Account, domain, key
 func refusals() map[string]console.Refusal {
 	all := make(map[string]console.Refusal, len(errorPages))
 	for _, page := range errorPages {
-		all[page.Code()] = console.Refusal{Meaning: page.Meaning, Do: page.Do, Path: page.Path()}
+		all[page.Code] = console.Refusal{Meaning: page.Meaning, Do: page.Do, Path: page.Path()}
 	}
 	return all
 }

@@ -16,12 +16,12 @@ import (
 func pathDomain(mode account.Mode, rest string) (string, error) {
 	raw, err := url.PathUnescape(rest)
 	if err != nil {
-		return "", errPathDomain.with("The domain in the path has an invalid escape sequence.")
+		return "", errDomain.with("The domain in the path has an invalid escape sequence.")
 	}
 	if !strings.Contains(raw, "://") && strings.Contains(strings.TrimSuffix(rest, "/"), "/") {
 		return "", &errNotFound
 	}
-	return canonical(mode, strings.Clone(raw), errPathDomain)
+	return canonical(mode, strings.Clone(raw), errDomain)
 }
 
 // canonical returns the canonical form of a domain. The error is a problem if a key of that

@@ -168,7 +168,7 @@ func TestEveryAnswerIsRecorded(t *testing.T) {
 					{key: "growth", method: "GET", path: "/v1/score/stored.com", route: hotRoute, headers: []string{"If-None-Match", "*", "X-Request-Id", fmt.Sprintf("mine-%d-%d", c, i)}},
 					{key: "growth", method: "HEAD", path: "/v1/score/stored.com", route: hotRoute},
 					{key: "growth", method: "GET", path: "/v1/score/never.com", route: hotRoute, code: errNoScore.Code},
-					{key: "growth", method: "GET", path: "/v1/score/127.0.0.1", route: hotRoute, code: errPathDomain.Code},
+					{key: "growth", method: "GET", path: "/v1/score/127.0.0.1", route: hotRoute, code: errDomain.Code},
 					{method: "GET", path: "/v1/score/stored.com", route: hotRoute, code: errUnauthorized.Code},
 					{key: "revoked", method: "GET", path: "/v1/usage", route: "/v1/usage", code: errUnauthorized.Code},
 					{key: "sandbox", method: "POST", path: "/v1/score", body: `{"domain":"acme.test"}`, route: "/v1/score"},

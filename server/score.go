@@ -175,9 +175,9 @@ func engineProblem(err error, req meter.AdmitRequest) *problem {
 	case !errors.Is(err, meter.ErrOutcomeUnknown):
 		return &errEngine
 	case req.IdempotencyKey == "":
-		return errOutcomeUnknown
+		return &errOutcomeUnknown
 	}
-	return errOutcomeOfKey
+	return &errOutcomeOfKey
 }
 
 // freshScore returns a score that is not older than oldest, and the tier that answered. If

@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"strconv"
+
+	"companyscore/internal/chart"
 )
 
 //go:embed page.html
@@ -40,7 +42,7 @@ func (r *Run) HTML(w io.Writer) error {
 func (r *Run) charts() []template.HTML {
 	seconds := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) + " s" }
 	bytes := func(v float64) string { return Size(int64(v)) }
-	byPercentile := chart{title: "Latency by percentile, from when a request was due", logY: true, xTicks: percentileTicks, yLabel: Duration}
+	byPercentile := lines{title: "Latency by percentile, from when a request was due", logY: true, xTicks: percentileTicks, yLabel: Duration}
 	for _, c := range r.Classes {
 		s := series{name: c.Name}
 		for _, p := range c.Curve {
@@ -50,8 +52,8 @@ func (r *Run) charts() []template.HTML {
 		}
 		byPercentile.series = append(byPercentile.series, s)
 	}
-	latency := chart{title: "Latency of " + first(r.Headline) + " per second", logY: true, xLabel: seconds, yLabel: Duration}
-	answers := chart{title: "Requests per second", xLabel: seconds, yLabel: Count}
+	latency := lines{title: "Latency of " + first(r.Headline) + " per second", logY: true, xLabel: seconds, yLabel: Duration}
+	answers := lines{title: "Requests per second", xLabel: seconds, yLabel: Count}
 	p50, p99, slowest, pacing := series{name: "p50"}, series{name: "p99"}, series{name: "slowest"}, series{name: "delay of the generator, p99"}
 	sent, answered, failed, waiting := series{name: "sent"}, series{name: "answered"}, series{name: "failed"}, series{name: "waiting for a connection"}
 	for _, i := range r.Intervals {
@@ -70,8 +72,8 @@ func (r *Run) charts() []template.HTML {
 	}
 	latency.series = []series{p50, p99, slowest, pacing}
 	answers.series = []series{sent, answered, failed, waiting}
-	memory := chart{title: "Memory of the server processes", xLabel: seconds, yLabel: bytes}
-	cpu := chart{title: "CPU use of the server processes, in cores", xLabel: seconds, yLabel: func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }}
+	memory := lines{title: "Memory of the server processes", xLabel: seconds, yLabel: bytes}
+	cpu := lines{title: "CPU use of the server processes, in cores", xLabel: seconds, yLabel: func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }}
 	for _, p := range r.processes() {
 		held, used := series{name: p.Name}, series{name: p.Name}
 		for i, s := range p.Samples {
@@ -83,7 +85,7 @@ func (r *Run) charts() []template.HTML {
 		memory.series, cpu.series = append(memory.series, held), append(cpu.series, used)
 	}
 	var drawn []template.HTML
-	for _, c := range []chart{byPercentile, latency, answers, memory, cpu} {
+	for _, c := range []lines{byPercentile, latency, answers, memory, cpu} {
 		if svg := c.svg(); svg != "" {
 			drawn = append(drawn, svg)
 		}
@@ -94,9 +96,12 @@ func (r *Run) charts() []template.HTML {
 // nines returns the position of a percentile on an axis with equal distances between 90, 99 and 99.9.
 func nines(percentile float64) float64 { return -math.Log10(1 - percentile/100) }
 
-var percentileTicks = []tick{
-	{nines(0), "0"}, {nines(50), "50"}, {nines(90), "90"}, {nines(99), "99"}, {nines(99.9), "99.9"}, {nines(99.99), "99.99"}, {nines(99.999), "99.999"}, {nines(99.9999), "99.9999"},
-}
+var percentileTicks = func() (ticks []chart.Tick) {
+	for _, p := range []float64{0, 50, 90, 99, 99.9, 99.99, 99.999, 99.9999} {
+		ticks = append(ticks, chart.Tick{At: nines(p), Label: strconv.FormatFloat(p, 'f', -1, 64)})
+	}
+	return ticks
+}()
 
 func first(names []string) string {
 	if len(names) == 0 {

@@ -7,8 +7,8 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"text/tabwriter"
 	"time"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -204,63 +204,38 @@ func printCSV(w io.Writer, names []string, rows [][]any) error {
 	return out.Error()
 }
 
-// printTable aligns columns: numbers to the right, all else to the left.
+// printTable aligns the cells of each column to the left.
 func printTable(w io.Writer, names []string, rows [][]any) error {
 	colours := Colours(w)
-	widths := make([]int, len(names))
-	header := make([]Toned, len(names))
+	out := tabwriter.NewWriter(Control(w), 0, 0, 2, ' ', 0)
 	for i, name := range names {
-		header[i] = Toned{strings.ToUpper(strings.ReplaceAll(name, "_", " ")), Bold}
-		widths[i] = utf8.RuneCountInString(header[i].Text)
+		names[i] = Toned{strings.ToUpper(strings.ReplaceAll(name, "_", " ")), Bold}.paint(colours)
 	}
-	texts := make([][]Toned, len(rows))
-	numeric := make([]bool, len(names))
-	for i, row := range rows {
-		for j, cell := range row {
-			text, number := human(cell)
-			texts[i] = append(texts[i], text)
-			widths[j] = max(widths[j], utf8.RuneCountInString(text.Text))
-			numeric[j] = numeric[j] || number
+	fmt.Fprintln(out, strings.Join(names, "\t"))
+	for _, row := range rows {
+		texts := make([]string, len(row))
+		for i, cell := range row {
+			texts[i] = human(cell).paint(colours)
 		}
+		fmt.Fprintln(out, strings.Join(texts, "\t"))
 	}
-	var b strings.Builder
-	for _, row := range append([][]Toned{header}, texts...) {
-		for j, text := range row {
-			padding := strings.Repeat(" ", widths[j]-utf8.RuneCountInString(text.Text))
-			switch {
-			case numeric[j]:
-				b.WriteString(padding + text.paint(colours))
-			case j == len(row)-1:
-				b.WriteString(text.paint(colours))
-			default:
-				b.WriteString(text.paint(colours) + padding)
-			}
-			if j < len(row)-1 {
-				b.WriteString("  ")
-			}
-		}
-		b.WriteByte('\n')
-	}
-	_, err := io.WriteString(Control(w), b.String())
-	return err
+	return out.Flush()
 }
 
-// human returns a cell as text for people, and whether it is a number.
-func human(cell any) (text Toned, number bool) {
+// human returns a cell as text for people.
+func human(cell any) Toned {
 	switch v := cell.(type) {
 	case nil:
-		return Toned{Text: "-"}, false
+		return Toned{Text: "-"}
 	case time.Time:
 		if v.IsZero() {
-			return Toned{Text: "-"}, false
+			return Toned{Text: "-"}
 		}
-		return Toned{Text: v.UTC().Format(time.DateTime)}, false
+		return Toned{Text: v.UTC().Format(time.DateTime)}
 	case float64:
-		return Toned{Text: strconv.FormatFloat(v, 'f', 1, 64)}, true
-	case int, int64, uint64:
-		return Toned{Text: fmt.Sprint(v)}, true
+		return Toned{Text: strconv.FormatFloat(v, 'f', 1, 64)}
 	case Toned:
-		return Toned{Printable(v.Text), v.Tone}, false
+		return Toned{Printable(v.Text), v.Tone}
 	}
-	return Toned{Text: Printable(fmt.Sprint(cell))}, false
+	return Toned{Text: Printable(fmt.Sprint(cell))}
 }

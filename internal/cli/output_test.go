@@ -37,8 +37,8 @@ func TestListInEachFormat(t *testing.T) {
 	t.Parallel()
 	for o, want := range map[Output]string{
 		"": `NAME          STATUS  SCORE  SHOWN  SCORED AT            REVOKED AT
-Acme, "Inc."  ok       61.4  yes    2026-05-01 12:00:00  2026-05-01 12:00:00
-evil�[2J�x    ok        9.0  yes    -                    -
+Acme, "Inc."  ok      61.4   yes    2026-05-01 12:00:00  2026-05-01 12:00:00
+evil�[2J�x    ok      9.0    yes    -                    -
 `,
 		JSON: `[{"name":"Acme, \"Inc.\"","score":61.44,"scored_at":"2026-05-01T12:00:00.5Z","revoked_at":"2026-05-01T12:00:00.5Z"},{"name":"evil\u001b[2J\nx","score":9,"scored_at":"0001-01-01T00:00:00Z"}]
 `,

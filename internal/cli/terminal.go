@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
@@ -24,10 +25,10 @@ func Colours(w io.Writer) bool {
 // Tone is how a terminal shows a text.
 type Tone string
 
-// The tones, by their ANSI codes.
+// The tones, by their ANSI codes. The codes have the same length, so that tables stay aligned.
 const (
 	Plain Tone = ""
-	Bold  Tone = "1"
+	Bold  Tone = "01"
 	Red   Tone = "31"
 	Green Tone = "32"
 	Amber Tone = "33"
@@ -40,10 +41,10 @@ type Toned struct {
 }
 
 func (t Toned) paint(colours bool) string {
-	if !colours || t.Tone == Plain {
+	if !colours {
 		return t.Text
 	}
-	return "\x1b[" + string(t.Tone) + "m" + t.Text + "\x1b[0m"
+	return "\x1b[" + string(cmp.Or(t.Tone, "00")) + "m" + t.Text + "\x1b[0m"
 }
 
 // Paint returns a text of this program in a tone if w shows colours, to be written to [Control].

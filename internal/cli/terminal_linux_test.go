@@ -62,7 +62,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 	if err := PrintList(terminal, Table, companies()[:1], companyColumns[:2]); err != nil {
 		t.Fatal(err)
 	}
-	if got := screen(2); !strings.Contains(got, "\x1b[1mNAME\x1b[0m") || !strings.Contains(got, `Acme, "Inc."  `+"\x1b[32mok\x1b[0m") {
+	if got := screen(2); !strings.Contains(got, "\x1b[01mNAME\x1b[0m") || !strings.Contains(got, `Acme, "Inc."`+"\x1b[0m  \x1b[32mok\x1b[0m") {
 		t.Errorf("the terminal shows %q", got)
 	}
 	for name, value := range map[string]string{"NO_COLOR": "1", "TERM": "dumb"} {
@@ -108,7 +108,7 @@ func TestTerminalShowsNoControlCharactersOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := screen(6)
-	for _, want := range []string{"a�]0;title����2J b € ��\r\n", "\x1b[1mNAME\x1b[0m", "\x1b[32mok\x1b[0m", "evil�[2J�x", "\"evil�[2J\r\n"} {
+	for _, want := range []string{"a�]0;title����2J b € ��\r\n", "\x1b[01mNAME\x1b[0m", "\x1b[32mok\x1b[0m", "evil�[2J�x", "\"evil�[2J\r\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the terminal shows %q without %q", got, want)
 		}

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"time"
 
+	"companyscore/internal/country"
 	"companyscore/scoring"
 	"companyscore/scoring/source/fetch"
 	"companyscore/scoring/source/site"
@@ -352,7 +353,7 @@ func regionOf(location string) string {
 		case len(part) == 2 && i > 0 && slices.Contains(secStates, part):
 			code = "US" // as in "San Francisco, CA"
 		default:
-			code = site.CountryCode(part)
+			code = country.Code(part)
 		}
 		if region := scoring.RegionOf(code); region != scoring.Unknown {
 			return region

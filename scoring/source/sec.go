@@ -15,9 +15,9 @@ import (
 	"time"
 	"unicode"
 
+	"companyscore/internal/country"
 	"companyscore/scoring"
 	"companyscore/scoring/source/fetch"
-	"companyscore/scoring/source/site"
 )
 
 // SEC is the source of filings with the United States Securities and Exchange Commission:
@@ -375,7 +375,7 @@ func secCountry(code, description string) string {
 	if slices.Contains(secStates, code) {
 		return "US"
 	}
-	return cmp.Or(secCountries[code], site.CountryCode(description))
+	return cmp.Or(secCountries[code], country.Code(description))
 }
 
 // secFacts are annual numbers in dollars, by concept.

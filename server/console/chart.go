@@ -2,91 +2,78 @@ package console
 
 import (
 	"fmt"
+	"html/template"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"companyscore/internal/account"
+	"companyscore/internal/chart"
 	"companyscore/scoring"
 )
 
-// Charts are SVG that templates draw from these values. Sizes are in units of the viewBox. Each chart
-// stands beside a table with the same numbers.
-
-// bar is one rectangle of a chart.
-type bar struct {
-	X, Y, Width, Height float64
-	Label, Title        string
-	Marked              bool
-}
-
-// barChart is a chart of bars over an axis.
-type barChart struct {
-	Width, Height, Base float64 // Base is the y of the axis
-	Bars                []bar
-	Ticks               []tick
-	Summary             string // for readers who do not see the chart
-}
-
-// tick is a text at a place of an axis.
-type tick struct {
-	X, Y   float64
-	Text   string
-	Anchor string // start, middle or end: the part of the text that is at X
-}
-
-// Charts are as wide as a page or as half of one. Their texts have the same size.
+// Charts are as wide as a page or as half of one. Their texts have the same size. Each chart stands
+// beside a table with the same numbers.
 const (
-	fullWidth   = 960
-	halfWidth   = 460
-	chartHeight = 170
-	chartBase   = 148
-	chartTop    = 6
+	fullWidth = 960
+	halfWidth = 460
 )
 
-// ticks sets the anchors of the first and the last tick, so that no text is cut.
-func ticks(all []tick) []tick {
-	for i := range all {
-		all[i].Anchor = "middle"
+// newBars begins a chart of bars over an axis.
+func newBars(summary string, width float64, x chart.Axis, highest float64) *chart.Chart {
+	class := "chart"
+	if width == fullWidth {
+		class += " full"
 	}
-	if n := len(all); n > 0 {
-		all[n-1].Anchor, all[0].Anchor = "end", "start"
-	}
-	return all
-}
-
-// histogram returns the chart of counts of equal bins from 0 to most. It marks the bin of a value,
-// none if the value is negative.
-func histogram(counts []int64, most, marked float64, what string, chartWidth float64) barChart {
-	c := barChart{Width: chartWidth, Height: chartHeight, Base: chartBase}
-	highest := max(slices.Max(counts), 1)
-	width := chartWidth / float64(len(counts))
-	step := most / float64(len(counts))
-	var total int64
-	for i, n := range counts {
-		total += n
-		height := math.Round(100*(chartBase-chartTop)*float64(n)/float64(highest)) / 100
-		if n > 0 {
-			height = max(height, 1)
-		}
-		from, to := float64(i)*step, float64(i+1)*step
-		c.Bars = append(c.Bars, bar{
-			X: float64(i)*width + 1, Y: chartBase - height, Width: width - 2, Height: height, Label: fmt.Sprintf("%g to %g", from, to),
-			Title: fmt.Sprintf("%g to %g: %s", from, to, count(n)), Marked: marked >= from && (marked < to || i == len(counts)-1 && marked <= to),
-		})
-	}
-	for i := 0; i <= len(counts); i += len(counts) / 4 {
-		c.Ticks = append(c.Ticks, tick{X: float64(i) * width, Y: chartHeight - 5, Text: fmt.Sprintf("%g", float64(i)*step)})
-	}
-	c.Ticks = ticks(c.Ticks)
-	c.Summary = fmt.Sprintf("Histogram of %s, %s companies in bins of %g points. The largest bin has %s.", what, count(total), step, count(highest))
+	c := chart.New(class, summary, width, 170, chart.Frame{Top: 6, Right: width, Bottom: 148}, x, chart.Axis{High: max(highest, 1)})
+	c.Line("axis", 0, c.Frame.Bottom, width, c.Frame.Bottom)
 	return c
 }
 
+// drawBar draws a bar of a count between two values of the x axis.
+func drawBar(c *chart.Chart, class string, from, to float64, n uint64, title string) {
+	top := c.Y.At(float64(n))
+	if n > 0 {
+		top = min(top, c.Frame.Bottom-1)
+	}
+	c.Bar(class, c.X.At(from)+1, c.Frame.Bottom, c.X.At(to)-1, top, title)
+}
+
+// histogram is a chart of counts with the labels of its bins.
+type histogram struct {
+	SVG  template.HTML
+	Bins []string
+}
+
+// newHistogram returns the chart of counts of equal bins from 0 to most. It marks the bin of a value,
+// none if the value is negative.
+func newHistogram(counts []int64, most, marked float64, what string, width float64) histogram {
+	highest, step := max(slices.Max(counts), 1), most/float64(len(counts))
+	var total int64
+	for _, n := range counts {
+		total += n
+	}
+	summary := fmt.Sprintf("Histogram of %s, %s companies in bins of %g points. The largest bin has %s.", what, count(total), step, count(highest))
+	c := newBars(summary, width, chart.Axis{High: most}, float64(highest))
+	var h histogram
+	for i, n := range counts {
+		from, to, class := float64(i)*step, float64(i+1)*step, "bar"
+		if marked >= from && (marked < to || i == len(counts)-1 && marked <= to) {
+			class += " marked"
+		}
+		h.Bins = append(h.Bins, fmt.Sprintf("%g to %g", from, to))
+		drawBar(c, class, from, to, uint64(n), h.Bins[i]+": "+count(n))
+	}
+	for i, anchor := range []string{"start", "middle", "middle", "middle", "end"} { // so that no text is cut
+		at := most * float64(i) / 4
+		c.Text(anchor, c.X.At(at), c.Frame.Bottom+17, fmt.Sprintf("%g", at))
+	}
+	h.SVG = c.SVG()
+	return h
+}
+
 // dailyChart returns the chart of the calls of each day of a month.
-func dailyChart(days []account.RequestGroup, from, to time.Time) barChart {
-	c := barChart{Width: fullWidth, Height: chartHeight, Base: chartBase}
+func dailyChart(days []account.RequestGroup, from, to time.Time) template.HTML {
 	calls := make(map[string]uint64)
 	var highest, total uint64
 	for _, d := range days {
@@ -94,42 +81,24 @@ func dailyChart(days []account.RequestGroup, from, to time.Time) barChart {
 		highest, total = max(highest, d.Calls), total+d.Calls
 	}
 	n := int(to.Sub(from).Hours() / 24)
-	width := fullWidth / float64(n)
+	summary := fmt.Sprintf("Requests per day of %s: %s in all, at most %s on one day.", from.Format("January 2006"), count(total), count(highest))
+	c := newBars(summary, fullWidth, chart.Axis{High: float64(n)}, float64(highest))
 	for i := range n {
 		day := from.AddDate(0, 0, i)
 		have := calls[day.Format(time.DateOnly)]
-		height := (chartBase - chartTop) * float64(have) / float64(max(highest, 1))
-		if have > 0 {
-			height = max(height, 1)
-		}
-		c.Bars = append(c.Bars, bar{X: float64(i)*width + 1, Y: chartBase - height, Width: width - 2, Height: height, Title: day.Format("2 January") + ": " + count(have) + " requests"})
+		drawBar(c, "bar", float64(i), float64(i+1), have, day.Format("2 January")+": "+count(have)+" requests")
 		if i%7 == 0 && i < 28 {
-			c.Ticks = append(c.Ticks, tick{X: float64(i)*width + width/2, Y: chartHeight - 5, Text: day.Format("2 Jan"), Anchor: "middle"})
+			c.Text("middle", c.X.At(float64(i)+0.5), c.Frame.Bottom+17, day.Format("2 Jan"))
 		}
 	}
-	c.Summary = fmt.Sprintf("Requests per day of %s: %s in all, at most %s on one day.", from.Format("January 2006"), count(total), count(highest))
-	return c
+	return c.SVG()
 }
 
 // gradeBand is the range of composites of a grade.
 type gradeBand struct {
-	Grade         scoring.Rating
-	From, To      float64
-	X, Y          float64
-	Width, Height float64
-	TextX, TextY  float64
-	NarrowForText bool
-}
-
-// lineChart is the history of a composite over the bands of the grades.
-type lineChart struct {
-	Width, Height, Right float64 // Right is the x of the end of the lines
-	Bands                []gradeBand
-	Points               []bar // their middle is X and Y
-	Line                 string
-	Area                 string // between the ends of the intervals
-	Ticks                []tick
-	Summary              string
+	Grade           scoring.Rating
+	From, To        float64
+	X, Width, TextX float64 // in the gauge
 }
 
 // bands returns the ranges of the grades, lowest first.
@@ -146,57 +115,57 @@ func bands() []gradeBand {
 	return all
 }
 
-// historyChart returns the chart of records, which are newest first. Its y axis covers the records
-// with their intervals.
-func historyChart(records []scoring.Record) lineChart {
-	const height, top, bottom, right = 240, 8, 216, fullWidth - 60
-	c := lineChart{Width: fullWidth, Height: height, Right: right}
+// historyChart returns the chart of records, which are newest first, over the bands of the grades. Its
+// y axis covers the records with their intervals. It is empty without records.
+func historyChart(records []scoring.Record) template.HTML {
 	if len(records) == 0 {
-		return c
+		return ""
 	}
 	low, high := 100.0, 0.0
 	for _, r := range records {
 		low, high = min(low, r.Interval.Low, r.Composite), max(high, r.Interval.High, r.Composite)
 	}
-	low, high = max(math.Floor(low/5)*5-5, 0), min(math.Ceil(high/5)*5+5, 100)
-	y := func(x float64) float64 { return math.Round(10*(bottom-(bottom-top)*(x-low)/(high-low))) / 10 }
+	oldest, newest := records[len(records)-1], records[0]
+	const edge = fullWidth - 60 // the grades stand right of it
+	c := chart.New("chart full", fmt.Sprintf("Composite of %d records from %s to %s: %.1f at first, %.1f now.",
+		len(records), oldest.ScoredAt.Format(time.DateOnly), newest.ScoredAt.Format(time.DateOnly), oldest.Composite, newest.Composite),
+		fullWidth, 240, chart.Frame{Left: 8, Top: 8, Right: edge - 8, Bottom: 216}, chart.Axis{High: 1},
+		chart.Axis{Low: max(math.Floor(low/5)*5-5, 0), High: min(math.Ceil(high/5)*5+5, 100)})
 	for _, b := range bands() {
-		from, to := max(b.From, low), min(b.To, high)
-		if from >= to {
+		from, to := c.Y.At(max(b.From, c.Y.Low)), c.Y.At(min(b.To, c.Y.High))
+		if from <= to {
 			continue
 		}
-		b.Y, b.Height, b.Width = y(to), y(from)-y(to), right
-		b.TextY, b.TextX = (y(from)+y(to))/2+4, right+8
-		b.NarrowForText = b.Height < 12
-		c.Bands = append(c.Bands, b)
+		c.Bar("band "+gradeClass(b.Grade), 0, from, edge, to, "")
+		if from-to >= 12 {
+			c.Text("start", edge+8, (from+to)/2+4, string(b.Grade))
+		}
 	}
-	oldest, newest := records[len(records)-1], records[0]
 	span := newest.ScoredAt.Sub(oldest.ScoredAt)
-	x := func(at time.Time) float64 {
-		if span <= 0 {
-			return right / 2
-		}
-		return math.Round(10*(8+(right-16)*float64(at.Sub(oldest.ScoredAt))/float64(span))) / 10
-	}
-	var line, upper, lower []string
+	var line, upper, lower [][2]float64
 	for _, r := range slices.Backward(records) {
-		at := x(r.ScoredAt)
-		line = append(line, fmt.Sprintf("%g,%g", at, y(r.Composite)))
-		upper = append(upper, fmt.Sprintf("%g,%g", at, y(r.Interval.High)))
-		lower = append(lower, fmt.Sprintf("%g,%g", at, y(r.Interval.Low)))
-		if len(records) <= 60 {
-			c.Points = append(c.Points, bar{X: at, Y: y(r.Composite), Title: fmt.Sprintf("%s: %.1f, %s", r.ScoredAt.Format(time.DateOnly), r.Composite, r.Rating)})
+		x := c.X.At(0.5)
+		if span > 0 {
+			x = c.X.At(float64(r.ScoredAt.Sub(oldest.ScoredAt)) / float64(span))
 		}
+		line = append(line, [2]float64{x, c.Y.At(r.Composite)})
+		upper = append(upper, [2]float64{x, c.Y.At(r.Interval.High)})
+		lower = append(lower, [2]float64{x, c.Y.At(r.Interval.Low)})
 	}
 	slices.Reverse(lower)
-	c.Line, c.Area = strings.Join(line, " "), strings.Join(append(upper, lower...), " ")
-	c.Ticks = append(c.Ticks, tick{X: 0, Y: height - 6, Anchor: "start", Text: oldest.ScoredAt.Format(time.DateOnly)})
-	if span > 0 {
-		c.Ticks = append(c.Ticks, tick{X: right, Y: height - 6, Anchor: "end", Text: newest.ScoredAt.Format(time.DateOnly)})
+	c.Area("area", append(upper, lower...))
+	c.Curve("line", line, "")
+	if len(records) <= 60 {
+		for i, r := range slices.Backward(records) {
+			at := line[len(records)-1-i]
+			c.Point("dot", at[0], at[1], 3.5, fmt.Sprintf("%s: %.1f, %s", r.ScoredAt.Format(time.DateOnly), r.Composite, r.Rating))
+		}
 	}
-	c.Summary = fmt.Sprintf("Composite of %d records from %s to %s: %.1f at first, %.1f now.",
-		len(records), oldest.ScoredAt.Format(time.DateOnly), newest.ScoredAt.Format(time.DateOnly), oldest.Composite, newest.Composite)
-	return c
+	c.Text("start", 0, 234, oldest.ScoredAt.Format(time.DateOnly))
+	if span > 0 {
+		c.Text("end", edge, 234, newest.ScoredAt.Format(time.DateOnly))
+	}
+	return c.SVG()
 }
 
 // gauge is the composite with its interval on a scale of 0 to 100.

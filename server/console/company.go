@@ -3,6 +3,7 @@ package console
 import (
 	"cmp"
 	"errors"
+	"html/template"
 	"slices"
 	"strings"
 	"time"
@@ -84,13 +85,13 @@ type companyBody struct {
 	Confidence  api.Confidence
 	Signals     map[scoring.Bucket][]scoring.SignalPart
 	Gauge       gauge
-	Chart       lineChart
+	Chart       template.HTML
 	History     []scoring.Record // newest first
 	Change      *change
 	Ranked      bool
 	Percentile  int
 	Companies   int64
-	Histogram   barChart
+	Histogram   histogram
 	Cohort      *api.Cohort // nil before the first count, or without a cohort
 	Raises      []raise     // empty if the record is complete enough
 	Running     bool        // a run was started from this page
@@ -237,7 +238,7 @@ func (c *Console) place(v *visit, newest universe.Stored, body *companyBody) err
 	body.Ranked = true
 	body.Percentile, body.Companies = tables.Rank(body.Composite)
 	d := tables.Distribution()
-	body.Histogram = histogram(d.CompositeHist[:], 100, body.Composite, "the composite", halfWidth)
+	body.Histogram = newHistogram(d.CompositeHist[:], 100, body.Composite, "the composite", halfWidth)
 	if !scoring.KeyOf(body.Record).Peers() {
 		return nil
 	}

@@ -22,7 +22,7 @@ type homeBody struct {
 	Companies    int64 // 0 without any
 	Counted      bool
 	Distribution universe.Distribution
-	Histogram    barChart
+	Histogram    histogram
 	Examples     int // number of example companies
 	Keys         int // that are not revoked
 	Usage        meter.Usage
@@ -35,7 +35,7 @@ func (c *Console) home(v *visit) error {
 	if tables := c.Universe.Tables(c.now()); tables != nil {
 		d := tables.Distribution()
 		body.Counted, body.Companies, body.Distribution = true, d.Count, d
-		body.Histogram = histogram(d.CompositeHist[:], 100, -1, "the composite", fullWidth)
+		body.Histogram = newHistogram(d.CompositeHist[:], 100, -1, "the composite", fullWidth)
 		if list, ok := tables.Movers().Lists[universe.Month]; ok {
 			body.Movers = list.Gainers[:min(len(list.Gainers), 5)]
 		}

@@ -78,10 +78,8 @@ func parse() (map[string]*template.Template, map[string]asset) {
 		},
 		"words":  words,
 		"bucket": api.BucketName,
-		"grade": func(r scoring.Rating) string {
-			return "grade-" + strings.ToLower(strings.NewReplacer("SVC-", "", "+", "p").Replace(string(r)))
-		},
-		"form": func(v *visit, path string) form { return form{Path + path, v.formToken(path)} },
+		"grade":  gradeClass,
+		"form":   func(v *visit, path string) form { return form{Path + path, v.formToken(path)} },
 		"dict": func(pairs ...any) map[string]any {
 			all := make(map[string]any, len(pairs)/2)
 			for i := 0; i+1 < len(pairs); i += 2 {
@@ -286,4 +284,9 @@ func (p page) Moment(when any) moment {
 		at = *pointer
 	}
 	return moment{at.UTC(), age(at, p.Now), at.UTC().Format(time.RFC3339)}
+}
+
+// gradeClass returns the class of a grade in CSS.
+func gradeClass(r scoring.Rating) string {
+	return "grade-" + strings.ToLower(strings.NewReplacer("SVC-", "", "+", "p").Replace(string(r)))
 }

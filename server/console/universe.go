@@ -15,8 +15,8 @@ type universeBody struct {
 	At        time.Time
 	Version   string
 	D         universe.Distribution
-	Composite barChart
-	Premium   barChart
+	Composite histogram
+	Premium   histogram
 	Ratings   []ratingShare
 	Profiles  []profileShare
 	Sectors   []sector
@@ -56,8 +56,8 @@ func (c *Console) universe(v *visit) error {
 		return v.render("universe", "Universe", "universe", body)
 	}
 	body.Counted, body.At, body.Version, body.D = true, tables.At(), tables.PipelineVersion(), tables.Distribution()
-	body.Composite = histogram(body.D.CompositeHist[:], 100, -1, "the composite", fullWidth)
-	body.Premium = histogram(body.D.PremiumHist[:], 12, -1, "the premium", halfWidth)
+	body.Composite = newHistogram(body.D.CompositeHist[:], 100, -1, "the composite", fullWidth)
+	body.Premium = newHistogram(body.D.PremiumHist[:], 12, -1, "the premium", halfWidth)
 	ranges := bands()
 	slices.Reverse(ranges)
 	for _, b := range ranges {

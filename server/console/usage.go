@@ -1,6 +1,7 @@
 package console
 
 import (
+	"html/template"
 	"time"
 
 	"companyscore/internal/account"
@@ -13,7 +14,7 @@ type usageBody struct {
 	Breakers          meter.BreakerUse
 	Cold, Cached      budget
 	Days              []account.RequestGroup
-	Chart             barChart
+	Chart             template.HTML
 	ByKey, ByRoute    []account.RequestGroup
 	Calls             uint64
 	KeyNames          map[string]string

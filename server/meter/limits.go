@@ -2,13 +2,11 @@ package meter
 
 import (
 	"bytes"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,20 +21,20 @@ import (
 // Tier holds the limits of one tier. A nil number means unmetered.
 type Tier struct {
 	// FreshnessWindow is the age up to which a stored score is served without a cold run.
-	FreshnessWindow     time.Duration
-	CachedCallsIncluded *int64
-	ColdCallsIncluded   *int64
+	FreshnessWindow     time.Duration `yaml:"freshness_window"`
+	CachedCallsIncluded *int64        `yaml:"cached_calls_included"`
+	ColdCallsIncluded   *int64        `yaml:"cold_calls_included"`
 }
 
 // Limits holds everything that can be set in the file given by --tiers.
 type Limits struct {
 	// Tiers has an entry for every tier.
-	Tiers    map[account.Tier]Tier
+	Tiers    map[account.Tier]Tier `yaml:"-"`
 	Breakers Breakers
 	// JobTTL is the lifetime of a job.
-	JobTTL time.Duration
+	JobTTL time.Duration `yaml:"job_ttl"`
 	// RunDeadline bounds one attempt at a cold run.
-	RunDeadline time.Duration
+	RunDeadline time.Duration `yaml:"run_deadline"`
 	// Lanes has a weight for every lane of waiting runs.
 	Lanes queue.Weights
 }
@@ -47,40 +45,30 @@ type Breakers struct {
 	ColdPerKey struct {
 		Limit  int64
 		Window time.Duration
-	}
+	} `yaml:"cold_per_key"`
 	// ColdPerAccount limits the cold calls of one account within any window to a multiple
 	// of its monthly budget. It does not apply to an unmetered tier.
 	ColdPerAccount struct {
-		BudgetMultiple int64
+		BudgetMultiple int64 `yaml:"budget_multiple"`
 		Window         time.Duration
-	}
+	} `yaml:"cold_per_account"`
 }
+
+//go:embed limits.yaml
+var defaultLimits []byte
 
 // DefaultLimits returns the limits without a file.
 func DefaultLimits() Limits {
-	tier := func(window time.Duration, cached, cold int64) Tier {
-		return Tier{FreshnessWindow: window, CachedCallsIncluded: &cached, ColdCallsIncluded: &cold}
+	l, err := parseLimits(nil)
+	if err != nil {
+		panic("meter: limits.yaml: " + err.Error())
 	}
-	l := Limits{
-		Tiers: map[account.Tier]Tier{
-			account.Free:       tier(7*24*time.Hour, 1_000, 0),
-			account.Starter:    tier(24*time.Hour, 10_000, 100),
-			account.Growth:     tier(6*time.Hour, 100_000, 1_000),
-			account.Scale:      tier(time.Hour, 1_000_000, 10_000),
-			account.Enterprise: {FreshnessWindow: 15 * time.Minute},
-		},
-		JobTTL:      30 * 24 * time.Hour,
-		RunDeadline: 90 * time.Second,
-		Lanes:       queue.DefaultWeights(),
-	}
-	l.Breakers.ColdPerKey.Limit, l.Breakers.ColdPerKey.Window = 200, time.Hour
-	l.Breakers.ColdPerAccount.BudgetMultiple, l.Breakers.ColdPerAccount.Window = 2, 24*time.Hour
 	return l
 }
 
 // LoadLimits reads limits from a YAML file. Limits that the file does not set keep their
-// defaults. An empty path returns the defaults. The error joins all faults with their line
-// numbers.
+// defaults. An empty path returns the defaults. The error joins all faults, each with its line or
+// its field, and shows the defaults as an example.
 func LoadLimits(path string) (Limits, error) {
 	if path == "" {
 		return DefaultLimits(), nil
@@ -91,9 +79,63 @@ func LoadLimits(path string) (Limits, error) {
 	}
 	l, err := parseLimits(text)
 	if err != nil {
-		return Limits{}, fmt.Errorf("read limits in %s:\n%w", path, err)
+		return Limits{}, fmt.Errorf("read limits in %s:\n%w\nThe defaults are an example:\n%s", path, err, defaultLimits)
 	}
 	return l, nil
+}
+
+// limitsFile is the file of limits.
+type limitsFile struct {
+	Limits `yaml:",inline"`
+	Tiers  tiers
+}
+
+type tiers struct{ Free, Starter, Growth, Scale, Enterprise Tier }
+
+func parseLimits(text []byte) (Limits, error) {
+	var f limitsFile
+	if err := errors.Join(f.read(defaultLimits), f.read(text)); err != nil {
+		return Limits{}, err
+	}
+	f.Limits.Tiers = map[account.Tier]Tier{
+		account.Free:       f.Tiers.Free,
+		account.Starter:    f.Tiers.Starter,
+		account.Growth:     f.Tiers.Growth,
+		account.Scale:      f.Tiers.Scale,
+		account.Enterprise: f.Tiers.Enterprise,
+	}
+	return f.Limits, f.validate()
+}
+
+// read sets what a text names. The text may be empty.
+func (f *limitsFile) read(text []byte) error {
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	err := decoder.Decode(f)
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	var values, second yaml.Node
+	if err == nil && !errors.Is(decoder.Decode(&second), io.EOF) {
+		err = errors.New("the file must hold one document")
+	}
+	_ = yaml.Unmarshal(text, &values) // the decoder returned the error
+	return errors.Join(err, checkValues(&values))
+}
+
+// checkValues returns an error for values that the decoder ignores or truncates: null, but for the
+// calls of a tier, and numbers that are not whole.
+func checkValues(node *yaml.Node) (err error) {
+	for i, value := range node.Content {
+		if node.Kind == yaml.MappingNode && i%2 == 1 {
+			name, tag := node.Content[i-1].Value, value.ShortTag()
+			if tag == "!!float" || tag == "!!null" && !strings.HasSuffix(name, "_calls_included") {
+				err = errors.Join(err, fmt.Errorf("line %d: %s must not be %q", value.Line, name, value.Value))
+			}
+		}
+		err = errors.Join(err, checkValues(value))
+	}
+	return err
 }
 
 // Upper bounds of the values. Products of them stay within the integers that Lua represents
@@ -105,169 +147,42 @@ const (
 	longestDuration = 10 * 365 * 24 * time.Hour
 )
 
-func parseLimits(text []byte) (Limits, error) {
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	var document, second yaml.Node
-	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
-		return DefaultLimits(), nil
-	} else if err != nil {
-		return Limits{}, err
-	}
-	l := DefaultLimits()
-	var r limitsReader
-	r.limits(document.Content[0], &l)
-	if err := decoder.Decode(&second); !errors.Is(err, io.EOF) {
-		r.fault(&second, "", "the file must hold one document")
-	}
-	if len(r.faults) > 0 {
-		return Limits{}, errors.Join(r.faults...)
-	}
-	return l, nil
-}
-
-// limitsReader reads limits from YAML nodes and collects all faults.
-type limitsReader struct{ faults []error }
-
-// field reads the value of one field. path is the dotted path of the field.
-type field func(node *yaml.Node, path string)
-
-func (r *limitsReader) limits(node *yaml.Node, l *Limits) {
-	r.mapping(node, "", map[string]field{
-		"tiers": func(node *yaml.Node, path string) { r.tiers(node, path, l.Tiers) },
-		"breakers": func(node *yaml.Node, path string) {
-			r.mapping(node, path, map[string]field{
-				"cold_per_key": func(node *yaml.Node, path string) {
-					r.mapping(node, path, map[string]field{
-						"limit":  r.count(&l.Breakers.ColdPerKey.Limit, 1, largestCount),
-						"window": r.duration(&l.Breakers.ColdPerKey.Window),
-					})
-				},
-				"cold_per_account": func(node *yaml.Node, path string) {
-					r.mapping(node, path, map[string]field{
-						"budget_multiple": r.count(&l.Breakers.ColdPerAccount.BudgetMultiple, 1, largestMultiple),
-						"window":          r.duration(&l.Breakers.ColdPerAccount.Window),
-					})
-				},
-			})
-		},
-		"job_ttl":      r.duration(&l.JobTTL),
-		"run_deadline": r.duration(&l.RunDeadline),
-		"lanes":        func(node *yaml.Node, path string) { r.lanes(node, path, l.Lanes) },
-	})
-}
-
-func (r *limitsReader) lanes(node *yaml.Node, path string, weights queue.Weights) {
-	fields := make(map[string]field, len(scoring.Lanes))
-	for _, lane := range scoring.Lanes {
-		fields[string(lane)] = func(node *yaml.Node, path string) {
-			weight := int64(weights[lane])
-			r.count(&weight, 0, largestWeight)(node, path)
-			weights[lane] = int(weight)
+// validate returns an error for values out of bounds.
+func (l *Limits) validate() error {
+	var faults []error
+	duration := func(field string, d time.Duration) {
+		if d < time.Millisecond || d > longestDuration { // durations in Redis are in milliseconds
+			faults = append(faults, fmt.Errorf("%s must be more than 0 and at most %.0fh, not %s", field, longestDuration.Hours(), d))
 		}
 	}
-	r.mapping(node, path, fields)
-	if weights.Validate() != nil {
-		r.fault(node, path, "must have a weight above 0 for at least one lane")
+	count := func(field string, n, least, most int64) {
+		if n < least || n > most {
+			faults = append(faults, fmt.Errorf("%s must be a whole number of %d to %d, not %d", field, least, most, n))
+		}
 	}
-}
-
-func (r *limitsReader) tiers(node *yaml.Node, path string, tiers map[account.Tier]Tier) {
-	fields := make(map[string]field, len(account.Tiers))
 	for _, name := range account.Tiers {
-		fields[string(name)] = func(node *yaml.Node, path string) {
-			tier := tiers[name]
-			r.mapping(node, path, map[string]field{
-				"freshness_window":      r.duration(&tier.FreshnessWindow),
-				"cached_calls_included": r.budget(&tier.CachedCallsIncluded),
-				"cold_calls_included":   r.budget(&tier.ColdCallsIncluded),
-			})
-			tiers[name] = tier
+		tier, field := l.Tiers[name], "tiers."+string(name)
+		duration(field+".freshness_window", tier.FreshnessWindow)
+		if n := tier.CachedCallsIncluded; n != nil {
+			count(field+".cached_calls_included", *n, 0, largestCount)
+		}
+		if n := tier.ColdCallsIncluded; n != nil {
+			count(field+".cold_calls_included", *n, 0, largestCount)
 		}
 	}
-	r.mapping(node, path, fields)
-}
-
-// mapping reads a mapping. An unknown or repeated field is a fault.
-func (r *limitsReader) mapping(node *yaml.Node, path string, fields map[string]field) {
-	node = resolve(node)
-	if node.Kind != yaml.MappingNode {
-		r.fault(node, path, "must be a mapping of "+known(fields))
-		return
+	count("breakers.cold_per_key.limit", l.Breakers.ColdPerKey.Limit, 1, largestCount)
+	duration("breakers.cold_per_key.window", l.Breakers.ColdPerKey.Window)
+	count("breakers.cold_per_account.budget_multiple", l.Breakers.ColdPerAccount.BudgetMultiple, 1, largestMultiple)
+	duration("breakers.cold_per_account.window", l.Breakers.ColdPerAccount.Window)
+	duration("job_ttl", l.JobTTL)
+	duration("run_deadline", l.RunDeadline)
+	for _, lane := range scoring.Lanes {
+		count("lanes."+string(lane), int64(l.Lanes[lane]), 0, largestWeight)
 	}
-	seen := make(map[string]bool)
-	for i := 0; i+1 < len(node.Content); i += 2 {
-		name, value := node.Content[i], node.Content[i+1]
-		at := strings.TrimPrefix(path+"."+name.Value, ".")
-		read, ok := fields[name.Value]
-		switch {
-		case !ok:
-			r.fault(name, at, "is not known here: use one of "+known(fields))
-		case seen[name.Value]:
-			r.fault(name, at, "is given twice")
-		default:
-			seen[name.Value] = true
-			read(resolve(value), at)
-		}
+	if err := l.Lanes.Validate(); err != nil {
+		faults = append(faults, fmt.Errorf("lanes: %w", err))
 	}
-}
-
-func (r *limitsReader) duration(into *time.Duration) field {
-	return func(node *yaml.Node, path string) {
-		d, err := time.ParseDuration(node.Value)
-		if node.Kind != yaml.ScalarNode || err != nil {
-			r.fault(node, path, "must be a duration such as 90s, 15m or 720h")
-			return
-		}
-		// Durations in Redis are in milliseconds.
-		if d < time.Millisecond || d > longestDuration {
-			r.fault(node, path, fmt.Sprintf("must be more than 0 and at most %dh, not %s", int(longestDuration.Hours()), d))
-			return
-		}
-		*into = d
-	}
-}
-
-func (r *limitsReader) count(into *int64, least, most int64) field {
-	return func(node *yaml.Node, path string) {
-		n, err := strconv.ParseInt(strings.ReplaceAll(node.Value, "_", ""), 10, 64)
-		if node.Kind != yaml.ScalarNode || err != nil || n < least || n > most {
-			r.fault(node, path, fmt.Sprintf("must be a whole number of %d to %d", least, most))
-			return
-		}
-		*into = n
-	}
-}
-
-// budget reads a count that may be null, which means unmetered.
-func (r *limitsReader) budget(into **int64) field {
-	return func(node *yaml.Node, path string) {
-		if node.Kind == yaml.ScalarNode && node.Tag == "!!null" {
-			*into = nil
-			return
-		}
-		n := new(int64)
-		before := len(r.faults)
-		r.count(n, 0, largestCount)(node, path)
-		if len(r.faults) == before {
-			*into = n
-		}
-	}
-}
-
-func (r *limitsReader) fault(node *yaml.Node, path, message string) {
-	place := strings.TrimSpace(path + " " + message)
-	r.faults = append(r.faults, fmt.Errorf("line %d: %s", node.Line, place))
-}
-
-func known(fields map[string]field) string {
-	return strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
-}
-
-func resolve(node *yaml.Node) *yaml.Node {
-	if node.Kind == yaml.AliasNode {
-		return node.Alias
-	}
-	return node
+	return errors.Join(faults...)
 }
 
 // LimitsFlag adds the flag of the file for LoadLimits.

@@ -230,12 +230,3 @@ func TestStructured(t *testing.T) {
 		t.Error("a rating is a review")
 	}
 }
-
-func TestCountryCode(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{"US": "US", "us": "US", "USA": "US", "DEU": "DE", "United States": "US", "germany": "DE", "UK": "GB", "Côte d’Ivoire": "CI", "": "", "ZZ": "", "419": "", "nowhere": "", "EU": ""} {
-		if got := CountryCode(text); got != want {
-			t.Errorf("CountryCode(%q) = %q, want %q", text, got, want)
-		}
-	}
-}

@@ -6,11 +6,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"golang.org/x/text/language"
-	"golang.org/x/text/language/display"
+	"companyscore/internal/country"
 )
 
 // Bounds of structured data.
@@ -296,43 +294,7 @@ func (r *structuredReader) country(node map[string]any) string {
 		return ""
 	}
 	place = r.follow(place)
-	return CountryCode(str(place["addressCountry"]))
-}
-
-// countryNames maps English names in lower case to codes.
-var countryNames = sync.OnceValue(func() map[string]string {
-	names := map[string]string{"usa": "US", "u.s.a.": "US", "u.s.": "US", "united states of america": "US", "uk": "GB", "great britain": "GB", "england": "GB", "scotland": "GB", "wales": "GB", "korea": "KR", "the netherlands": "NL", "deutschland": "DE", "czech republic": "CZ", "uae": "AE", "hong kong": "HK"}
-	english := display.English.Regions()
-	for a := 'A'; a <= 'Z'; a++ {
-		for b := 'A'; b <= 'Z'; b++ {
-			code := string([]rune{a, b})
-			region, err := language.ParseRegion(code)
-			if err != nil || !region.IsCountry() || region.Canonicalize().String() != code {
-				continue
-			}
-			if name := strings.ToLower(english.Name(region)); name != "" && name != strings.ToLower(code) {
-				names[name] = code
-			}
-		}
-	}
-	return names
-})
-
-// CountryCode returns the ISO 3166-1 alpha-2 code of a country code of two or three letters or of
-// an English name, else "".
-func CountryCode(text string) string {
-	text = strings.TrimSpace(text)
-	if code, ok := countryNames()[strings.ToLower(text)]; ok {
-		return code
-	}
-	if len(text) != 2 && len(text) != 3 {
-		return ""
-	}
-	region, err := language.ParseRegion(strings.ToUpper(text))
-	if err != nil || !region.IsCountry() {
-		return ""
-	}
-	return region.Canonicalize().String()
+	return country.Code(str(place["addressCountry"]))
 }
 
 // ParseYearOrDate parses a year, a year and month, or a date. A year is its first of July, a
