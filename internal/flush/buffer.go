@@ -81,12 +81,16 @@ func (b *Buffer[Row]) remove(next uint64) {
 	if b.first >= next { // they were dropped meanwhile
 		return
 	}
-	n := next - b.first
+	n := int(next - b.first)
 	clear(b.rows[:n]) // releases what they refer to
-	b.rows, b.first = b.rows[n:], next
-	if len(b.rows) == 0 {
-		b.rows = nil // releases the array
+	b.first = next
+	rest := b.rows[n:]
+	if len(rest) > n {
+		b.rows = rest
+		return
 	}
+	b.rows = b.rows[:copy(b.rows, rest)] // uses the array again
+	clear(rest)
 }
 
 // Drain removes and returns all rows.
