@@ -91,7 +91,7 @@ func startConsole(t *testing.T) *consoleRole {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.stop(context.Background()); err != nil {
+		if err := c.parts.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})

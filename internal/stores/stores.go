@@ -25,7 +25,7 @@ type Stores struct {
 	DB    *clickhouse.DB
 	Redis goredis.UniversalClient
 
-	writers []func(context.Context) error // Close of each store that writes in the background
+	parts process.Parts // the connections, and each store that writes in the background
 }
 
 // advice is what to do if a store does not answer.
@@ -36,15 +36,23 @@ func Open(ctx context.Context, where config.Stores) (*Stores, error) {
 	if _, err := where.Resolve(); err != nil {
 		return nil, err
 	}
-	db, err := clickhouse.Open(ctx, clickhouse.Config{URL: where.ClickHouseURL})
-	if err != nil {
-		return nil, fmt.Errorf("%w (%s)", err, advice)
+	s := &Stores{}
+	if err := s.open(ctx, where); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w (%s)", err, advice), s.Close())
 	}
-	rdb, err := redis.Open(ctx, where.RedisURL)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%w (%s)", err, advice), db.Close())
+	return s, nil
+}
+
+func (s *Stores) open(ctx context.Context, where config.Stores) (err error) {
+	if s.DB, err = clickhouse.Open(ctx, clickhouse.Config{URL: where.ClickHouseURL}); err != nil {
+		return err
 	}
-	return &Stores{DB: db, Redis: rdb}, nil
+	s.parts.Defer(func(context.Context) error { return s.DB.Close() })
+	if s.Redis, err = redis.Open(ctx, where.RedisURL); err != nil {
+		return err
+	}
+	s.parts.Defer(func(context.Context) error { return s.Redis.Close() })
+	return nil
 }
 
 // OpenClickHouse connects to ClickHouse alone. queryTimeout is the time limit of a query; zero
@@ -65,15 +73,7 @@ func OpenClickHouse(ctx context.Context, where config.Stores, queryTimeout time.
 
 // Close writes pending records and traces, within the time limit of process.ShutdownContext, and
 // closes both connections.
-func (s *Stores) Close() error {
-	ctx, cancel := process.ShutdownContext(context.Background())
-	defer cancel()
-	var faults []error
-	for _, closeWriter := range s.writers {
-		faults = append(faults, closeWriter(ctx))
-	}
-	return errors.Join(append(faults, s.Redis.Close(), s.DB.Close())...)
-}
+func (s *Stores) Close() error { return s.parts.Close(context.Background()) }
 
 // Queue returns the queue of runs.
 func (s *Stores) Queue(limits meter.Limits, logger *slog.Logger) (*queue.Queue, error) {
@@ -87,14 +87,14 @@ func (s *Stores) Queue(limits meter.Limits, logger *slog.Logger) (*queue.Queue, 
 // Scores returns the store of records. pause is the minimum time between two inserts.
 func (s *Stores) Scores(pause time.Duration) *clickhouse.Scores {
 	scores := clickhouse.NewScores(s.DB, clickhouse.WriterConfig{Pause: pause})
-	s.writers = append(s.writers, scores.Close)
+	s.parts.Defer(scores.Close)
 	return scores
 }
 
 // Traces returns the store of traces. pause is the minimum time between two inserts.
 func (s *Stores) Traces(pause time.Duration) *clickhouse.Traces {
 	traces := clickhouse.NewTraces(s.DB, clickhouse.WriterConfig{Pause: pause})
-	s.writers = append(s.writers, traces.Close)
+	s.parts.Defer(traces.Close)
 	return traces
 }
 
