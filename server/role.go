@@ -30,10 +30,11 @@ import (
 )
 
 var (
-	_ Keys     = (*directory.Directory)(nil)
-	_ Meter    = (*meter.Meter)(nil)
-	_ Jobs     = (*job.Jobs)(nil)
-	_ Universe = (*snapshot.Follower)(nil)
+	_ Keys           = (*directory.Directory)(nil)
+	_ Meter          = (*meter.Meter)(nil)
+	_ Jobs           = (*job.Jobs)(nil)
+	_ Universe       = (*snapshot.Follower)(nil)
+	_ console.Scorer = (*ColdCalls)(nil)
 )
 
 // Config configures Run. All fields but AdminListen and Ready are required.
@@ -60,8 +61,8 @@ type Stores struct {
 	Ledger   meter.Ledger
 	Records  Records
 	Requests Requests
-	// Console has what the developer console reads and writes.
-	Console console.Store
+	// Console has what the pages of the developer console read and write.
+	Console console.Stores
 	// ClickHouse is checked by /readyz and stores demand.
 	ClickHouse interface {
 		admin.ClickHouse
@@ -134,7 +135,6 @@ func Run(ctx context.Context, cfg Config) error {
 // role is a running server with its parts.
 type role struct {
 	address   string
-	server    *Server
 	admin     *admin.Admin
 	meter     *meter.Meter
 	directory *directory.Directory
@@ -182,17 +182,21 @@ func start(ctx context.Context, cfg Config) (r *role, err error) {
 	r.universe.Register(registry)
 	q.Register(registry)
 	batchjob.Register(registry, rdb)
+	calls := NewColdCalls(r.cache, r.meter, recorder.Asked, registry, logger)
 	var pages http.Handler
 	if cfg.Console.On() {
-		if pages, err = r.newConsole(cfg, q); err != nil {
+		pages, err = console.New(cfg.Console, console.Dependencies{
+			Stores: cfg.Stores.Console, Universe: r.universe, Meter: r.meter, Queue: q, Scorer: calls, Redis: rdb, Refusals: refusals(), Logger: logger,
+		})
+		if err != nil {
 			return r, err
 		}
 	}
-	r.server, err = New(Dependencies{
+	server, err := New(Dependencies{
 		HTTP: cfg.HTTP,
-		Keys: r.directory, Scores: cfg.Stores.Records, Cache: r.cache, Universe: r.universe, Meter: r.meter,
-		Jobs: job.New(rdb, q, job.WithHistory(cfg.Stores.Records)), Asked: recorder.Asked,
-		Requests: requests, RequestCounts: cfg.Stores.Requests, Console: pages, Metrics: registry, Logger: logger,
+		Keys: r.directory, Scores: cfg.Stores.Records, Cache: r.cache, Universe: r.universe, Meter: r.meter, Calls: calls,
+		Jobs: job.New(rdb, q, job.WithHistory(cfg.Stores.Records)), Requests: requests, RequestCounts: cfg.Stores.Requests, Console: pages,
+		Metrics: registry, Logger: logger,
 	})
 	if err != nil {
 		return r, err
@@ -203,8 +207,8 @@ func start(ctx context.Context, cfg Config) (r *role, err error) {
 		redis.Subscribe(hearing, rdb, redis.Listener{Heard: r.invalidate, Missed: r.missed, Alive: r.alive})
 	})
 	r.parts.DeferFunc(func() { stopHearing(); events.Wait() })
-	go func() { r.failed <- r.server.Serve(ln) }() // ends with Shutdown
-	r.parts.Defer(r.server.Shutdown)
+	go func() { r.failed <- server.Serve(ln) }() // ends with Shutdown
+	r.parts.Defer(server.Shutdown)
 	r.admin, err = admin.Start(admin.Config{Listen: cfg.AdminListen, ClickHouse: cfg.Stores.ClickHouse, Redis: rdb, Registry: registry, Logger: logger})
 	if err != nil {
 		return r, err

@@ -17,6 +17,7 @@ import (
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/server"
+	"companyscore/server/console"
 	"companyscore/server/meter"
 )
 
@@ -103,17 +104,28 @@ func (s *Stores) Server() server.Stores {
 	accounts, scores, requests := clickhouse.NewAccounts(s.DB), s.Scores(0), clickhouse.NewRequests(s.DB)
 	return server.Stores{
 		Accounts: accounts, Ledger: clickhouse.NewUsage(s.DB), Records: scores, Requests: requests, ClickHouse: s.DB, Redis: s.Redis,
-		Console: consoleStore{accounts, scores, requests, clickhouse.NewFacts(s.DB), s.DB},
+		Console: s.console(accounts, scores, requests),
 	}
 }
 
-// consoleStore is the ClickHouse of the developer console.
-type consoleStore struct {
-	*clickhouse.Accounts
-	*clickhouse.Scores
-	*clickhouse.Requests
-	*clickhouse.Facts
-	*clickhouse.DB
+// console returns what each page of the developer console needs.
+func (s *Stores) console(accounts *clickhouse.Accounts, scores *clickhouse.Scores, requests *clickhouse.Requests) console.Stores {
+	calls := struct {
+		*clickhouse.Accounts
+		*clickhouse.Requests
+	}{accounts, requests}
+	return console.Stores{
+		Sessions: accounts, Keys: accounts, Usage: calls, Requests: calls, Companies: scores, Data: s.DB,
+		Home: struct {
+			*clickhouse.Accounts
+			*clickhouse.Scores
+			*clickhouse.Facts
+		}{accounts, scores, clickhouse.NewFacts(s.DB)},
+		Operators: struct {
+			*clickhouse.Accounts
+			*clickhouse.DB
+		}{accounts, s.DB},
+	}
 }
 
 // Requests is the ClickHouse that `request show` reads.
