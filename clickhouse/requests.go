@@ -15,6 +15,7 @@ var (
 	requestInsert       = sql.Query("request_insert")
 	requestMinuteInsert = sql.Query("request_minute_insert")
 	requestFind         = sql.Query("request_find")
+	requestList         = sql.Query("request_list")
 	requestHistory      = sql.Query("request_history")
 )
 
@@ -101,6 +102,18 @@ func (s *Requests) FindRequests(ctx context.Context, id, accountID string, limit
 	var rows []requestRow
 	if err := s.db.few(ctx, &rows, requestFind, ch.Named("id", id), ch.Named("account_id", accountID), ch.Named("limit", uint32(limit))); err != nil {
 		return nil, fmt.Errorf("find request %s: %w", id, err)
+	}
+	return requests(rows), nil
+}
+
+// ListRequests returns the newest requests of an account since an instant that have a row, up to
+// limit. An empty key and a zero status select all.
+func (s *Requests) ListRequests(ctx context.Context, accountID string, since time.Time, keyID string, status uint16, limit int) ([]account.Request, error) {
+	var rows []requestRow
+	err := s.db.few(ctx, &rows, requestList, ch.Named("account_id", accountID), ch.Named("since_ms", millis(since)), ch.Named("key_id", keyID),
+		ch.Named("status", status), ch.Named("limit", uint32(limit)))
+	if err != nil {
+		return nil, fmt.Errorf("list requests of %s: %w", accountID, err)
 	}
 	return requests(rows), nil
 }

@@ -82,3 +82,33 @@ func TestRequestHistoryHasNewestTotals(t *testing.T) {
 		}
 	}
 }
+
+func TestRequestsAreListedByKind(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	store := clickhouse.NewRequests(db)
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	row := func(accountID, key string, status uint16, ago time.Duration, number uint64) account.Request {
+		return account.Request{RequestKind: account.RequestKind{AccountID: accountID, KeyID: key, Route: "/v1/score/*", Status: status, AnsweredBy: "l1"}, ID: "id", At: now.Add(-ago), Number: number}
+	}
+	newest, failed, other, old := row("a", "k1", 200, 0, 1), row("a", "k1", 404, time.Minute, 2), row("a", "k2", 200, 2*time.Minute, 3), row("a", "k1", 200, 2*time.Hour, 4)
+	for range 2 {
+		if err := store.WriteRequests(t.Context(), []account.Request{old, other, failed, newest, row("b", "k3", 200, 0, 5)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []struct {
+		key    string
+		status uint16
+		limit  int
+		want   []account.Request
+	}{
+		{"", 0, 10, []account.Request{newest, failed, other}}, {"", 0, 2, []account.Request{newest, failed}},
+		{"k1", 0, 10, []account.Request{newest, failed}}, {"", 404, 10, []account.Request{failed}}, {"k3", 0, 10, []account.Request{}},
+	} {
+		got, err := store.ListRequests(t.Context(), "a", now.Add(-time.Hour), c.key, c.status, c.limit)
+		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {
+			t.Errorf("key %q, status %d, limit %d: %v\n%s", c.key, c.status, c.limit, err, diff)
+		}
+	}
+}

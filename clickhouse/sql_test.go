@@ -23,7 +23,7 @@ var parameters = map[string]any{
 	"after": "", "until": "b", "from": "", "to": "v1",
 	"first": uint64(0), "last": uint64(9), "x_from": uint32(0), "x_last": uint32(9), "records": uint32(2), "detailed": uint32(1), "mix": uint64(1),
 	"asked_since_ms": int64(1), "asked_ms": int64(1), "others_ms": int64(1), "live": true,
-	"prefix": "a", "status": uint16(200), "key_id": "k", "runs": uint32(1),
+	"prefix": "a", "rows": uint32(8), "status": uint16(200), "key_id": "k", "runs": uint32(1),
 	"by": "day", "until_ms": int64(1), "first_words": []string{"a"}, "second_words": []string{"b"}, "kinds": []string{"c"}, "endings": []string{".com"},
 }
 

@@ -14,10 +14,11 @@ import (
 )
 
 var (
-	traceInsert = sql.Query("trace_insert")
-	traceGet    = sql.Query("trace_get")
-	traceValues = sql.Query("trace_values")
-	traceClaims = sql.Query("trace_claims")
+	traceInsert  = sql.Query("trace_insert")
+	traceGet     = sql.Query("trace_get")
+	traceValues  = sql.Query("trace_values")
+	traceClaims  = sql.Query("trace_claims")
+	sourceHealth = sql.Query("source_health")
 )
 
 // pastMax is the maximum number of earlier runs that Past returns: one per day for
@@ -178,4 +179,24 @@ func values(names []string, numbers []float64) map[string]float64 {
 		m[name] = numbers[i]
 	}
 	return m
+}
+
+// SourceHealth returns how often each source answered in the newest runs since an instant, up to
+// runs of them.
+func (db *DB) SourceHealth(ctx context.Context, since time.Time, runs int) ([]scoring.SourceHealth, error) {
+	var rows []struct {
+		Source   string   `ch:"source"`
+		Asked    uint64   `ch:"asked"`
+		Answered uint64   `ch:"answered"`
+		MeanMs   float64  `ch:"mean_ms"`
+		Failures []string `ch:"failures"`
+	}
+	if err := db.few(ctx, &rows, sourceHealth, ch.Named("since_ms", millis(since)), ch.Named("runs", uint32(runs))); err != nil {
+		return nil, fmt.Errorf("read the health of sources: %w", err)
+	}
+	health := make([]scoring.SourceHealth, len(rows))
+	for i, r := range rows {
+		health[i] = scoring.SourceHealth{Source: r.Source, Asked: r.Asked, Answered: r.Answered, Mean: time.Duration(r.MeanMs * float64(time.Millisecond)), Failures: r.Failures}
+	}
+	return health, nil
 }

@@ -94,3 +94,28 @@ func TestPastIsRecentAndOfDomain(t *testing.T) {
 		t.Errorf("claims of the newest (-want +got):\n%s\nof the other: %v", diff, past[1].Claims)
 	}
 }
+
+func TestSourceHealthCountsNewestRuns(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	tr := traces(t, db)
+	now := time.Now().UTC().Truncate(time.Millisecond)
+	for i, domain := range []string{"old.com", "a.com", "b.com"} {
+		at := now.Add(time.Duration(i-3) * time.Minute)
+		if err := tr.WriteTrace(t.Context(), trace(domain, at, 3)); err != nil {
+			t.Fatal(err)
+		}
+		run := scoring.Run{ID: domain, Domain: domain, State: scoring.RunSucceeded, Lane: scoring.LaneAPI, CreatedAt: at, StartedAt: at, FinishedAt: at, ScoredAt: at, Attempts: 1}
+		if err := db.WriteRuns(t.Context(), []scoring.Run{run}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := db.SourceHealth(t.Context(), now.Add(-time.Hour), 2)
+	want := []scoring.SourceHealth{
+		{Source: "ct", Asked: 2, Answered: 0, Mean: 20 * time.Second, Failures: []string{"timeout"}},
+		{Source: "jobs", Asked: 2, Answered: 2, Mean: 1234 * time.Millisecond, Failures: []string{}},
+	}
+	if diff := cmp.Diff(want, got); err != nil || diff != "" {
+		t.Errorf("health of the newest two runs: %v\n%s", err, diff)
+	}
+}

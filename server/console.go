@@ -3,13 +3,15 @@ package server
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"github.com/gofiber/fiber/v2"
 	"github.com/valyala/fasthttp/fasthttpadaptor"
 
 	"companyscore/internal/account"
-	"companyscore/internal/queue"
 	"companyscore/server/console"
 	"companyscore/server/meter"
 )
@@ -19,7 +21,7 @@ func (s *Server) addConsole() {
 	if s.Console == nil {
 		return
 	}
-	pages := fasthttpadaptor.NewFastHTTPHandler(s.Console)
+	pages := fasthttpadaptor.NewFastHTTPHandler(withCopies(s.Console))
 	handle := func(c *fiber.Ctx) error {
 		pages(c.Context())
 		return nil
@@ -28,36 +30,50 @@ func (s *Server) addConsole() {
 	s.app.All(console.Path+"/*", handle)
 }
 
-// newConsole returns the console of a role whose other parts are open. It uses the server of the role
-// when a person asks for a score.
-func (r *role) newConsole(cfg Config, q *queue.Queue) (*console.Console, error) {
-	return console.New(cfg.Console, console.Dependencies{
-		Store: cfg.Stores.Console, Universe: r.universe, Meter: r.meter, Queue: q, Redis: cfg.Stores.Redis, Refusals: refusals(), Logger: cfg.Logger,
-		Score: func(ctx context.Context, acct account.Account, domain, key string) (time.Time, error) {
-			return r.server.scoreFor(ctx, acct, domain, key)
-		},
+// withCopies returns a handler that calls h with a copy of each request. The strings of a request of
+// fasthttpadaptor change when fasthttp reads the next request of the connection. The copy has the same
+// body, of which net/http copies the form.
+func withCopies(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		uri := strings.Clone(r.RequestURI)
+		address, err := url.ParseRequestURI(uri)
+		if err != nil {
+			panic("server: address of a request: " + err.Error()) // fasthttpadaptor has parsed it
+		}
+		header := make(http.Header, len(r.Header))
+		for name, values := range r.Header {
+			for _, value := range values {
+				header.Add(strings.Clone(name), strings.Clone(value))
+			}
+		}
+		own := &http.Request{
+			Method: strings.Clone(r.Method), URL: address, RequestURI: uri, Header: header, Host: strings.Clone(r.Host),
+			Proto: strings.Clone(r.Proto), ProtoMajor: r.ProtoMajor, ProtoMinor: r.ProtoMinor,
+			RemoteAddr: r.RemoteAddr, TLS: r.TLS, Body: r.Body, ContentLength: r.ContentLength,
+		}
+		h.ServeHTTP(w, own.WithContext(r.Context()))
 	})
 }
 
-// scoreFor does what POST /v1/score with an Idempotency-Key does, for a person of an account. It
-// returns the time of the cold call, zero if a fresh score is stored. Each account has an hourly
-// breaker of its own for these calls, as if the console were one of its keys. A problem becomes a
-// *console.NotStarted; its cause is logged if its status is 500 or more.
-func (s *Server) scoreFor(ctx context.Context, acct account.Account, domain, key string) (time.Time, error) {
-	domain, err := canonical(account.Live, domain, errBodyDomain)
+// Score implements console.Scorer: it does what POST /v1/score with an Idempotency-Key does. Each account
+// has an hourly breaker of its own for these calls, as if the console were one of its keys. A problem
+// becomes a *console.NotStarted; its cause is logged if its status is 500 or more.
+func (c *ColdCalls) Score(ctx context.Context, acct account.Account, domain, key string, now time.Time) (started time.Time, err error) {
+	domain, err = canonical(account.Live, domain, errBodyDomain)
 	if err == nil && acct.Tier == account.Free {
 		err = &errFreeTier
 	}
 	var admission meter.Admission
 	if err == nil {
-		_, _, admission, err = s.freshOrAdmit(ctx, meter.AdmitRequest{
-			Account: acct, KeyID: console.KeyID(acct.ID), Domain: domain, Now: s.now(), IdempotencyKey: key, BodyHash: requestHash(domain, false),
+		_, _, admission, err = c.freshOrAdmit(ctx, meter.AdmitRequest{
+			Account: acct, KeyID: console.KeyID(acct.ID), Domain: domain, Now: now,
+			IdempotencyKey: key, BodyHash: requestHash(domain, false),
 		}, false)
 	}
 	var p *problem
 	if errors.As(err, &p) {
 		if p.Status >= 500 {
-			s.logger.Error("cold call of the console failed", "account", acct.ID, "domain", domain, "err", err)
+			c.logger.Error("cold call of the console failed", "account", acct.ID, "domain", domain, "err", err)
 		}
 		err = &console.NotStarted{Status: p.Status, Message: p.Message, RetryAfter: p.RetryAfter}
 	}

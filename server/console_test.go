@@ -10,6 +10,7 @@ import (
 	"net/http/cookiejar"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -83,15 +84,16 @@ func startConsole(t *testing.T) *consoleRole {
 	if err := accounts.Put(ctx, growing); err != nil {
 		t.Fatal(err)
 	}
+	pages := console.Stores{Sessions: c.db, Home: c.db, Keys: c.db, Usage: c.db, Requests: c.db, Companies: c.db, Data: c.db, Operators: c.db}
 	c.role, err = start(ctx, Config{
 		Listen: "127.0.0.1:0", CacheMB: 64, Limits: smallLimits(), Console: console.Config{Switch: "on"}, Logger: slog.New(slog.NewTextHandler(c.logged, nil)),
-		Stores: Stores{Accounts: accounts, Ledger: clickhouse.NewUsage(db), Records: c.scores, Requests: requests, Console: c.db, ClickHouse: db, Redis: rdb},
+		Stores: Stores{Accounts: accounts, Ledger: clickhouse.NewUsage(db), Records: c.scores, Requests: requests, Console: pages, ClickHouse: db, Redis: rdb},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.stop(context.Background()); err != nil {
+		if err := c.parts.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -159,6 +161,39 @@ func (c *consoleRole) mustHaveCharged(t *testing.T, want int64) {
 	usage, err := c.meter.Usage(t.Context(), growing, time.Now())
 	if err != nil || usage.ColdCalls != want {
 		t.Errorf("%d cold calls are charged, want %d: %v", usage.ColdCalls, want, err)
+	}
+}
+
+// TestConsoleOwnsItsRequests sends two requests of equal length over one connection. What the console keeps of the first must not become
+// that of the second, which is read into the same memory.
+func TestConsoleOwnsItsRequests(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, panicking{}, new(bytes.Buffer))
+	var kept []*http.Request
+	s.Console = http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_ = r.ParseForm()
+		kept = append(kept, r)
+	})
+	s.addConsole()
+	s.routes = s.app.Handler()
+	request := func(method, text string) string {
+		return method + " /console/" + text + "?query=" + text + " HTTP/1.1\r\nHost: " + text + ".test\r\nCookie: id=" + text + "\r\nX-Text: " + text +
+			"\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\nform=" + text
+	}
+	w := &wire{in: bytes.NewReader([]byte(request("POST", "first") + request("PUT", "other")))}
+	s.newConn(w).serve()
+	if len(kept) != 2 {
+		t.Fatalf("%d requests are answered, want 2: %s", len(kept), w.out.String())
+	}
+	r := kept[0]
+	cookie, err := r.Cookie("id")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := []string{r.Method, r.URL.Path, r.RequestURI, r.URL.Query().Get("query"), r.Host, r.Header.Get("X-Text"), cookie.Value, r.PostFormValue("form"), r.Proto}
+	want := []string{"POST", "/console/first", "/console/first?query=first", "first", "first.test", "first", "first", "first", "HTTP/1.1"}
+	if !slices.Equal(got, want) {
+		t.Errorf("the first request has become %q, want %q", got, want)
 	}
 }
 

@@ -256,9 +256,11 @@ func dependencies(db *clickhouse.DB, rdb goredis.UniversalClient) (Dependencies,
 		return Dependencies{}, err
 	}
 	scores := clickhouse.NewScores(db, clickhouse.WriterConfig{})
+	scoreCache, m := cache.New(64<<20, rdb, scores, nobody, quiet), meter.New(rdb, clickhouse.NewUsage(db), smallLimits(), quiet)
 	return Dependencies{
-		Keys: directory.New(clickhouse.NewAccounts(db), quiet), Scores: scores, Cache: cache.New(64<<20, rdb, scores, nobody, quiet),
-		Meter: meter.New(rdb, clickhouse.NewUsage(db), smallLimits(), quiet), Jobs: job.New(rdb, q, job.WithHistory(scores)), Asked: nobody, RequestCounts: clickhouse.NewRequests(db), Logger: quiet,
+		Keys: directory.New(clickhouse.NewAccounts(db), quiet), Scores: scores, Cache: scoreCache, Meter: m,
+		Calls: NewColdCalls(scoreCache, m, nobody, prometheus.NewRegistry(), quiet), Jobs: job.New(rdb, q, job.WithHistory(scores)),
+		RequestCounts: clickhouse.NewRequests(db), Logger: quiet,
 	}, nil
 }
 

@@ -89,7 +89,7 @@ func hotServerOf(t testing.TB, version string) (*Server, *counting) {
 	s, err := New(Dependencies{
 		Keys:   &as{Mode: account.Live, KeyID: "key", Account: account.Account{ID: "account", Tier: account.Starter}},
 		Scores: struct{ Scores }{}, Cache: cache.New(32<<20, closed, one{rec}, nobody, slog.New(slog.DiscardHandler)), Universe: counted{tables},
-		Meter: calls, Jobs: struct{ Jobs }{}, Asked: nobody, RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+		Meter: calls, Jobs: struct{ Jobs }{}, Calls: new(ColdCalls), RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

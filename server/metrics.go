@@ -17,7 +17,6 @@ import (
 type metrics struct {
 	requests *prometheus.CounterVec   // by route, status and tier of the answer
 	latency  *prometheus.HistogramVec // by route
-	cold     *prometheus.CounterVec   // by outcome
 	panics   prometheus.Counter       // that ended a connection
 }
 
@@ -32,18 +31,13 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 		latency: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "companyscore_http_request_seconds", Help: "Duration of requests in seconds, by route.", Buckets: latencyBuckets,
 		}, []string{"route"}),
-		cold: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "companyscore_cold_calls_total", Help: "Cold calls, by outcome: admitted, replayed, the limit that was reached, or error.",
-		}, []string{"outcome"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "companyscore_http_connection_panics_total", Help: "Connections that a panic ended. Each is a defect and logged with its stack.",
 		}),
 	}
-	registry.MustRegister(m.requests, m.latency, m.cold, m.panics)
+	registry.MustRegister(m.requests, m.latency, m.panics)
 	return m
 }
-
-func (s *Server) coldOutcome(outcome string) { s.metrics.cold.WithLabelValues(outcome).Inc() }
 
 // noRoute is the route of answers that no handler gave.
 const noRoute = "none"

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"slices"
 	"sync"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -31,10 +30,11 @@ import (
 )
 
 var (
-	_ Keys     = (*directory.Directory)(nil)
-	_ Meter    = (*meter.Meter)(nil)
-	_ Jobs     = (*job.Jobs)(nil)
-	_ Universe = (*snapshot.Follower)(nil)
+	_ Keys           = (*directory.Directory)(nil)
+	_ Meter          = (*meter.Meter)(nil)
+	_ Jobs           = (*job.Jobs)(nil)
+	_ Universe       = (*snapshot.Follower)(nil)
+	_ console.Scorer = (*ColdCalls)(nil)
 )
 
 // Config configures Run. All fields but AdminListen and Ready are required.
@@ -61,8 +61,8 @@ type Stores struct {
 	Ledger   meter.Ledger
 	Records  Records
 	Requests Requests
-	// Console has what the developer console reads and writes.
-	Console console.Store
+	// Console has what the pages of the developer console read and write.
+	Console console.Stores
 	// ClickHouse is checked by /readyz and stores demand.
 	ClickHouse interface {
 		admin.ClickHouse
@@ -129,13 +129,12 @@ func Run(ctx context.Context, cfg Config) error {
 	case err = <-r.admin.Failed:
 	case <-ctx.Done():
 	}
-	return errors.Join(err, r.stop(ctx))
+	return errors.Join(err, r.parts.Close(ctx))
 }
 
 // role is a running server with its parts.
 type role struct {
 	address   string
-	server    *Server
 	admin     *admin.Admin
 	meter     *meter.Meter
 	directory *directory.Directory
@@ -143,7 +142,7 @@ type role struct {
 	cache     *cache.Cache
 	failed    chan error // receives the error that ended serving
 
-	parts []func(context.Context) error // what ends each opened part, in the order of opening
+	parts process.Parts
 }
 
 // start opens the parts of a role, those first that others need. If it fails, no part stays open.
@@ -151,7 +150,7 @@ func start(ctx context.Context, cfg Config) (r *role, err error) {
 	r = &role{failed: make(chan error, 1)}
 	defer func() {
 		if err != nil {
-			err = errors.Join(err, r.stop(ctx))
+			err = errors.Join(err, r.parts.Close(ctx))
 		}
 	}()
 	rdb, logger := cfg.Stores.Redis, cfg.Logger
@@ -164,20 +163,17 @@ func start(ctx context.Context, cfg Config) (r *role, err error) {
 		return r, fmt.Errorf("%w: is another companyscore running? Choose another address with --listen", err)
 	}
 	r.address = ln.Addr().String()
-	r.opened(func(context.Context) error {
-		_ = ln.Close() // the server may have closed it
-		return nil
-	})
+	r.parts.DeferFunc(func() { _ = ln.Close() })                            // the server may have closed it
 	requests := requestlog.Start(cfg.Requests, cfg.Stores.Requests, logger) // nil if it is off
-	r.opened(requests.Close)
+	r.parts.Defer(requests.Close)
 	recorder := demand.Start(cfg.Stores.ClickHouse, logger)
-	r.opened(recorder.Close)
+	r.parts.Defer(recorder.Close)
 	r.universe = snapshot.Follow(ctx, rdb, logger)
-	r.opened(closing(r.universe.Close))
+	r.parts.DeferFunc(r.universe.Close)
 	r.directory = directory.New(cfg.Stores.Accounts, logger)
-	r.opened(r.directory.Close)
+	r.parts.Defer(r.directory.Close)
 	r.meter = meter.New(rdb, cfg.Stores.Ledger, cfg.Limits, logger)
-	r.opened(closing(r.meter.Close))
+	r.parts.DeferFunc(r.meter.Close)
 	r.cache = cache.New(cfg.CacheMB<<20, rdb, cfg.Stores.Records, recorder.Asked, logger)
 	registry := admin.NewRegistry()
 	r.cache.Register(registry)
@@ -186,17 +182,21 @@ func start(ctx context.Context, cfg Config) (r *role, err error) {
 	r.universe.Register(registry)
 	q.Register(registry)
 	batchjob.Register(registry, rdb)
+	calls := NewColdCalls(r.cache, r.meter, recorder.Asked, registry, logger)
 	var pages http.Handler
 	if cfg.Console.On() {
-		if pages, err = r.newConsole(cfg, q); err != nil {
+		pages, err = console.New(cfg.Console, console.Dependencies{
+			Stores: cfg.Stores.Console, Universe: r.universe, Meter: r.meter, Queue: q, Scorer: calls, Redis: rdb, Refusals: refusals(), Logger: logger,
+		})
+		if err != nil {
 			return r, err
 		}
 	}
-	r.server, err = New(Dependencies{
+	server, err := New(Dependencies{
 		HTTP: cfg.HTTP,
-		Keys: r.directory, Scores: cfg.Stores.Records, Cache: r.cache, Universe: r.universe, Meter: r.meter,
-		Jobs: job.New(rdb, q, job.WithHistory(cfg.Stores.Records)), Asked: recorder.Asked,
-		Requests: requests, RequestCounts: cfg.Stores.Requests, Console: pages, Metrics: registry, Logger: logger,
+		Keys: r.directory, Scores: cfg.Stores.Records, Cache: r.cache, Universe: r.universe, Meter: r.meter, Calls: calls,
+		Jobs: job.New(rdb, q, job.WithHistory(cfg.Stores.Records)), Requests: requests, RequestCounts: cfg.Stores.Requests, Console: pages,
+		Metrics: registry, Logger: logger,
 	})
 	if err != nil {
 		return r, err
@@ -206,23 +206,15 @@ func start(ctx context.Context, cfg Config) (r *role, err error) {
 	events.Go(func() {
 		redis.Subscribe(hearing, rdb, redis.Listener{Heard: r.invalidate, Missed: r.missed, Alive: r.alive})
 	})
-	r.opened(closing(func() { stopHearing(); events.Wait() }))
-	go func() { r.failed <- r.server.Serve(ln) }() // ends with Shutdown
-	r.opened(r.server.Shutdown)
+	r.parts.DeferFunc(func() { stopHearing(); events.Wait() })
+	go func() { r.failed <- server.Serve(ln) }() // ends with Shutdown
+	r.parts.Defer(server.Shutdown)
 	r.admin, err = admin.Start(admin.Config{Listen: cfg.AdminListen, ClickHouse: cfg.Stores.ClickHouse, Redis: rdb, Registry: registry, Logger: logger})
 	if err != nil {
 		return r, err
 	}
-	r.opened(r.admin.Close)
+	r.parts.Defer(r.admin.Close)
 	return r, nil
-}
-
-// opened adds what ends a part that was opened.
-func (r *role) opened(end func(context.Context) error) { r.parts = append(r.parts, end) }
-
-// closing returns the end of a part that takes no context and cannot fail.
-func closing(end func()) func(context.Context) error {
-	return func(context.Context) error { end(); return nil }
 }
 
 // invalidate drops cached data that another process has changed.
@@ -250,15 +242,4 @@ func (r *role) missed() {
 func (r *role) alive() {
 	r.directory.Alive()
 	r.cache.Alive()
-}
-
-// stop ends the parts of the role that are open, the last one first.
-func (r *role) stop(ctx context.Context) error {
-	ctx, cancel := process.ShutdownContext(ctx)
-	defer cancel()
-	var faults []error
-	for _, end := range slices.Backward(r.parts) {
-		faults = append(faults, end(ctx))
-	}
-	return errors.Join(faults...)
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -112,7 +111,7 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 	admit.BodyHash = requestHash(domain, forced)
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
-	entry, from, admission, err := s.freshOrAdmit(ctx, admit, forced)
+	entry, from, admission, err := s.Calls.freshOrAdmit(ctx, admit, forced)
 	switch {
 	case err != nil:
 		return err
@@ -120,81 +119,6 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 		return s.sendInline(c, s.scoreBody(entry, req.evidence, tier), tierOfCache[from])
 	}
 	return s.accepted(c, admission)
-}
-
-// freshOrAdmit returns the admission of an earlier call with the same Idempotency-Key, or a stored
-// score that is fresh enough for the tier of the account, and counts the call. If there is neither,
-// or no such call and the caller forced a run, it admits a cold call. Found of the entry is false
-// unless a stored score is returned.
-func (s *Server) freshOrAdmit(ctx context.Context, admit meter.AdmitRequest, forced bool) (cache.Entry, cache.Tier, meter.Admission, error) {
-	earlier, found, err := s.Meter.Replay(ctx, admit)
-	switch {
-	case errors.Is(err, meter.ErrIdempotencyReused):
-		return cache.Entry{}, 0, earlier, &errIdempotencyReused
-	case err != nil:
-		return cache.Entry{}, 0, earlier, fmt.Errorf("%w: %w", engineProblem(err, admit), err)
-	case found:
-		s.coldOutcome("replayed")
-		return cache.Entry{}, 0, earlier, nil
-	}
-	if !forced {
-		oldest := admit.Now.Add(-s.Meter.Limits(admit.Account.Tier).FreshnessWindow)
-		entry, from, err := s.freshScore(ctx, admit.Domain, oldest)
-		if err != nil {
-			return entry, from, meter.Admission{}, fmt.Errorf("%w: %w", &errEngine, err)
-		}
-		if entry.Found() {
-			s.Meter.CountCached(admit.Account, admit.Now)
-			return entry, from, meter.Admission{}, nil
-		}
-	}
-	admission, err := s.Meter.Admit(ctx, admit)
-	var limit *meter.Rejected
-	switch {
-	case errors.As(err, &limit):
-		s.coldOutcome(string(limit.Reason))
-		return cache.Entry{}, 0, admission, rejected(limit)
-	case errors.Is(err, meter.ErrIdempotencyReused):
-		return cache.Entry{}, 0, admission, &errIdempotencyReused
-	case err != nil:
-		s.coldOutcome("error")
-		return cache.Entry{}, 0, admission, fmt.Errorf("%w: %w", engineProblem(err, admit), err)
-	case admission.Replayed:
-		s.coldOutcome("replayed")
-	default:
-		s.coldOutcome("admitted")
-		s.Asked(admit.Domain)
-	}
-	return cache.Entry{}, 0, admission, nil
-}
-
-// engineProblem returns the problem for an admission that failed with err. Its message
-// contains "not charged" only if that is certain.
-func engineProblem(err error, req meter.AdmitRequest) *problem {
-	switch {
-	case !errors.Is(err, meter.ErrOutcomeUnknown):
-		return &errEngine
-	case req.IdempotencyKey == "":
-		return &errOutcomeUnknown
-	}
-	return &errOutcomeOfKey
-}
-
-// freshScore returns a score that is not older than oldest, and the tier that answered. If
-// there is none, Found of the entry is false. A missing or old entry in memory or Redis may
-// be stale, and a cold call is charged, so freshScore then reads the store. It first reads
-// only the time of the newest record, since nearly all such companies have no fresh score.
-func (s *Server) freshScore(ctx context.Context, domain string, oldest time.Time) (cache.Entry, cache.Tier, error) {
-	entry, from, ok := s.Cache.Near(ctx, domain)
-	if ok && entry.Found() && !entry.ScoredAt.Before(oldest) {
-		return entry, from, nil
-	}
-	at, err := s.Cache.NewestAt(ctx, domain)
-	if err != nil || at.IsZero() || at.Before(oldest) {
-		return cache.Entry{}, cache.ClickHouse, err
-	}
-	entry, err = s.Cache.Fresh(ctx, domain)
-	return entry, cache.ClickHouse, err
 }
 
 // accepted answers 202 with the job of a cold call.

@@ -60,11 +60,9 @@ type Universe interface {
 	Tables(now time.Time) *universe.Tables
 }
 
-// Meter admits and counts calls. See meter.Meter.
+// Meter counts calls. See meter.Meter.
 type Meter interface {
 	Limits(tier account.Tier) meter.Tier
-	Admit(ctx context.Context, req meter.AdmitRequest) (meter.Admission, error)
-	Replay(ctx context.Context, req meter.AdmitRequest) (a meter.Admission, found bool, err error)
 	// Quota returns the calls of an account in a month from memory, LoadQuota from Redis the first time.
 	Quota(acct account.Account, now time.Time) (q meter.Quota, known bool)
 	LoadQuota(ctx context.Context, acct account.Account, now time.Time) (meter.Quota, error)
@@ -92,10 +90,8 @@ type Dependencies struct {
 	Cache    *cache.Cache
 	Universe Universe
 	Meter    Meter
+	Calls    *ColdCalls
 	Jobs     Jobs
-	// Asked is called with the domain of each admitted cold call. It must not block. The
-	// cache reports reads through its own function, see cache.New.
-	Asked func(domain string)
 	// Requests records all answers; nil records none.
 	Requests *requestlog.Log
 	// RequestCounts has the requests of accounts.
@@ -111,7 +107,7 @@ func (c Dependencies) Validate() error {
 	var faults []error
 	for name, missing := range map[string]bool{
 		"Keys": c.Keys == nil, "Scores": c.Scores == nil, "Cache": c.Cache == nil, "Universe": c.Universe == nil, "Meter": c.Meter == nil,
-		"Jobs": c.Jobs == nil, "RequestCounts": c.RequestCounts == nil, "Asked": c.Asked == nil, "Metrics": c.Metrics == nil, "Logger": c.Logger == nil,
+		"Calls": c.Calls == nil, "Jobs": c.Jobs == nil, "RequestCounts": c.RequestCounts == nil, "Metrics": c.Metrics == nil, "Logger": c.Logger == nil,
 	} {
 		if missing {
 			faults = append(faults, fmt.Errorf("server config: %s is not set", name))

@@ -61,7 +61,7 @@ func newServer(t testing.TB, keys Keys, log *bytes.Buffer) *Server {
 	t.Helper()
 	s, err := New(Dependencies{
 		Keys: keys, Scores: struct{ Scores }{}, Cache: cache.New(1<<20, nil, struct{ cache.Store }{}, nobody, slog.New(slog.DiscardHandler)), Universe: noTables{}, Meter: unlimited{}, Jobs: (*job.Jobs)(nil),
-		Asked: nobody, RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Calls: new(ColdCalls), RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +114,7 @@ func TestPanicIsAnInternalError(t *testing.T) {
 func TestConfigNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	_, err := New(Dependencies{})
-	for _, field := range []string{"Keys", "Scores", "Cache", "Universe", "Meter", "Jobs", "Metrics", "Logger"} {
+	for _, field := range []string{"Keys", "Scores", "Cache", "Universe", "Meter", "Calls", "Jobs", "Metrics", "Logger"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("New of nothing = %v, want %s named", err, field)
 		}

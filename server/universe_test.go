@@ -141,7 +141,7 @@ func (p *past) cohortOf(t *testing.T, tables *universe.Tables, domain string) (b
 	t.Helper()
 	s, err := New(Dependencies{
 		Keys: &as{Mode: account.Live, Account: account.Account{Tier: account.Starter}}, Scores: p, Universe: counted{tables}, Meter: unlimited{},
-		Cache: cache.New(64<<20, nil, p, nobody, slog.New(slog.DiscardHandler)), Jobs: struct{ Jobs }{}, Asked: nobody, RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+		Cache: cache.New(64<<20, nil, p, nobody, slog.New(slog.DiscardHandler)), Jobs: struct{ Jobs }{}, Calls: new(ColdCalls), RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -96,30 +96,29 @@ func Run(ctx context.Context, cfg Config) error {
 	switch {
 	case err == nil:
 		select {
-		case <-u.api.ended: // stop returns its error
+		case <-u.api.ended: // its stop returns its error
 		case <-ctx.Done():
 		}
 	case ctx.Err() != nil: // any error during a shutdown is a result of it
 		u.logger.Info("stopped during the start", "err", err)
 		err = nil
 	}
-	return errors.Join(err, u.stop(ctx))
+	return errors.Join(err, u.parts.Close(ctx))
 }
 
-// run is one call of Run. stop ends what start has started.
+// run is one call of Run.
 type run struct {
 	cfg    Config
 	logger *slog.Logger
 
-	lock       *os.File
-	redis      *redis.Local
-	clickhouse *process.Process
-	chListener *os.File // kept open, so that a new child has the same address
+	redis      *redis.Local     // nil if it is external
+	clickhouse *process.Process // nil if it is external
 	analystURL string
 	stores     *stores.Stores
 	api        *api
-	worker     *process.Process
-	batch      *process.Process
+
+	parts process.Parts
+	users []func(context.Context) error // end the parts that use the stores
 }
 
 // api is the HTTP API in this process.
@@ -143,6 +142,7 @@ func (u *run) startAPI(ctx context.Context) (server.Address, error) {
 	select {
 	case at := <-ready:
 		u.api = a
+		u.users = append(u.users, a.stop)
 		return at, nil
 	case <-a.ended:
 		err := errors.Join(a.err, ctx.Err())
@@ -160,14 +160,25 @@ func (a *api) stop(context.Context) error {
 
 func (u *run) start(ctx context.Context) (err error) {
 	began := time.Now()
-	if u.lock, err = config.LockData(u.cfg.Stores.Data); err != nil {
+	lock, err := config.LockData(u.cfg.Stores.Data)
+	if err != nil {
 		return err
 	}
+	u.parts.Defer(func(context.Context) error {
+		err := config.RemoveRuntime(u.cfg.Stores.Data)
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+		return errors.Join(err, lock.Close())
+	})
 	starting, startCtx := errgroup.WithContext(ctx)
 	if u.cfg.Stores.RedisURL == "" {
 		starting.Go(func() (err error) {
-			u.redis, err = redis.StartLocal(startCtx, filepath.Join(u.cfg.Stores.Data, "redis"), u.logger)
-			return err
+			if u.redis, err = redis.StartLocal(startCtx, filepath.Join(u.cfg.Stores.Data, "redis"), u.logger); err != nil {
+				return err
+			}
+			u.parts.Defer(u.redis.Stop)
+			return nil
 		})
 	}
 	if u.cfg.Stores.ClickHouseURL == "" {
@@ -182,6 +193,8 @@ func (u *run) start(ctx context.Context) (err error) {
 	if u.stores, err = stores.Open(ctx, u.cfg.Stores); err != nil {
 		return err
 	}
+	u.parts.Defer(func(context.Context) error { return u.stores.Close() })
+	u.parts.Defer(u.endUsers)
 	applied, err := u.stores.DB.Migrate(ctx)
 	if err != nil {
 		return err
@@ -197,14 +210,16 @@ func (u *run) start(ctx context.Context) (err error) {
 		}
 	}
 	jobs := slices.Concat([]string{"--nice", strconv.Itoa(niceBeside), "--tiers", u.cfg.TiersFile}, u.cfg.Schedules.Args(), u.cfg.Ages.Args(), u.cfg.Sources.ChoiceArgs())
-	if u.batch, err = u.startRole(ctx, "batch", jobs); err != nil {
+	cron, err := u.startRole(ctx, "batch", jobs)
+	if err != nil {
 		return err
 	}
 	at, err := u.startAPI(ctx)
 	if err != nil {
 		return err
 	}
-	if u.worker, err = u.startRole(ctx, "work", append([]string{"--tiers", u.cfg.TiersFile}, u.cfg.Sources.Args()...)); err != nil {
+	worker, err := u.startRole(ctx, "work", append([]string{"--tiers", u.cfg.TiersFile}, u.cfg.Sources.Args()...))
+	if err != nil {
 		return err
 	}
 	// The first snapshot of a small universe is published within a second. A large one takes longer.
@@ -213,7 +228,7 @@ func (u *run) start(ctx context.Context) (err error) {
 	cancel()
 	rt := config.Runtime{
 		PID: os.Getpid(), BaseURL: at.URL, AdminURL: at.AdminURL, ClickHouseURL: u.cfg.Stores.ClickHouseURL, AnalystURL: u.analystURL, RedisURL: u.cfg.Stores.RedisURL,
-		Processes: map[string]int{"worker": u.worker.PID(), "batch": u.batch.PID()},
+		Processes: map[string]int{"worker": worker.PID(), "batch": cron.PID()},
 	}
 	if u.redis != nil {
 		rt.Processes["redis-server"] = u.redis.PID()
@@ -278,9 +293,11 @@ func (u *run) startClickHouse(ctx context.Context) error {
 		return fmt.Errorf("listen for ClickHouse: %w", err)
 	}
 	defer ln.Close()
-	if u.chListener, err = ln.(*net.TCPListener).File(); err != nil {
+	listener, err := ln.(*net.TCPListener).File() // kept open, so that a new child has the same address
+	if err != nil {
 		return fmt.Errorf("pass the listener to ClickHouse: %w", err)
 	}
+	u.parts.Defer(func(context.Context) error { return listener.Close() })
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -301,7 +318,7 @@ func (u *run) startClickHouse(ctx context.Context) error {
 				cmd.Args = append(cmd.Args, "--exit-with-stdin")
 			}
 			cmd.Env = append(os.Environ(), "COMPANYSCORE_PASSWORD="+password, "COMPANYSCORE_ANALYST_PASSWORD="+analyst, process.ListenFDs+"=1")
-			cmd.ExtraFiles = []*os.File{u.chListener}
+			cmd.ExtraFiles = []*os.File{listener}
 			return cmd
 		},
 		Stderr:       os.Stderr,
@@ -321,9 +338,13 @@ func (u *run) startClickHouse(ctx context.Context) error {
 		},
 		Logger: u.logger,
 	})
+	if err != nil {
+		return err
+	}
+	u.parts.Defer(u.clickhouse.Stop)
 	u.cfg.Stores.ClickHouseURL = fmt.Sprintf("http://companyscore:%s@%s/companyscore", password, address)
 	u.analystURL = fmt.Sprintf("http://analyst:%s@%s/companyscore", analyst, address)
-	return err
+	return nil
 }
 
 // reachable returns the address at which this machine reaches a listener.
@@ -369,7 +390,7 @@ func (u *run) startRole(ctx context.Context, role string, args []string) (*proce
 		return nil, err
 	}
 	args = slices.Concat([]string{role, "--log-level", u.cfg.Log.Level, "--log-format", u.cfg.Log.Format}, args)
-	return process.Start(ctx, process.Config{
+	child, err := process.Start(ctx, process.Config{
 		Name: role,
 		Command: func() *exec.Cmd {
 			cmd := exec.Command(self, args...)
@@ -381,46 +402,21 @@ func (u *run) startRole(ctx context.Context, role string, args []string) (*proce
 		Ready:  func(context.Context) error { return nil },
 		Logger: u.logger,
 	})
+	if err != nil {
+		return nil, err
+	}
+	u.users = append(u.users, child.Stop)
+	return child, nil
 }
 
-// stop ends what start has started: first all users of the stores concurrently, because each may
-// need most of the shutdown time; then the stores.
-func (u *run) stop(ctx context.Context) error {
-	ctx, cancel := process.ShutdownContext(ctx)
-	defer cancel()
-	var users []func(context.Context) error
-	if u.api != nil {
-		users = append(users, u.api.stop)
-	}
-	for _, role := range []*process.Process{u.batch, u.worker} {
-		if role != nil {
-			users = append(users, role.Stop)
-		}
-	}
-	faults := make([]error, len(users))
+// endUsers ends the users of the stores concurrently, because each may need most of the shutdown time.
+func (u *run) endUsers(ctx context.Context) error {
+	faults := make([]error, len(u.users))
 	var ending sync.WaitGroup
-	for i, stop := range users {
-		ending.Go(func() { faults[i] = stop(ctx) })
+	for i, end := range u.users {
+		ending.Go(func() { faults[i] = end(ctx) })
 	}
 	ending.Wait()
-	if u.stores != nil {
-		faults = append(faults, u.stores.Close())
-	}
-	if u.clickhouse != nil {
-		faults = append(faults, u.clickhouse.Stop(ctx))
-	}
-	if u.chListener != nil {
-		faults = append(faults, u.chListener.Close())
-	}
-	if u.redis != nil {
-		faults = append(faults, u.redis.Stop(ctx))
-	}
-	if u.lock != nil {
-		if err := config.RemoveRuntime(u.cfg.Stores.Data); !errors.Is(err, os.ErrNotExist) {
-			faults = append(faults, err)
-		}
-		faults = append(faults, u.lock.Close())
-	}
 	return errors.Join(faults...)
 }
 

@@ -17,6 +17,7 @@ import (
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/server"
+	"companyscore/server/console"
 	"companyscore/server/meter"
 )
 
@@ -25,7 +26,7 @@ type Stores struct {
 	DB    *clickhouse.DB
 	Redis goredis.UniversalClient
 
-	writers []func(context.Context) error // Close of each store that writes in the background
+	parts process.Parts // the connections, and each store that writes in the background
 }
 
 // advice is what to do if a store does not answer.
@@ -36,15 +37,23 @@ func Open(ctx context.Context, where config.Stores) (*Stores, error) {
 	if _, err := where.Resolve(); err != nil {
 		return nil, err
 	}
-	db, err := clickhouse.Open(ctx, clickhouse.Config{URL: where.ClickHouseURL})
-	if err != nil {
-		return nil, fmt.Errorf("%w (%s)", err, advice)
+	s := &Stores{}
+	if err := s.open(ctx, where); err != nil {
+		return nil, errors.Join(fmt.Errorf("%w (%s)", err, advice), s.Close())
 	}
-	rdb, err := redis.Open(ctx, where.RedisURL)
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%w (%s)", err, advice), db.Close())
+	return s, nil
+}
+
+func (s *Stores) open(ctx context.Context, where config.Stores) (err error) {
+	if s.DB, err = clickhouse.Open(ctx, clickhouse.Config{URL: where.ClickHouseURL}); err != nil {
+		return err
 	}
-	return &Stores{DB: db, Redis: rdb}, nil
+	s.parts.Defer(func(context.Context) error { return s.DB.Close() })
+	if s.Redis, err = redis.Open(ctx, where.RedisURL); err != nil {
+		return err
+	}
+	s.parts.Defer(func(context.Context) error { return s.Redis.Close() })
+	return nil
 }
 
 // OpenClickHouse connects to ClickHouse alone. queryTimeout is the time limit of a query; zero
@@ -65,15 +74,7 @@ func OpenClickHouse(ctx context.Context, where config.Stores, queryTimeout time.
 
 // Close writes pending records and traces, within the time limit of process.ShutdownContext, and
 // closes both connections.
-func (s *Stores) Close() error {
-	ctx, cancel := process.ShutdownContext(context.Background())
-	defer cancel()
-	var faults []error
-	for _, closeWriter := range s.writers {
-		faults = append(faults, closeWriter(ctx))
-	}
-	return errors.Join(append(faults, s.Redis.Close(), s.DB.Close())...)
-}
+func (s *Stores) Close() error { return s.parts.Close(context.Background()) }
 
 // Queue returns the queue of runs.
 func (s *Stores) Queue(limits meter.Limits, logger *slog.Logger) (*queue.Queue, error) {
@@ -87,14 +88,14 @@ func (s *Stores) Queue(limits meter.Limits, logger *slog.Logger) (*queue.Queue, 
 // Scores returns the store of records. pause is the minimum time between two inserts.
 func (s *Stores) Scores(pause time.Duration) *clickhouse.Scores {
 	scores := clickhouse.NewScores(s.DB, clickhouse.WriterConfig{Pause: pause})
-	s.writers = append(s.writers, scores.Close)
+	s.parts.Defer(scores.Close)
 	return scores
 }
 
 // Traces returns the store of traces. pause is the minimum time between two inserts.
 func (s *Stores) Traces(pause time.Duration) *clickhouse.Traces {
 	traces := clickhouse.NewTraces(s.DB, clickhouse.WriterConfig{Pause: pause})
-	s.writers = append(s.writers, traces.Close)
+	s.parts.Defer(traces.Close)
 	return traces
 }
 
@@ -103,17 +104,28 @@ func (s *Stores) Server() server.Stores {
 	accounts, scores, requests := clickhouse.NewAccounts(s.DB), s.Scores(0), clickhouse.NewRequests(s.DB)
 	return server.Stores{
 		Accounts: accounts, Ledger: clickhouse.NewUsage(s.DB), Records: scores, Requests: requests, ClickHouse: s.DB, Redis: s.Redis,
-		Console: consoleStore{accounts, scores, requests, clickhouse.NewFacts(s.DB), s.DB},
+		Console: s.console(accounts, scores, requests),
 	}
 }
 
-// consoleStore is the ClickHouse of the developer console.
-type consoleStore struct {
-	*clickhouse.Accounts
-	*clickhouse.Scores
-	*clickhouse.Requests
-	*clickhouse.Facts
-	*clickhouse.DB
+// console returns what each page of the developer console needs.
+func (s *Stores) console(accounts *clickhouse.Accounts, scores *clickhouse.Scores, requests *clickhouse.Requests) console.Stores {
+	calls := struct {
+		*clickhouse.Accounts
+		*clickhouse.Requests
+	}{accounts, requests}
+	return console.Stores{
+		Sessions: accounts, Keys: accounts, Usage: calls, Requests: calls, Companies: scores, Data: s.DB,
+		Home: struct {
+			*clickhouse.Accounts
+			*clickhouse.Scores
+			*clickhouse.Facts
+		}{accounts, scores, clickhouse.NewFacts(s.DB)},
+		Operators: struct {
+			*clickhouse.Accounts
+			*clickhouse.DB
+		}{accounts, s.DB},
+	}
 }
 
 // Requests is the ClickHouse that `request show` reads.

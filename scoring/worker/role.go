@@ -105,24 +105,27 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
+	var parts process.Parts
+	defer func() { err = errors.Join(err, parts.Close(ctx)) }()
 	operators, err := admin.Start(admin.Config{
 		Listen: cfg.AdminListen, ClickHouse: cfg.Stores.ClickHouse, Redis: cfg.Stores.Redis, Registry: registry, Logger: cfg.Logger,
 	})
 	if err != nil {
 		return err
 	}
+	parts.Defer(operators.Close)
 	working, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	go func() { // ends with working
+	var background sync.WaitGroup
+	parts.DeferFunc(func() { stop(nil); background.Wait() })
+	background.Go(func() {
 		select {
 		case err := <-operators.Failed:
 			stop(err)
 		case <-working.Done():
 		}
-	}()
-	var following sync.WaitGroup
-	following.Go(func() { snapshot.FollowSpreads(working, cfg.Stores.Redis, cfg.Logger, w.SetSpreads) })
-	wait := source.RunBackground(working, sources)
+	})
+	background.Go(func() { snapshot.FollowSpreads(working, cfg.Stores.Redis, cfg.Logger, w.SetSpreads) })
+	background.Go(source.RunBackground(working, sources))
 	cfg.Logger.Info("worker ready", "concurrency", concurrency, "sources", strings.Join(source.Names(sources), ","))
 	if cfg.Ready != nil {
 		cfg.Ready()
@@ -131,12 +134,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if cause := context.Cause(working); !errors.Is(cause, context.Canceled) {
 		err = errors.Join(err, cause)
 	}
-	stop(nil)
-	wait()
-	following.Wait()
-	closing, cancel := process.ShutdownContext(ctx)
-	defer cancel()
-	if err := errors.Join(err, operators.Close(closing)); err != nil {
+	if err != nil {
 		return fmt.Errorf("work: %w", err)
 	}
 	return nil

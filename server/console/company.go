@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"html/template"
 	"slices"
@@ -27,6 +28,19 @@ const (
 	raisesMax      = 6
 	completeEnough = 50
 )
+
+// CompanyStore has what the pages of companies read.
+type CompanyStore interface {
+	// SearchCompanies returns companies whose domain or name begins with a prefix in lower case.
+	SearchCompanies(ctx context.Context, prefix string, limit int) ([]scoring.Record, error)
+	Latest(ctx context.Context, domain string) (scoring.Record, error)
+	// History returns records before an instant, newest first; a zero instant means no bound.
+	History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error)
+	// At returns the newest record at or before an instant.
+	At(ctx context.Context, domain string, at time.Time) (scoring.Record, error)
+	Newest(ctx context.Context, domain string) (universe.Stored, error)
+	universe.Writes
+}
 
 // KeyID returns the id under which the cold calls of the console are counted for an account.
 func KeyID(accountID string) string { return "console:" + accountID }
@@ -63,7 +77,7 @@ func (c *Console) search(v *visit) error {
 		return v.redirect("")
 	}
 	var err error
-	if body.Found, err = c.Store.SearchCompanies(v.ctx(), body.Text, searchMax); err != nil {
+	if body.Found, err = c.Stores.Companies.SearchCompanies(v.ctx(), body.Text, searchMax); err != nil {
 		return err
 	}
 	if domain, err := domainname.Parse(body.Text); err == nil && !domainname.IsTest(domain) {
@@ -171,7 +185,7 @@ type unscored struct {
 func (b unscored) refresh() int { return map[bool]int{true: 2}[b.Running] }
 
 func (c *Console) company(v *visit) error {
-	domain, err := domainname.Parse(strings.Clone(v.r.PathValue("domain")))
+	domain, err := domainname.Parse(v.r.PathValue("domain"))
 	if err != nil {
 		return errNotFound.with("This is not a domain: %s.", strings.TrimPrefix(err.Error(), domainname.ErrInvalid.Error()+": "))
 	}
@@ -182,9 +196,12 @@ func (c *Console) company(v *visit) error {
 	var newest universe.Stored
 	var history []scoring.Record
 	reads, ctx := errgroup.WithContext(v.ctx())
-	reads.Go(func() (err error) { rec, err = c.Store.Latest(ctx, domain); return err })
-	reads.Go(func() (err error) { newest, err = c.Store.Newest(ctx, domain); return err })
-	reads.Go(func() (err error) { history, err = c.Store.History(ctx, domain, time.Time{}, historyMax); return err })
+	reads.Go(func() (err error) { rec, err = c.Stores.Companies.Latest(ctx, domain); return err })
+	reads.Go(func() (err error) { newest, err = c.Stores.Companies.Newest(ctx, domain); return err })
+	reads.Go(func() (err error) {
+		history, err = c.Stores.Companies.History(ctx, domain, time.Time{}, historyMax)
+		return err
+	})
 	err = reads.Wait()
 	if errors.Is(err, scoring.ErrNotFound) {
 		return v.render("unscored", domain, "companies", unscored{Domain: domain, Key: newSecret(), Running: running, Free: v.account.Tier == account.Free})
@@ -208,7 +225,7 @@ func (c *Console) company(v *visit) error {
 	// The history was read beside the record, so it may have a newer one or lack this one.
 	earlier := slices.IndexFunc(history, func(r scoring.Record) bool { return r.ScoredAt.Before(rec.ScoredAt) })
 	if earlier >= 0 {
-		before, err := c.Store.At(v.ctx(), domain, history[earlier].ScoredAt)
+		before, err := c.Stores.Companies.At(v.ctx(), domain, history[earlier].ScoredAt)
 		if err != nil {
 			return err
 		}
@@ -242,7 +259,7 @@ func (c *Console) place(v *visit, newest universe.Stored, body *companyBody) err
 	if !scoring.KeyOf(body.Record).Peers() {
 		return nil
 	}
-	counted, err := tables.CountedRecord(v.ctx(), c.Store, newest)
+	counted, err := tables.CountedRecord(v.ctx(), c.Stores.Companies, newest)
 	if err != nil {
 		return err
 	}
@@ -254,18 +271,18 @@ func (c *Console) place(v *visit, newest universe.Stored, body *companyBody) err
 // scoreCompany starts a run, or finds a fresh score, as POST /v1/score does. All requests with one form
 // are one call, since the form has an idempotency key.
 func (c *Console) scoreCompany(v *visit) error {
-	domain, err := domainname.Parse(strings.Clone(v.r.PathValue("domain")))
+	domain, err := domainname.Parse(v.r.PathValue("domain"))
 	if err != nil {
 		return errNotFound
 	}
-	key := strings.Clone(v.r.PostFormValue("key"))
+	key := v.r.PostFormValue("key")
 	if !tokenIsSane(key) {
 		return errForm
 	}
 	if err := v.audit(account.ScoreStarted, domain, "form "+key); err != nil {
 		return err
 	}
-	started, err := c.Score(v.ctx(), v.account, domain, key)
+	started, err := c.Scorer.Score(v.ctx(), v.account, domain, key, c.now())
 	var refused *NotStarted
 	if errors.As(err, &refused) {
 		v.status = refused.Status

@@ -77,41 +77,17 @@ func (c Config) proxies() (ranges []netip.Prefix, err error) {
 	return ranges, err
 }
 
-// Store is the part of ClickHouse that the console uses. Reads of what does not exist return
+// Stores has the part of ClickHouse that each page uses. Reads of what does not exist return
 // account.ErrNotFound or scoring.ErrNotFound.
-type Store interface {
-	Account(ctx context.Context, id string) (account.Account, error)
-	List(ctx context.Context) ([]account.Account, error)
-	Put(ctx context.Context, accounts ...account.Account) error
-	Key(ctx context.Context, id string) (account.Key, error)
-	// Keys returns the keys of an account, oldest first; an empty id selects all accounts.
-	Keys(ctx context.Context, accountID string) ([]account.Key, error)
-	PutKey(ctx context.Context, keys ...account.Key) error
-	WriteAudit(ctx context.Context, e account.AuditEntry) error
-	// Audit returns the newest entries, up to limit.
-	Audit(ctx context.Context, limit int) ([]account.AuditEntry, error)
-
-	RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]account.RequestGroup, error)
-	// FindRequests returns the newest requests with an id; an empty account selects all accounts.
-	FindRequests(ctx context.Context, id, accountID string, limit int) ([]account.Request, error)
-	// ListRequests returns the newest requests since an instant; an empty key and a zero
-	// status select all.
-	ListRequests(ctx context.Context, accountID string, since time.Time, keyID string, status uint16, limit int) ([]account.Request, error)
-
-	// SearchCompanies returns companies whose domain or name begins with a prefix in lower case.
-	SearchCompanies(ctx context.Context, prefix string, limit int) ([]scoring.Record, error)
-	Latest(ctx context.Context, domain string) (scoring.Record, error)
-	History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error)
-	At(ctx context.Context, domain string, at time.Time) (scoring.Record, error)
-	Newest(ctx context.Context, domain string) (universe.Stored, error)
-	universe.Writes
-	// FreshSince returns the domains with a record of the current pipeline version since an instant.
-	FreshSince(ctx context.Context, domains []string, at time.Time) (map[string]time.Time, error)
-
-	Runs(ctx context.Context, limit int) ([]scoring.Run, error)
-	SourceHealth(ctx context.Context, since time.Time, runs int) ([]scoring.SourceHealth, error)
-	// Insert stores facts of companies.
-	Insert(ctx context.Context, companies []scoring.CompanyFacts) error
+type Stores struct {
+	Sessions  SessionStore // of all pages
+	Home      HomeStore
+	Keys      KeyStore
+	Usage     UsageStore
+	Requests  RequestStore
+	Companies CompanyStore
+	Data      DataStore
+	Operators OperatorStore
 }
 
 // Universe returns the statistics of all companies, nil before the first count.
@@ -131,6 +107,14 @@ type Queue interface {
 	Status(ctx context.Context) (queue.Status, error)
 }
 
+// Scorer starts cold calls.
+type Scorer interface {
+	// Score starts a cold call of an account and charges it, once for each idempotency key. It
+	// returns the time of the call, zero if a fresh score is stored. The error is a *NotStarted if
+	// the API refuses the call.
+	Score(ctx context.Context, acct account.Account, domain, key string, now time.Time) (started time.Time, err error)
+}
+
 // Refusal explains an error code of the API to a reader.
 type Refusal struct {
 	Meaning, Do string
@@ -139,15 +123,12 @@ type Refusal struct {
 
 // Dependencies are the parts that a Console needs. All are required.
 type Dependencies struct {
-	Store    Store
+	Stores   Stores
 	Universe Universe
 	Meter    Meter
 	Queue    Queue
+	Scorer   Scorer
 	Redis    goredis.UniversalClient
-	// Score starts a cold call of an account and charges it, once for each idempotency key. It
-	// returns the time of the call, zero if a fresh score is stored. The error is a *NotStarted if
-	// the API refuses the call.
-	Score func(ctx context.Context, acct account.Account, domain, key string) (started time.Time, err error)
 	// Refusals explains the error codes of the API.
 	Refusals map[string]Refusal
 	Logger   *slog.Logger

@@ -99,18 +99,21 @@ func newFixture(t *testing.T) *fixture {
 	m := meter.New(rdb, clickhouse.NewUsage(db), meter.DefaultLimits(), slog.New(slog.DiscardHandler))
 	t.Cleanup(m.Close)
 	f.Console, err = New(Config{Switch: "on", Proxies: "192.0.2.0/24"}, Dependencies{
-		Store: f.store, Universe: f.universe, Meter: m, Queue: q, Redis: rdb, Logger: slog.New(slog.DiscardHandler),
+		Stores:   Stores{f.store, f.store, f.store, f.store, f.store, f.store, f.store, f.store},
+		Universe: f.universe, Meter: m, Queue: q, Scorer: f, Redis: rdb, Logger: slog.New(slog.DiscardHandler),
 		Refusals: map[string]Refusal{"no_history": {Meaning: "The company was never scored.", Do: "Score it.", Path: "/docs/errors/no-history"}},
-		Score: func(_ context.Context, _ account.Account, domain, key string) (time.Time, error) {
-			f.scored = append(f.scored, domain+" "+key)
-			return f.clock, f.refusal
-		},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	f.now = func() time.Time { return f.clock }
 	return f
+}
+
+// Score implements Scorer.
+func (f *fixture) Score(_ context.Context, _ account.Account, domain, key string, now time.Time) (time.Time, error) {
+	f.scored = append(f.scored, domain+" "+key)
+	return now, f.refusal
 }
 
 // browser is a client with the cookie of a session.
@@ -253,7 +256,7 @@ func TestLinkOutlivesFailedSignIn(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	broken := &brokenStore{f.store, errors.New("ClickHouse is away")}
-	f.Store = broken
+	f.Stores.Sessions = broken
 	b, path := &browser{f: f}, f.link(t, Grant{AccountID: "customer"})
 	if w := b.send(t, http.MethodPost, path, nil); w.Code != http.StatusServiceUnavailable || len(w.Result().Cookies()) != 0 {
 		t.Fatalf("sign-in without ClickHouse = %d with %d cookies", w.Code, len(w.Result().Cookies()))
@@ -293,7 +296,7 @@ func TestPagesInFlightAreBounded(t *testing.T) {
 	}
 	const own, all = 2, 4
 	held := &heldStore{store: f.store, most: all, began: make(chan struct{}, all), released: make(chan struct{})}
-	f.Store = held
+	f.Stores.Keys = held
 	answers := make(map[string]chan *httptest.ResponseRecorder)
 	for _, id := range []string{"customer", "other"} {
 		b, got := f.signIn(t, Grant{AccountID: id}), make(chan *httptest.ResponseRecorder, 20)
@@ -670,7 +673,7 @@ func TestChangeIsSinceAnEarlierRecord(t *testing.T) {
 	f.addRecord(t, "example.com", "Example", f.clock.Add(-72*time.Hour), 10)
 	shown := f.addRecord(t, "example.com", "Example", f.clock.Add(-48*time.Hour), 5000)
 	f.addRecord(t, "example.com", "Example", f.clock.Add(-time.Hour), 20)
-	f.Store = &overtakenStore{f.store, shown}
+	f.Stores.Companies = &overtakenStore{f.store, shown}
 	b := f.signIn(t, Grant{AccountID: "customer"})
 	wants(t, "the page", b.see(t, "/companies/example.com", http.StatusOK), "since "+f.clock.Add(-72*time.Hour).Format("2 January 2006"))
 }

@@ -2,6 +2,7 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"time"
 
@@ -15,6 +16,12 @@ const (
 	healthRuns = 200
 	healthSpan = 24 * time.Hour
 )
+
+// DataStore has what the page of data reads.
+type DataStore interface {
+	// SourceHealth returns how often each source answered in the newest runs since an instant.
+	SourceHealth(ctx context.Context, since time.Time, runs int) ([]scoring.SourceHealth, error)
+}
 
 type dataBody struct {
 	Counted   bool
@@ -61,7 +68,7 @@ func (c *Console) data(v *visit) (err error) {
 	if body.Queue, err = c.Queue.Status(v.ctx()); err != nil {
 		return err
 	}
-	health, err := c.Store.SourceHealth(v.ctx(), c.now().Add(-healthSpan), healthRuns)
+	health, err := c.Stores.Data.SourceHealth(v.ctx(), c.now().Add(-healthSpan), healthRuns)
 	if err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -16,6 +17,15 @@ import (
 	"companyscore/server/meter"
 	"companyscore/universe"
 )
+
+// HomeStore has what the first page and the import of the examples read and write.
+type HomeStore interface {
+	Keys(ctx context.Context, accountID string) ([]account.Key, error)
+	Latest(ctx context.Context, domain string) (scoring.Record, error)
+	// FreshSince returns the domains with a record of the current pipeline version since an instant.
+	FreshSince(ctx context.Context, domains []string, at time.Time) (map[string]time.Time, error)
+	facts.Store
+}
 
 // homeBody is the first page.
 type homeBody struct {
@@ -47,7 +57,7 @@ func (c *Console) home(v *visit) error {
 			body.Companies = int64(scored)
 		}
 	}
-	keys, err := c.Store.Keys(v.ctx(), v.account.ID)
+	keys, err := c.Stores.Home.Keys(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
@@ -93,7 +103,7 @@ func (c *Console) importExamples(v *visit) error {
 	if err := v.audit(account.ImportStarted, "examples", fmt.Sprintf("%d companies", len(exampleDomains()))); err != nil {
 		return err
 	}
-	report, err := facts.ImportCSV(v.ctx(), c.Store, examples.Companies)
+	report, err := facts.ImportCSV(v.ctx(), c.Stores.Home, examples.Companies)
 	if err == nil && len(report.Faults) > 0 {
 		err = report.Faults[0]
 	}
@@ -101,7 +111,7 @@ func (c *Console) importExamples(v *visit) error {
 		return err
 	}
 	// A repeated import starts runs only for what has no score.
-	scored, err := c.Store.FreshSince(v.ctx(), exampleDomains(), time.UnixMilli(0))
+	scored, err := c.Stores.Home.FreshSince(v.ctx(), exampleDomains(), time.UnixMilli(0))
 	if err != nil {
 		return err
 	}
@@ -139,7 +149,7 @@ func (c *Console) importState(v *visit) (open, scored int, err error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	fresh, err := c.Store.FreshSince(v.ctx(), exampleDomains(), time.UnixMilli(0))
+	fresh, err := c.Stores.Home.FreshSince(v.ctx(), exampleDomains(), time.UnixMilli(0))
 	return status.Open(), len(fresh), err
 }
 
@@ -153,7 +163,7 @@ func (c *Console) examplesProgress(v *visit) (err error) {
 	}
 	if body.Scored > 0 {
 		for _, domain := range []string{"apple.com", "zapier.com"} {
-			if rec, err := c.Store.Latest(v.ctx(), domain); err == nil {
+			if rec, err := c.Stores.Home.Latest(v.ctx(), domain); err == nil {
 				body.First = append(body.First, rec)
 			}
 		}

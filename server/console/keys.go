@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/hex"
 	"fmt"
 	"net/http"
@@ -15,6 +16,14 @@ import (
 
 // nameMax bounds the name of a key, in characters.
 const nameMax = 60
+
+// KeyStore has what the pages of keys read and write.
+type KeyStore interface {
+	Key(ctx context.Context, id string) (account.Key, error)
+	// Keys returns the keys of an account, oldest first.
+	Keys(ctx context.Context, accountID string) ([]account.Key, error)
+	PutKey(ctx context.Context, keys ...account.Key) error
+}
 
 // keysBody is the page of the keys of an account.
 type keysBody struct {
@@ -32,7 +41,7 @@ func (c *Console) keys(v *visit) error {
 }
 
 func (c *Console) showKeys(v *visit, body keysBody) (err error) {
-	if body.Keys, err = c.Store.Keys(v.ctx(), v.account.ID); err != nil {
+	if body.Keys, err = c.Stores.Keys.Keys(v.ctx(), v.account.ID); err != nil {
 		return err
 	}
 	slices.Reverse(body.Keys)
@@ -42,8 +51,8 @@ func (c *Console) showKeys(v *visit, body keysBody) (err error) {
 // createKey makes a key and shows its text in the answer. The text is not stored, so a redirect
 // could not show it.
 func (c *Console) createKey(v *visit) error {
-	name := strings.TrimSpace(strings.Clone(v.r.PostFormValue("name")))
-	mode := account.Mode(strings.Clone(v.r.PostFormValue("mode")))
+	name := strings.TrimSpace(v.r.PostFormValue("name"))
+	mode := account.Mode(v.r.PostFormValue("mode"))
 	switch {
 	case mode != account.Live && mode != account.Test:
 		return errForm
@@ -51,7 +60,7 @@ func (c *Console) createKey(v *visit) error {
 		v.status = errForm.Status
 		return c.showKeys(v, keysBody{Name: name, Mode: mode, Fault: "Give the key a name of 1 to 60 characters, such as the program that will use it."})
 	}
-	keys, err := c.Store.Keys(v.ctx(), v.account.ID)
+	keys, err := c.Stores.Keys.Keys(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
@@ -63,7 +72,7 @@ func (c *Console) createKey(v *visit) error {
 	if err := v.audit(account.KeyCreated, key.ID, string(mode)+" "+name); err != nil {
 		return err
 	}
-	if err := c.Store.PutKey(v.ctx(), key); err != nil {
+	if err := c.Stores.Keys.PutKey(v.ctx(), key); err != nil {
 		return err
 	}
 	return c.showKeys(v, keysBody{Mode: account.Live, Created: &key, Raw: raw})
@@ -71,7 +80,7 @@ func (c *Console) createKey(v *visit) error {
 
 // key returns a key that the session may change: one of its account, or any for an operator.
 func (c *Console) key(v *visit) (account.Key, error) {
-	key, err := c.Store.Key(v.ctx(), v.r.PathValue("id"))
+	key, err := c.Stores.Keys.Key(v.ctx(), v.r.PathValue("id"))
 	if err == nil && key.AccountID != v.account.ID && !v.session.Operator {
 		err = account.ErrNotFound
 	}
@@ -96,7 +105,7 @@ func (c *Console) revokeKey(v *visit) error {
 			return err
 		}
 		key.RevokedAt = c.now()
-		if err := c.Store.PutKey(v.ctx(), key); err != nil {
+		if err := c.Stores.Keys.PutKey(v.ctx(), key); err != nil {
 			return err
 		}
 		if err := redis.Announce(v.ctx(), c.Redis, redis.KeyChanged, hex.EncodeToString(key.Hash[:])); err != nil {

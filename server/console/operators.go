@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"slices"
 
 	"companyscore/internal/account"
@@ -8,6 +9,18 @@ import (
 	"companyscore/internal/redis"
 	"companyscore/scoring"
 )
+
+// OperatorStore has what the pages of operators read and write.
+type OperatorStore interface {
+	Account(ctx context.Context, id string) (account.Account, error)
+	List(ctx context.Context) ([]account.Account, error)
+	Put(ctx context.Context, accounts ...account.Account) error
+	// Keys returns the keys of an account, oldest first; an empty id selects all accounts.
+	Keys(ctx context.Context, accountID string) ([]account.Key, error)
+	Runs(ctx context.Context, limit int) ([]scoring.Run, error)
+	// Audit returns the newest entries, up to limit.
+	Audit(ctx context.Context, limit int) ([]account.AuditEntry, error)
+}
 
 // listMax bounds the rows of the lists of operators.
 const listMax = 200
@@ -21,10 +34,10 @@ type accountsBody struct {
 
 func (c *Console) accounts(v *visit) (err error) {
 	body := accountsBody{Keys: make(map[string]int), Tiers: account.Tiers}
-	if body.Accounts, err = c.Store.List(v.ctx()); err != nil {
+	if body.Accounts, err = c.Stores.Operators.List(v.ctx()); err != nil {
 		return err
 	}
-	keys, err := c.Store.Keys(v.ctx(), "")
+	keys, err := c.Stores.Operators.Keys(v.ctx(), "")
 	if err != nil {
 		return err
 	}
@@ -49,7 +62,7 @@ func (c *Console) setTier(v *visit) error {
 	if err != nil {
 		return errForm
 	}
-	acct, err := c.Store.Account(v.ctx(), v.r.PathValue("id"))
+	acct, err := c.Stores.Operators.Account(v.ctx(), v.r.PathValue("id"))
 	if err != nil {
 		return err
 	}
@@ -58,7 +71,7 @@ func (c *Console) setTier(v *visit) error {
 			return err
 		}
 		acct.Tier = tier
-		if err := c.Store.Put(v.ctx(), acct); err != nil {
+		if err := c.Stores.Operators.Put(v.ctx(), acct); err != nil {
 			return err
 		}
 		if err := redis.Announce(v.ctx(), c.Redis, redis.AccountChanged, acct.ID); err != nil {
@@ -76,10 +89,10 @@ type allKeysBody struct {
 
 func (c *Console) allKeys(v *visit) (err error) {
 	body := allKeysBody{Accounts: make(map[string]string)}
-	if body.Keys, err = c.Store.Keys(v.ctx(), ""); err != nil {
+	if body.Keys, err = c.Stores.Operators.Keys(v.ctx(), ""); err != nil {
 		return err
 	}
-	all, err := c.Store.List(v.ctx())
+	all, err := c.Stores.Operators.List(v.ctx())
 	if err != nil {
 		return err
 	}
@@ -101,14 +114,14 @@ func (c *Console) runs(v *visit) (err error) {
 	if body.Queue, err = c.Queue.Status(v.ctx()); err != nil {
 		return err
 	}
-	if body.Runs, err = c.Store.Runs(v.ctx(), 100); err != nil {
+	if body.Runs, err = c.Stores.Operators.Runs(v.ctx(), 100); err != nil {
 		return err
 	}
 	return v.render("runs", "Runs", "operators", body)
 }
 
 func (c *Console) audit(v *visit) error {
-	entries, err := c.Store.Audit(v.ctx(), listMax)
+	entries, err := c.Stores.Operators.Audit(v.ctx(), listMax)
 	if err != nil {
 		return err
 	}

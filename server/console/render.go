@@ -133,7 +133,7 @@ type refreshing interface{ refresh() int }
 func (v *visit) render(name, title, nav string, body any) error {
 	p := page{
 		Title: title, Nav: nav, Visit: v, SignedIn: v.id != "", Operator: v.session.Operator, Account: v.account,
-		Query: strings.Clone(v.r.URL.Query().Get("q")), Now: v.console.now(), Body: body,
+		Query: v.r.URL.Query().Get("q"), Now: v.console.now(), Body: body,
 	}
 	if b, ok := body.(refreshing); ok {
 		p.Refresh = b.refresh()
@@ -156,7 +156,7 @@ func (v *visit) Base() string {
 	if _, tls := v.console.client(v.r); tls {
 		scheme = "https"
 	}
-	return scheme + "://" + strings.Clone(v.r.Host)
+	return scheme + "://" + v.r.Host
 }
 
 // serveStatic answers with a static file. Its name changes with its content.

@@ -2,12 +2,23 @@ package console
 
 import (
 	"cmp"
+	"context"
 	"strconv"
 	"strings"
 	"time"
 
 	"companyscore/internal/account"
 )
+
+// RequestStore has what the pages of requests read.
+type RequestStore interface {
+	Keys(ctx context.Context, accountID string) ([]account.Key, error)
+	// FindRequests returns the newest requests with an id; an empty account selects all accounts.
+	FindRequests(ctx context.Context, id, accountID string, limit int) ([]account.Request, error)
+	// ListRequests returns the newest requests since an instant; an empty key and a zero
+	// status select all.
+	ListRequests(ctx context.Context, accountID string, since time.Time, keyID string, status uint16, limit int) ([]account.Request, error)
+}
 
 // requestsMax bounds the requests of a list.
 const requestsMax = 100
@@ -30,10 +41,10 @@ type requestsBody struct {
 
 func (c *Console) requests(v *visit) (err error) {
 	query := v.r.URL.Query()
-	get := func(name string) string { return strings.TrimSpace(strings.Clone(query.Get(name))) }
+	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
 	body := requestsBody{ID: get("id"), Account: v.wantedAccount(), Key: get("key"), Status: get("status"), Span: get("span"), Names: make(map[string]string)}
 	listed := cmp.Or(body.Account, v.account.ID)
-	if body.Keys, err = c.Store.Keys(v.ctx(), listed); err != nil {
+	if body.Keys, err = c.Stores.Requests.Keys(v.ctx(), listed); err != nil {
 		return err
 	}
 	for _, key := range body.Keys {
@@ -54,9 +65,9 @@ func (c *Console) requests(v *visit) (err error) {
 		body.Fault, status = "A status is a number of 100 to 599.", 0
 	}
 	if body.ID != "" {
-		body.Requests, err = c.Store.FindRequests(v.ctx(), body.ID, v.foundAccount(), requestsMax+1)
+		body.Requests, err = c.Stores.Requests.FindRequests(v.ctx(), body.ID, v.foundAccount(), requestsMax+1)
 	} else {
-		body.Requests, err = c.Store.ListRequests(v.ctx(), listed, c.now().Add(-since), body.Key, uint16(status), requestsMax+1)
+		body.Requests, err = c.Stores.Requests.ListRequests(v.ctx(), listed, c.now().Add(-since), body.Key, uint16(status), requestsMax+1)
 	}
 	if err != nil {
 		return err
@@ -76,7 +87,7 @@ func (v *visit) wantedAccount() string {
 	if !v.session.Operator {
 		return ""
 	}
-	return strings.TrimSpace(strings.Clone(v.r.URL.Query().Get("account")))
+	return strings.TrimSpace(v.r.URL.Query().Get("account"))
 }
 
 // foundAccount returns the account whose requests an id finds: the one of the session, or for an
@@ -109,12 +120,12 @@ var answers = map[string]string{
 }
 
 func (c *Console) request(v *visit) error {
-	id := strings.Clone(v.r.PathValue("id"))
-	found, err := c.Store.FindRequests(v.ctx(), id, v.foundAccount(), requestsMax+1)
+	id := v.r.PathValue("id")
+	found, err := c.Stores.Requests.FindRequests(v.ctx(), id, v.foundAccount(), requestsMax+1)
 	if err != nil {
 		return err
 	}
-	keys, err := c.Store.Keys(v.ctx(), v.account.ID)
+	keys, err := c.Stores.Requests.Keys(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}

@@ -51,6 +51,12 @@ type Grant struct {
 	Operator  bool
 }
 
+// SessionStore has what sessions read and write.
+type SessionStore interface {
+	Account(ctx context.Context, id string) (account.Account, error)
+	WriteAudit(ctx context.Context, e account.AuditEntry) error
+}
+
 // session is a signed-in browser. Redis holds it under the hash of its id.
 type session struct {
 	Grant
@@ -118,7 +124,7 @@ func (v *visit) load() (bool, error) {
 	if err != nil || !tokenIsSane(cookie.Value) {
 		return false, nil
 	}
-	c, id := v.console, strings.Clone(cookie.Value)
+	c, id := v.console, cookie.Value
 	text, err := c.Redis.Get(v.ctx(), redis.ConsoleSession(hashOf(id))).Bytes()
 	if errors.Is(err, goredis.Nil) {
 		return false, nil
@@ -140,7 +146,7 @@ func (v *visit) load() (bool, error) {
 		return false, err
 	}
 	v.free = free
-	acct, err := c.Store.Account(v.ctx(), s.AccountID)
+	acct, err := c.Stores.Sessions.Account(v.ctx(), s.AccountID)
 	if errors.Is(err, account.ErrNotFound) {
 		return false, nil
 	}
@@ -220,7 +226,7 @@ func (c *Console) client(r *http.Request) (address netip.Addr, tls bool) {
 // sign-out is the exception: it is written after the session has ended.
 func (v *visit) audit(action account.Action, subject, detail string) error {
 	address, _ := v.console.client(v.r)
-	return v.console.Store.WriteAudit(v.ctx(), account.AuditEntry{
+	return v.console.Stores.Sessions.WriteAudit(v.ctx(), account.AuditEntry{
 		At: v.console.now(), AccountID: v.session.AccountID, Operator: v.session.Operator, Session: hashOf(v.id)[:12],
 		Address: address.String(), Action: action, Subject: subject, Detail: detail,
 	})
@@ -230,7 +236,7 @@ func (c *Console) signInPage(v *visit) error { return v.render("signin", "Sign i
 
 // linkPage shows a button. It uses nothing up, so that previews of links do no harm.
 func (c *Console) linkPage(v *visit) error {
-	return v.render("link", "Sign in", "", strings.Clone(v.r.PathValue("token")))
+	return v.render("link", "Sign in", "", v.r.PathValue("token"))
 }
 
 var (

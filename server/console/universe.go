@@ -3,7 +3,6 @@ package console
 import (
 	"cmp"
 	"slices"
-	"strings"
 	"time"
 
 	"companyscore/scoring"
@@ -48,7 +47,7 @@ type sector struct {
 
 func (c *Console) universe(v *visit) error {
 	body := universeBody{Windows: universe.Windows, Window: universe.Month}
-	if w := universe.Window(strings.Clone(v.r.URL.Query().Get("window"))); w.Length() > 0 {
+	if w := universe.Window(v.r.URL.Query().Get("window")); w.Length() > 0 {
 		body.Window = w
 	}
 	tables := c.Universe.Tables(c.now())

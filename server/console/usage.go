@@ -1,12 +1,21 @@
 package console
 
 import (
+	"context"
 	"html/template"
 	"time"
 
 	"companyscore/internal/account"
 	"companyscore/server/meter"
 )
+
+// UsageStore has what the page of usage reads.
+type UsageStore interface {
+	Keys(ctx context.Context, accountID string) ([]account.Key, error)
+	// RequestHistory returns the requests of an account from a minute until before another, by "day",
+	// "key" or "route".
+	RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]account.RequestGroup, error)
+}
 
 // usageBody is the page of the calls of an account in this month.
 type usageBody struct {
@@ -62,7 +71,7 @@ func (c *Console) usage(v *visit) error {
 	if err != nil {
 		return err
 	}
-	keys, err := c.Store.Keys(v.ctx(), v.account.ID)
+	keys, err := c.Stores.Usage.Keys(v.ctx(), v.account.ID)
 	if err != nil {
 		return err
 	}
@@ -86,7 +95,7 @@ func (c *Console) usage(v *visit) error {
 		name string
 		into *[]account.RequestGroup
 	}{{"day", &body.Days}, {"key", &body.ByKey}, {"route", &body.ByRoute}} {
-		if *by.into, err = c.Store.RequestHistory(v.ctx(), v.account.ID, from, to, by.name); err != nil {
+		if *by.into, err = c.Stores.Usage.RequestHistory(v.ctx(), v.account.ID, from, to, by.name); err != nil {
 			return err
 		}
 	}
