@@ -16,8 +16,9 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/robfig/cron/v3"
 
-	"companyscore/internal/batchjob"
+	"companyscore/batch/jobs"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 	"companyscore/scoring"
 	"companyscore/universe"
 	"companyscore/universe/snapshot"
@@ -36,16 +37,16 @@ type Store interface {
 	Compact(ctx context.Context) error
 	// Load returns the rows and bytes read since the start of the engine and the memory
 	// in use.
-	Load(ctx context.Context) (batchjob.Load, error)
+	Load(ctx context.Context) (table.EngineLoad, error)
 	// RefreshCoverage counts the companies younger than their target age and those due.
-	RefreshCoverage(ctx context.Context, at time.Time, t batchjob.Targets) (batchjob.Coverage, error)
+	RefreshCoverage(ctx context.Context, at time.Time, t table.RefreshTargets) (table.RefreshCoverage, error)
 	// RefreshDue returns up to limit companies that are due for a refresh, by falling
 	// ratio of age to target age.
-	RefreshDue(ctx context.Context, at time.Time, t batchjob.Targets, limit int) ([]string, error)
+	RefreshDue(ctx context.Context, at time.Time, t table.RefreshTargets, limit int) ([]string, error)
 	// NoteRefreshed writes that runs were started for companies.
 	NoteRefreshed(ctx context.Context, domains []string, at time.Time) error
 	// WriteRuns stores the results of runs.
-	WriteRuns(ctx context.Context, runs []batchjob.Run) error
+	WriteRuns(ctx context.Context, runs []table.BatchRun) error
 }
 
 // Config configures the jobs. All fields up to Refresh are required.
@@ -84,7 +85,7 @@ func (c Config) Validate() error {
 	if len(c.Once) > 0 && c.Report == nil {
 		faults = append(faults, errors.New("batch config: Report is not set"))
 	}
-	return errors.Join(append(faults, c.Schedules.Validate(), c.Refresh.Ages.Validate())...)
+	return errors.Join(append(faults, c.Schedules.Validate(), Ages(c.Refresh.Ages).Validate())...)
 }
 
 // job is one cron job. A lock per name lets one process run it at a time.
@@ -93,7 +94,7 @@ type job struct {
 	schedule cron.Schedule // nil for "off"
 	deadline time.Duration
 	// do runs the job. fence is larger than that of all earlier runs of the job.
-	do func(ctx context.Context, fence int64) (batchjob.Run, error)
+	do func(ctx context.Context, fence int64) (table.BatchRun, error)
 	// epoch is that of the part that the job publishes, 0 if it publishes none.
 	epoch time.Duration
 }
@@ -128,11 +129,11 @@ func New(cfg Config) (*Runner, error) {
 	r.ctx, r.cancel = context.WithCancel(context.Background())
 	s := cfg.Schedules
 	r.jobs = []job{
-		{name: batchjob.Count, schedule: parsed(s.Count), deadline: 30 * time.Minute, do: r.count, epoch: s.CountEpoch},
-		{name: batchjob.Movers, schedule: parsed(s.Movers), deadline: 30 * time.Minute, do: r.movers, epoch: s.MoversEpoch},
-		{name: batchjob.Refresh, schedule: parsed(s.Refresh), deadline: 10 * time.Minute, do: r.refresh},
-		{name: batchjob.Spreads, schedule: parsed(s.Spreads), deadline: 30 * time.Minute, do: r.spreads},
-		{name: batchjob.Housekeeping, schedule: parsed(s.Housekeeping), deadline: time.Hour, do: r.keepHouse},
+		{name: jobs.Count, schedule: parsed(s.Count), deadline: 30 * time.Minute, do: r.count, epoch: s.CountEpoch},
+		{name: jobs.Movers, schedule: parsed(s.Movers), deadline: 30 * time.Minute, do: r.movers, epoch: s.MoversEpoch},
+		{name: jobs.Refresh, schedule: parsed(s.Refresh), deadline: 10 * time.Minute, do: r.refresh},
+		{name: jobs.Spreads, schedule: parsed(s.Spreads), deadline: 30 * time.Minute, do: r.spreads},
+		{name: jobs.Housekeeping, schedule: parsed(s.Housekeeping), deadline: time.Hour, do: r.keepHouse},
 	}
 	for _, j := range r.jobs {
 		if j.schedule != nil {
@@ -147,9 +148,9 @@ func New(cfg Config) (*Runner, error) {
 // movers first, because servers answer as soon as counts are published.
 func (r *Runner) Start() {
 	r.starts.Go(func() {
-		r.attempt(r.job(batchjob.Movers))
-		r.attempt(r.job(batchjob.Count))
-		r.attempt(r.job(batchjob.Spreads))
+		r.attempt(r.job(jobs.Movers))
+		r.attempt(r.job(jobs.Count))
+		r.attempt(r.job(jobs.Spreads))
 	})
 	r.cron.Start()
 }
@@ -188,7 +189,7 @@ func (r *Runner) Once(ctx context.Context, names []string, report func(line stri
 const takenPause = 200 * time.Millisecond
 
 // runAlone runs a job, after another process that runs it.
-func (r *Runner) runAlone(ctx context.Context, j job) (batchjob.Run, error) {
+func (r *Runner) runAlone(ctx context.Context, j job) (table.BatchRun, error) {
 	over := time.After(j.deadline)
 	for {
 		run, err := r.run(ctx, j)
@@ -244,8 +245,8 @@ func (r *Runner) scheduled(j job) {
 		}
 	}
 	r.attempt(j)
-	if j.name == batchjob.Count && r.moversLost() {
-		r.attempt(r.job(batchjob.Movers))
+	if j.name == jobs.Count && r.moversLost() {
+		r.attempt(r.job(jobs.Movers))
 	}
 }
 
@@ -297,7 +298,7 @@ func (r *Runner) renew(ctx context.Context, lock *redis.Lock, lost context.Cance
 
 // run takes the lock of a job, runs it and stores the result. It returns errTaken if
 // another process runs the job.
-func (r *Runner) run(ctx context.Context, j job) (run batchjob.Run, err error) {
+func (r *Runner) run(ctx context.Context, j job) (run table.BatchRun, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	parent := ctx
@@ -305,10 +306,10 @@ func (r *Runner) run(ctx context.Context, j job) (run batchjob.Run, err error) {
 	defer cancel()
 	lock, err := redis.TakeLock(ctx, r.cfg.Redis, redis.BatchLock(j.name), r.lease)
 	if errors.Is(err, redis.ErrLocked) {
-		return batchjob.Run{}, errTaken
+		return table.BatchRun{}, errTaken
 	}
 	if err != nil {
-		return batchjob.Run{}, err
+		return table.BatchRun{}, err
 	}
 	holding, lost := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
@@ -334,47 +335,47 @@ func (r *Runner) run(ctx context.Context, j job) (run batchjob.Run, err error) {
 }
 
 // count counts all companies and publishes the counts.
-func (r *Runner) count(ctx context.Context, fence int64) (batchjob.Run, error) {
+func (r *Runner) count(ctx context.Context, fence int64) (table.BatchRun, error) {
 	counts, err := r.cfg.Store.Count(ctx, time.Now())
 	if err != nil {
-		return batchjob.Run{}, err
+		return table.BatchRun{}, err
 	}
-	run := batchjob.Run{Companies: counts.Companies()}
+	run := table.BatchRun{Companies: counts.Companies()}
 	r.companies.Store(run.Companies)
 	counts.Epoch = epochOf(r.cfg.Schedules.CountEpoch, run.Companies)
 	return run, snapshot.PublishCounts(ctx, r.cfg.Redis, counts, fence, r.adoption)
 }
 
 // movers reads the movers of all windows and publishes them.
-func (r *Runner) movers(ctx context.Context, fence int64) (batchjob.Run, error) {
+func (r *Runner) movers(ctx context.Context, fence int64) (table.BatchRun, error) {
 	movers, err := r.cfg.Store.Movers(ctx, time.Now())
 	if err != nil {
-		return batchjob.Run{}, err
+		return table.BatchRun{}, err
 	}
 	published, _, err := snapshot.Read(ctx, r.cfg.Redis)
 	if err != nil {
-		return batchjob.Run{}, err
+		return table.BatchRun{}, err
 	}
 	movers.Epoch = epochOf(r.cfg.Schedules.MoversEpoch, published.Counts.Companies())
-	return batchjob.Run{}, snapshot.PublishMovers(ctx, r.cfg.Redis, movers, fence, r.adoption)
+	return table.BatchRun{}, snapshot.PublishMovers(ctx, r.cfg.Redis, movers, fence, r.adoption)
 }
 
 // spreads reads how signals spread and publishes it. It follows the count job, which publishes the
 // number of companies.
-func (r *Runner) spreads(ctx context.Context, _ int64) (batchjob.Run, error) {
+func (r *Runner) spreads(ctx context.Context, _ int64) (table.BatchRun, error) {
 	published, _, err := snapshot.Read(ctx, r.cfg.Redis)
 	if err != nil {
-		return batchjob.Run{}, err
+		return table.BatchRun{}, err
 	}
-	run := batchjob.Run{Companies: published.Counts.Companies()}
+	run := table.BatchRun{Companies: published.Counts.Companies()}
 	spreads, err := r.cfg.Store.Spreads(ctx, run.Companies)
 	if err != nil {
-		return batchjob.Run{}, err
+		return table.BatchRun{}, err
 	}
 	return run, snapshot.PublishSpreads(ctx, r.cfg.Redis, spreads)
 }
 
 // keepHouse merges replaced rows.
-func (r *Runner) keepHouse(ctx context.Context, _ int64) (batchjob.Run, error) {
-	return batchjob.Run{}, r.cfg.Store.Compact(ctx)
+func (r *Runner) keepHouse(ctx context.Context, _ int64) (table.BatchRun, error) {
+	return table.BatchRun{}, r.cfg.Store.Compact(ctx)
 }

@@ -12,9 +12,10 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"companyscore/internal/batchjob"
+	"companyscore/batch/jobs"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 	"companyscore/internal/test/stores"
 	"companyscore/internal/test/wait"
 	"companyscore/scoring"
@@ -29,7 +30,7 @@ type store struct {
 	companies int64
 	compact   func(ctx context.Context) error
 	broken    error // returned by every count
-	runs      []batchjob.Run
+	runs      []table.BatchRun
 }
 
 func (s *store) Compact(ctx context.Context) error { return s.compact(ctx) }
@@ -47,13 +48,13 @@ func (s *store) Movers(_ context.Context, at time.Time) (universe.Movers, error)
 	return m, s.broken
 }
 
-func (s *store) Load(context.Context) (batchjob.Load, error) { return batchjob.Load{}, nil }
+func (s *store) Load(context.Context) (table.EngineLoad, error) { return table.EngineLoad{}, nil }
 
-func (s *store) RefreshCoverage(context.Context, time.Time, batchjob.Targets) (batchjob.Coverage, error) {
-	return batchjob.Coverage{}, s.broken
+func (s *store) RefreshCoverage(context.Context, time.Time, table.RefreshTargets) (table.RefreshCoverage, error) {
+	return table.RefreshCoverage{}, s.broken
 }
 
-func (s *store) RefreshDue(context.Context, time.Time, batchjob.Targets, int) ([]string, error) {
+func (s *store) RefreshDue(context.Context, time.Time, table.RefreshTargets, int) ([]string, error) {
 	return nil, s.broken
 }
 
@@ -63,7 +64,7 @@ func (s *store) Spreads(context.Context, uint64) (scoring.Spreads, error) {
 
 func (s *store) NoteRefreshed(context.Context, []string, time.Time) error { return s.broken }
 
-func (s *store) WriteRuns(_ context.Context, runs []batchjob.Run) error {
+func (s *store) WriteRuns(_ context.Context, runs []table.BatchRun) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.runs = append(s.runs, runs...)
@@ -86,7 +87,7 @@ func runnerOf(t *testing.T, url string, s *store) *Runner {
 	}
 	r, err := New(Config{
 		Store: s, Redis: client, Logger: slog.New(slog.DiscardHandler), Schedules: never,
-		Refresh: Refresh{Targets: batchjob.Targets{Ages: batchjob.Ages{Asked: time.Hour, Others: time.Hour}}, Queue: q},
+		Refresh: Refresh{RefreshTargets: table.RefreshTargets{Ages: table.RefreshAges{Asked: time.Hour, Others: time.Hour}}, Queue: q},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -116,7 +117,7 @@ func TestOnlyOneProcessRunsJob(t *testing.T) {
 		return nil
 	})
 	for range 2 {
-		if err := r.Once(t.Context(), batchjob.Names(), silent); err != nil {
+		if err := r.Once(t.Context(), jobs.Names(), silent); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -132,7 +133,7 @@ func TestOnceWaitsForOtherProcess(t *testing.T) {
 	other := runner(t, url, func(context.Context) error { ran++; return nil })
 	other.cfg.Redis.AddHook(refused)
 	r := runner(t, url, func(context.Context) error {
-		go func() { waited <- other.Once(t.Context(), []string{batchjob.Housekeeping}, silent) }()
+		go func() { waited <- other.Once(t.Context(), []string{jobs.Housekeeping}, silent) }()
 		select {
 		case <-refused:
 			return nil
@@ -229,7 +230,7 @@ func TestFailedJobReportsAndReleasesLock(t *testing.T) {
 	boom := errors.New("boom")
 	r := runner(t, stores.Redis(t).URL, func(context.Context) error { return boom })
 	for range 2 {
-		if err := r.Once(t.Context(), batchjob.Names(), silent); !errors.Is(err, boom) || !strings.Contains(err.Error(), "housekeeping") {
+		if err := r.Once(t.Context(), jobs.Names(), silent); !errors.Is(err, boom) || !strings.Contains(err.Error(), "housekeeping") {
 			t.Errorf("Once = %v, want the job named and its error", err)
 		}
 	}
@@ -253,7 +254,7 @@ func TestStopEndsTheJobUnderWay(t *testing.T) {
 
 func TestNewNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	_, err := New(Config{Schedules: Schedules{Count: "sometimes", Movers: "@every 1m", Refresh: "often", Housekeeping: "61 2 * * *", Spreads: "@every 1h", CountEpoch: 9 * time.Second, MoversEpoch: time.Minute}, Refresh: Refresh{Pace: -1, Targets: batchjob.Targets{Ages: batchjob.Ages{Asked: time.Minute - 1}}}})
+	_, err := New(Config{Schedules: Schedules{Count: "sometimes", Movers: "@every 1m", Refresh: "often", Housekeeping: "61 2 * * *", Spreads: "@every 1h", CountEpoch: 9 * time.Second, MoversEpoch: time.Minute}, Refresh: Refresh{Pace: -1, RefreshTargets: table.RefreshTargets{Ages: table.RefreshAges{Asked: time.Minute - 1}}}})
 	for _, field := range []string{"Store", "Redis", "Logger", "schedule-count", "schedule-refresh", "schedule-housekeeping", "epoch-count 9s", "Refresh.Queue", "Refresh.Pace", "refresh-asked 59.9", "refresh-others 0s"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("New of nothing = %v, want %s named", err, field)

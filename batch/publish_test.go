@@ -5,8 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"companyscore/internal/batchjob"
+	"companyscore/batch/jobs"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 	"companyscore/internal/test/stores"
 	"companyscore/universe"
 	"companyscore/universe/snapshot"
@@ -25,26 +26,26 @@ func TestFailedJobKeepsLastPublishedPart(t *testing.T) {
 		name    string
 		change  func()
 		job     int
-		outcome batchjob.Outcome
+		outcome table.BatchOutcome
 		served  uint64 // companies
 		lists   int    // of movers
 	}{
-		{"movers first", func() {}, movers, batchjob.OK, 0, len(universe.Windows)},
-		{"a count", func() {}, count, batchjob.OK, 3, len(universe.Windows)},
-		{"two came in", func() { s.companies = 5 }, count, batchjob.OK, 5, len(universe.Windows)},
-		{"the store is broken", func() { s.companies, s.broken = 6, broken }, count, batchjob.Failed, 5, len(universe.Windows)},
-		{"the store is broken for movers", func() {}, movers, batchjob.Failed, 5, len(universe.Windows)},
-		{"it works again", func() { s.broken = nil }, count, batchjob.OK, 6, len(universe.Windows)},
-		{"a new process", func() { s.companies = 4; r = runnerOf(t, url, s) }, count, batchjob.OK, 4, len(universe.Windows)},
+		{"movers first", func() {}, movers, table.BatchOK, 0, len(universe.Windows)},
+		{"a count", func() {}, count, table.BatchOK, 3, len(universe.Windows)},
+		{"two came in", func() { s.companies = 5 }, count, table.BatchOK, 5, len(universe.Windows)},
+		{"the store is broken", func() { s.companies, s.broken = 6, broken }, count, table.BatchFailed, 5, len(universe.Windows)},
+		{"the store is broken for movers", func() {}, movers, table.BatchFailed, 5, len(universe.Windows)},
+		{"it works again", func() { s.broken = nil }, count, table.BatchOK, 6, len(universe.Windows)},
+		{"a new process", func() { s.companies = 4; r = runnerOf(t, url, s) }, count, table.BatchOK, 4, len(universe.Windows)},
 		{"Redis was emptied", func() {
 			if err := r.cfg.Redis.FlushAll(t.Context()).Err(); err != nil {
 				t.Fatal(err)
 			}
-		}, count, batchjob.OK, 4, 0},
+		}, count, table.BatchOK, 4, 0},
 	} {
 		step.change()
 		run, err := r.run(t.Context(), r.jobs[step.job])
-		if failed := step.outcome == batchjob.Failed; failed != (err != nil) || run.Outcome != step.outcome {
+		if failed := step.outcome == table.BatchFailed; failed != (err != nil) || run.Outcome != step.outcome {
 			t.Fatalf("%s: %+v, %v; want %+v", step.name, run, err, step)
 		}
 		served, _, err := snapshot.Read(t.Context(), r.cfg.Redis)
@@ -55,13 +56,13 @@ func TestFailedJobKeepsLastPublishedPart(t *testing.T) {
 		if err != nil || uint64(tables.Distribution().Count) != step.served {
 			t.Fatalf("%s: published is %+v, %v; want %d companies", step.name, served, err, step.served)
 		}
-		all, err := batchjob.ReadStatus(t.Context(), r.cfg.Redis)
+		all, err := jobs.ReadStatus(t.Context(), r.cfg.Redis)
 		status := all[r.jobs[step.job].name]
-		if err != nil || status.Outcome != step.outcome || status.Good.IsZero() || (status.Error == "") != (step.outcome == batchjob.OK) {
+		if err != nil || status.Outcome != step.outcome || status.Good.IsZero() || (status.Error == "") != (step.outcome == table.BatchOK) {
 			t.Fatalf("%s: status is %+v, %v", step.name, status, err)
 		}
 		last := s.runs[len(s.runs)-1]
-		if last.ID != run.ID || last.Job != r.jobs[step.job].name || step.job == count && step.outcome == batchjob.OK && last.Companies != step.served {
+		if last.ID != run.ID || last.Job != r.jobs[step.job].name || step.job == count && step.outcome == table.BatchOK && last.Companies != step.served {
 			t.Fatalf("%s: the last run on record is %+v", step.name, last)
 		}
 	}
@@ -106,7 +107,7 @@ func TestNextCountRestoresLostMovers(t *testing.T) {
 	t.Parallel()
 	s := &store{companies: 3}
 	r := runnerOf(t, stores.Redis(t).URL, s)
-	count := r.job(batchjob.Count)
+	count := r.job(jobs.Count)
 	count.schedule = parsed("@every 1s")
 	for _, want := range []int{2, 3} { // number of runs: movers are published from the second one
 		clear(r.rest)
@@ -126,14 +127,14 @@ func TestDamagedPartsAreComputedAnew(t *testing.T) {
 	t.Parallel()
 	s := &store{companies: 3}
 	r := runnerOf(t, stores.Redis(t).URL, s)
-	count := r.job(batchjob.Count)
+	count := r.job(jobs.Count)
 	count.schedule = parsed("@every 1s")
 	for name, again := range map[string]func() error{
-		"once":      func() error { return r.Once(t.Context(), []string{batchjob.Count, batchjob.Movers}, silent) },
+		"once":      func() error { return r.Once(t.Context(), []string{jobs.Count, jobs.Movers}, silent) },
 		"schedules": func() error { clear(r.rest); r.scheduled(count); return nil },
 	} {
 		for _, field := range []string{"movers", "counts", "revision"} {
-			if err := r.Once(t.Context(), []string{batchjob.Count, batchjob.Movers}, silent); err != nil {
+			if err := r.Once(t.Context(), []string{jobs.Count, jobs.Movers}, silent); err != nil {
 				t.Fatal(err)
 			}
 			if err := r.cfg.Redis.HSet(t.Context(), redis.Universe(), field, "damaged").Err(); err != nil {
@@ -162,11 +163,11 @@ func TestLargeUniversesAreAdoptedAtEpochs(t *testing.T) {
 	}{{9_999, false, 9_999, 9_999}, {9_998, false, 9_998, 9_998}, {10_000, false, 9_998, 10_000}, {10_001, true, 10_001, 10_001}, {10_002, false, 10_001, 10_002}} {
 		s.companies = step.companies
 		if step.once {
-			if err := r.Once(t.Context(), []string{batchjob.Count, batchjob.Movers}, silent); err != nil {
+			if err := r.Once(t.Context(), []string{jobs.Count, jobs.Movers}, silent); err != nil {
 				t.Fatal(err)
 			}
 			r.adoption = snapshot.NextEpoch // as in the process of the schedules
-		} else if _, err := r.run(t.Context(), r.job(batchjob.Count)); err != nil {
+		} else if _, err := r.run(t.Context(), r.job(jobs.Count)); err != nil {
 			t.Fatal(err)
 		}
 		fresh := snapshot.Follow(t.Context(), r.cfg.Redis, r.cfg.Logger)
@@ -190,7 +191,7 @@ func TestLargeUniversesAreAdoptedAtEpochs(t *testing.T) {
 func TestRunsToBeReplacedAreSkipped(t *testing.T) {
 	t.Parallel()
 	r := runnerOf(t, stores.Redis(t).URL, &store{})
-	count := r.job(batchjob.Count)
+	count := r.job(jobs.Count)
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	for _, c := range []struct {
 		companies uint64

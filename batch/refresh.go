@@ -9,9 +9,9 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"companyscore/internal/batchjob"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 	"companyscore/scoring"
 )
 
@@ -25,7 +25,7 @@ const (
 
 // Refresh configures the refresh job.
 type Refresh struct {
-	batchjob.Targets
+	table.RefreshTargets
 	// Pace is the maximum number of runs started per second. Zero means no limit but
 	// laneMax.
 	Pace float64
@@ -44,13 +44,13 @@ func (c Refresh) laneBound() int {
 // refresh starts runs for companies that are due, up to the limits of pace and lane. It
 // writes the demand after the start of the runs: if that fails, the next refresh job joins
 // the runs that are still open.
-func (r *Runner) refresh(ctx context.Context, _ int64) (batchjob.Run, error) {
+func (r *Runner) refresh(ctx context.Context, _ int64) (table.BatchRun, error) {
 	cfg, now := r.cfg.Refresh, time.Now()
-	coverage, err := r.cfg.Store.RefreshCoverage(ctx, now, cfg.Targets)
+	coverage, err := r.cfg.Store.RefreshCoverage(ctx, now, cfg.RefreshTargets)
 	if err != nil {
-		return batchjob.Run{}, err
+		return table.BatchRun{}, err
 	}
-	run := batchjob.Run{Companies: coverage.Companies, Refresh: &batchjob.Refreshed{Coverage: coverage}}
+	run := table.BatchRun{Companies: coverage.Companies, Refresh: &table.Refreshed{RefreshCoverage: coverage}}
 	if coverage.Due == 0 {
 		return run, nil
 	}
@@ -74,7 +74,7 @@ func (r *Runner) refresh(ctx context.Context, _ int64) (batchjob.Run, error) {
 	if room <= 0 {
 		return run, nil
 	}
-	domains, err := r.cfg.Store.RefreshDue(ctx, now, cfg.Targets, room)
+	domains, err := r.cfg.Store.RefreshDue(ctx, now, cfg.RefreshTargets, room)
 	if err != nil {
 		return run, err
 	}

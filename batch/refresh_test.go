@@ -14,12 +14,13 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"companyscore/batch"
+	"companyscore/batch/jobs"
 	"companyscore/clickhouse"
 	"companyscore/facts"
-	"companyscore/internal/batchjob"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/internal/scorecache"
+	"companyscore/internal/table"
 	"companyscore/internal/test/stores"
 	"companyscore/internal/test/wait"
 	"companyscore/scoring"
@@ -77,12 +78,12 @@ func (s *site) record(age time.Duration, version string, domains ...string) {
 }
 
 // refresh runs the job once and returns its result.
-func (s *site) refresh(live bool, pace float64) batchjob.Refreshed {
+func (s *site) refresh(live bool, pace float64) table.Refreshed {
 	s.Helper()
 	off := batch.Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off", Spreads: "off", CountEpoch: time.Minute, MoversEpoch: time.Minute}
 	r, err := batch.New(batch.Config{
 		Store: clickhouse.NewUniverse(s.db), Redis: s.client, Logger: slog.New(slog.DiscardHandler), Schedules: off,
-		Refresh: batch.Refresh{Targets: batchjob.Targets{Ages: batchjob.Ages{Asked: 24 * time.Hour, Others: 168 * time.Hour}, Live: live}, Pace: pace, Queue: s.queue},
+		Refresh: batch.Refresh{RefreshTargets: table.RefreshTargets{Ages: table.RefreshAges{Asked: 24 * time.Hour, Others: 168 * time.Hour}, Live: live}, Pace: pace, Queue: s.queue},
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -90,7 +91,7 @@ func (s *site) refresh(live bool, pace float64) batchjob.Refreshed {
 	if err := r.Once(s.Context(), []string{"refresh"}, func(line string) { s.Log(line) }); err != nil {
 		s.Fatal(err)
 	}
-	all, err := batchjob.ReadStatus(s.Context(), s.client)
+	all, err := jobs.ReadStatus(s.Context(), s.client)
 	if err != nil || all["refresh"].Refresh == nil {
 		s.Fatalf("status %+v, %v", all, err)
 	}

@@ -4,15 +4,16 @@ import (
 	"context"
 	"time"
 
-	"companyscore/internal/batchjob"
+	"companyscore/batch/jobs"
+	"companyscore/internal/table"
 )
 
 // note stores the result of a run in Redis and in the store. It logs errors.
-func (r *Runner) note(ctx context.Context, run batchjob.Run) {
-	if err := batchjob.WriteRun(ctx, r.cfg.Redis, run); err != nil {
+func (r *Runner) note(ctx context.Context, run table.BatchRun) {
+	if err := jobs.WriteRun(ctx, r.cfg.Redis, run); err != nil {
 		r.cfg.Logger.Warn("status of a batch job not written", "job", run.Job, "err", err)
 	}
-	if err := r.cfg.Store.WriteRuns(ctx, []batchjob.Run{run}); err != nil {
+	if err := r.cfg.Store.WriteRuns(ctx, []table.BatchRun{run}); err != nil {
 		r.cfg.Logger.Warn("run of a batch job not recorded", "job", run.Job, "err", err)
 	}
 }
@@ -23,7 +24,7 @@ const loadEvery = 250 * time.Millisecond
 // loadWatch measures the load of the engine while a job runs.
 type loadWatch struct {
 	store  Store
-	before batchjob.Load
+	before table.EngineLoad
 	peak   uint64
 	err    error
 	stop   context.CancelFunc
@@ -56,7 +57,7 @@ func watchLoad(ctx context.Context, store Store) *loadWatch {
 
 // end stops the measurement and sets the figures of the run. They stay 0 if a read failed or
 // the engine restarted.
-func (w *loadWatch) end(run *batchjob.Run) {
+func (w *loadWatch) end(run *table.BatchRun) {
 	w.stop()
 	<-w.done
 	after, err := w.store.Load(w.ctx)

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"companyscore/internal/batchjob"
+	"companyscore/batch/jobs"
 )
 
 // The measurement of analytics starts its own counts, so no scheduled job may run at the same time.
@@ -21,7 +21,7 @@ func TestMeasurementSwitchesOffEveryJob(t *testing.T) {
 	if found == nil {
 		t.Fatal("scripts/bench.sh switches off no job")
 	}
-	if jobs := strings.Fields(string(found[1])); !slices.Equal(slices.Sorted(slices.Values(jobs)), slices.Sorted(slices.Values(batchjob.Names()))) {
-		t.Errorf("scripts/bench.sh switches off %v of %v", jobs, batchjob.Names())
+	if off := strings.Fields(string(found[1])); !slices.Equal(slices.Sorted(slices.Values(off)), slices.Sorted(slices.Values(jobs.Names()))) {
+		t.Errorf("scripts/bench.sh switches off %v of %v", off, jobs.Names())
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
-	"companyscore/internal/account"
+	"companyscore/internal/table"
 	"companyscore/sql"
 )
 
@@ -28,7 +28,7 @@ type auditRow struct {
 }
 
 // WriteAudit adds an entry to the audit log. It returns when the entry is durable.
-func (a *Accounts) WriteAudit(ctx context.Context, e account.AuditEntry) error {
+func (a *Accounts) WriteAudit(ctx context.Context, e table.AuditEntry) error {
 	row := &auditRow{e.At.UTC(), e.AccountID, e.Operator, e.Session, e.Address, string(e.Action), e.Subject, e.Detail}
 	if err := insert(ctx, a.db, auditInsert, []*auditRow{row}); err != nil {
 		return fmt.Errorf("write audit log: %w", err)
@@ -37,7 +37,7 @@ func (a *Accounts) WriteAudit(ctx context.Context, e account.AuditEntry) error {
 }
 
 // Audit returns the newest entries of the audit log, up to limit.
-func (a *Accounts) Audit(ctx context.Context, limit int) ([]account.AuditEntry, error) {
+func (a *Accounts) Audit(ctx context.Context, limit int) ([]table.AuditEntry, error) {
 	var rows []struct {
 		auditRow
 		AccountName string `ch:"account_name"`
@@ -45,11 +45,11 @@ func (a *Accounts) Audit(ctx context.Context, limit int) ([]account.AuditEntry, 
 	if err := a.db.few(ctx, &rows, auditList, ch.Named("limit", uint32(limit))); err != nil {
 		return nil, fmt.Errorf("read audit log: %w", err)
 	}
-	entries := make([]account.AuditEntry, len(rows))
+	entries := make([]table.AuditEntry, len(rows))
 	for i, r := range rows {
-		entries[i] = account.AuditEntry{
+		entries[i] = table.AuditEntry{
 			At: r.At.UTC(), AccountID: r.AccountID, AccountName: r.AccountName, Operator: r.Operator, Session: r.Session, Address: r.Address,
-			Action: account.Action(r.Action), Subject: r.Subject, Detail: r.Detail,
+			Action: table.Action(r.Action), Subject: r.Subject, Detail: r.Detail,
 		}
 	}
 	return entries, nil

@@ -8,6 +8,7 @@ import (
 
 	"companyscore/clickhouse"
 	"companyscore/internal/account"
+	"companyscore/internal/table"
 )
 
 func TestAuditLogHasNewestFirst(t *testing.T) {
@@ -18,16 +19,16 @@ func TestAuditLogHasNewestFirst(t *testing.T) {
 	if err := accounts.Put(t.Context(), account.Account{ID: "a", Name: "Acme", Tier: account.Free, CreatedAt: now}); err != nil {
 		t.Fatal(err)
 	}
-	entry := account.AuditEntry{At: now, AccountID: "a", Operator: true, Session: "0123", Address: "2001:db8::1", Action: account.TierChanged, Subject: "b", Detail: "free to scale"}
+	entry := table.AuditEntry{At: now, AccountID: "a", Operator: true, Session: "0123", Address: "2001:db8::1", Action: table.TierChanged, Subject: "b", Detail: "free to scale"}
 	earlier := entry
-	earlier.At, earlier.Action = now.Add(-time.Second), account.SignIn
-	for _, e := range []account.AuditEntry{entry, earlier} {
+	earlier.At, earlier.Action = now.Add(-time.Second), table.SignIn
+	for _, e := range []table.AuditEntry{entry, earlier} {
 		if err := accounts.WriteAudit(t.Context(), e); err != nil {
 			t.Fatal(err)
 		}
 	}
 	entry.AccountName, earlier.AccountName = "Acme", "Acme"
-	for limit, want := range [][]account.AuditEntry{1: {entry}, 2: {entry, earlier}} {
+	for limit, want := range [][]table.AuditEntry{1: {entry}, 2: {entry, earlier}} {
 		if limit == 0 {
 			continue
 		}

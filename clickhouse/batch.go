@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"companyscore/internal/batchjob"
+	"companyscore/internal/table"
 	"companyscore/sql"
 )
 
@@ -19,16 +19,16 @@ func (u *Universe) Compact(ctx context.Context) error { return u.db.Compact(ctx)
 
 // Load returns the rows and bytes that the engine has read since its start, for all
 // clients, and the memory in use.
-func (u *Universe) Load(ctx context.Context) (batchjob.Load, error) {
+func (u *Universe) Load(ctx context.Context) (table.EngineLoad, error) {
 	var row struct {
 		ReadRows    uint64 `ch:"read_rows"`
 		ReadBytes   uint64 `ch:"read_bytes"`
 		MemoryBytes uint64 `ch:"memory_bytes"`
 	}
 	if _, err := u.db.first(ctx, &row, engineLoad); err != nil {
-		return batchjob.Load{}, fmt.Errorf("load of the engine: %w", err)
+		return table.EngineLoad{}, fmt.Errorf("load of the engine: %w", err)
 	}
-	return batchjob.Load{ReadRows: row.ReadRows, ReadBytes: row.ReadBytes, MemoryBytes: row.MemoryBytes}, nil
+	return table.EngineLoad{ReadRows: row.ReadRows, ReadBytes: row.ReadBytes, MemoryBytes: row.MemoryBytes}, nil
 }
 
 // batchRunRow is a row of batch_run.
@@ -51,7 +51,7 @@ type batchRunRow struct {
 }
 
 // WriteRuns stores the results of runs of batch jobs.
-func (u *Universe) WriteRuns(ctx context.Context, runs []batchjob.Run) error {
+func (u *Universe) WriteRuns(ctx context.Context, runs []table.BatchRun) error {
 	rows := make([]*batchRunRow, len(runs))
 	for i, r := range runs {
 		rows[i] = &batchRunRow{

@@ -7,7 +7,7 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
-	"companyscore/internal/batchjob"
+	"companyscore/internal/table"
 	"companyscore/scoring"
 	"companyscore/sql"
 )
@@ -52,9 +52,9 @@ func (u *Universe) NoteRefreshed(ctx context.Context, domains []string, at time.
 }
 
 // refreshArgs returns the parameters common to both queries of the refresh job.
-func refreshArgs(at time.Time, t batchjob.Targets) []any {
+func refreshArgs(at time.Time, t table.RefreshTargets) []any {
 	return []any{
-		ch.Named("now_ms", millis(at)), ch.Named("asked_since_ms", millis(at.Add(-batchjob.AskedWithin))),
+		ch.Named("now_ms", millis(at)), ch.Named("asked_since_ms", millis(at.Add(-table.AskedWithin))),
 		ch.Named("asked_ms", t.Ages.Asked.Milliseconds()), ch.Named("others_ms", t.Ages.Others.Milliseconds()),
 		ch.Named("live", t.Live), ch.Named("version", scoring.PipelineVersion),
 	}
@@ -62,7 +62,7 @@ func refreshArgs(at time.Time, t batchjob.Targets) []any {
 
 // RefreshDue returns up to limit companies that are due for a refresh at an instant, by
 // falling ratio of age to target age.
-func (u *Universe) RefreshDue(ctx context.Context, at time.Time, t batchjob.Targets, limit int) ([]string, error) {
+func (u *Universe) RefreshDue(ctx context.Context, at time.Time, t table.RefreshTargets, limit int) ([]string, error) {
 	var rows []struct {
 		Domain string `ch:"domain"`
 	}
@@ -78,7 +78,7 @@ func (u *Universe) RefreshDue(ctx context.Context, at time.Time, t batchjob.Targ
 
 // RefreshCoverage counts the companies that are younger than their target age and those
 // due for a refresh at an instant.
-func (u *Universe) RefreshCoverage(ctx context.Context, at time.Time, t batchjob.Targets) (batchjob.Coverage, error) {
+func (u *Universe) RefreshCoverage(ctx context.Context, at time.Time, t table.RefreshTargets) (table.RefreshCoverage, error) {
 	var row struct {
 		Companies uint64    `ch:"companies"`
 		Young     uint64    `ch:"young"`
@@ -86,9 +86,9 @@ func (u *Universe) RefreshCoverage(ctx context.Context, at time.Time, t batchjob
 		OldestAt  time.Time `ch:"oldest_at"`
 	}
 	if _, err := u.db.first(ctx, &row, refreshCoverage, refreshArgs(at, t)...); err != nil {
-		return batchjob.Coverage{}, fmt.Errorf("coverage of target ages: %w", err)
+		return table.RefreshCoverage{}, fmt.Errorf("coverage of target ages: %w", err)
 	}
-	return batchjob.Coverage{Companies: row.Companies, Young: row.Young, Due: row.Due, Oldest: since(row.OldestAt)}, nil
+	return table.RefreshCoverage{Companies: row.Companies, Young: row.Young, Due: row.Due, Oldest: since(row.OldestAt)}, nil
 }
 
 // Unchanged returns the companies whose newest record is of the current pipeline version

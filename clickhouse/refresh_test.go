@@ -13,7 +13,7 @@ import (
 
 	"companyscore/clickhouse"
 	"companyscore/facts"
-	"companyscore/internal/batchjob"
+	"companyscore/internal/table"
 	"companyscore/scoring"
 )
 
@@ -25,15 +25,15 @@ type aged struct {
 }
 
 // target returns the target age of a company.
-func (a aged) target(at time.Time, t batchjob.Targets) time.Duration {
-	if !a.asked.IsZero() && !a.asked.Truncate(24*time.Hour).Before(at.Add(-batchjob.AskedWithin).Truncate(24*time.Hour)) {
+func (a aged) target(at time.Time, t table.RefreshTargets) time.Duration {
+	if !a.asked.IsZero() && !a.asked.Truncate(24*time.Hour).Before(at.Add(-table.AskedWithin).Truncate(24*time.Hour)) {
 		return t.Ages.Asked
 	}
 	return t.Ages.Others
 }
 
 // waits returns the ratio of age to target age, and whether the company is due.
-func (a aged) waits(at time.Time, t batchjob.Targets) (float64, bool) {
+func (a aged) waits(at time.Time, t table.RefreshTargets) (float64, bool) {
 	last, target := a.scored, a.target(at, t)
 	if a.started.After(last) {
 		last = a.started
@@ -120,13 +120,13 @@ func TestRefreshQueriesEqualAnIndependentComputation(t *testing.T) {
 	if err := insert.Send(); err != nil {
 		t.Fatal(err)
 	}
-	for _, targets := range []batchjob.Targets{
-		{Ages: batchjob.Ages{Asked: 24 * time.Hour, Others: 7 * 24 * time.Hour}, Live: true},
-		{Ages: batchjob.Ages{Asked: 24 * time.Hour, Others: 7 * 24 * time.Hour}},
-		{Ages: batchjob.Ages{Asked: 48 * time.Hour, Others: time.Minute}},
+	for _, targets := range []table.RefreshTargets{
+		{Ages: table.RefreshAges{Asked: 24 * time.Hour, Others: 7 * 24 * time.Hour}, Live: true},
+		{Ages: table.RefreshAges{Asked: 24 * time.Hour, Others: 7 * 24 * time.Hour}},
+		{Ages: table.RefreshAges{Asked: 48 * time.Hour, Others: time.Minute}},
 	} {
 		var due []aged
-		var want batchjob.Coverage
+		var want table.RefreshCoverage
 		for _, a := range universe {
 			if a.scored.IsZero() {
 				continue
@@ -193,8 +193,8 @@ func TestRefreshQueriesEqualAnIndependentComputation(t *testing.T) {
 func TestCoverageOfNoCompanies(t *testing.T) {
 	t.Parallel()
 	u := clickhouse.NewUniverse(open(t))
-	targets := batchjob.Targets{Ages: batchjob.Ages{Asked: time.Hour, Others: time.Hour}}
-	if got, err := u.RefreshCoverage(t.Context(), time.Now(), targets); err != nil || got != (batchjob.Coverage{}) || got.Share() != 1 {
+	targets := table.RefreshTargets{Ages: table.RefreshAges{Asked: time.Hour, Others: time.Hour}}
+	if got, err := u.RefreshCoverage(t.Context(), time.Now(), targets); err != nil || got != (table.RefreshCoverage{}) || got.Share() != 1 {
 		t.Errorf("coverage of nothing = %+v, %v", got, err)
 	}
 }
@@ -255,18 +255,18 @@ func TestCoverageIsInTheView(t *testing.T) {
 	}
 	wants("- - - -")
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	record := func(id string, at time.Time, outcome batchjob.Outcome, c batchjob.Coverage) {
+	record := func(id string, at time.Time, outcome table.BatchOutcome, c table.RefreshCoverage) {
 		t.Helper()
-		run := batchjob.Run{ID: id, Job: "refresh", StartedAt: at, Outcome: outcome, Companies: c.Companies, Refresh: &batchjob.Refreshed{Coverage: c}}
-		if err := u.WriteRuns(t.Context(), []batchjob.Run{run, {ID: id + "x", Job: "count", StartedAt: at.Add(time.Hour), Outcome: batchjob.OK, Companies: 9}}); err != nil {
+		run := table.BatchRun{ID: id, Job: "refresh", StartedAt: at, Outcome: outcome, Companies: c.Companies, Refresh: &table.Refreshed{RefreshCoverage: c}}
+		if err := u.WriteRuns(t.Context(), []table.BatchRun{run, {ID: id + "x", Job: "count", StartedAt: at.Add(time.Hour), Outcome: table.BatchOK, Companies: 9}}); err != nil {
 			t.Fatal(err)
 		}
 	}
-	record("a", noon, batchjob.OK, batchjob.Coverage{Companies: 8, Young: 2, Due: 5, Oldest: noon.AddDate(0, 0, -9)})
+	record("a", noon, table.BatchOK, table.RefreshCoverage{Companies: 8, Young: 2, Due: 5, Oldest: noon.AddDate(0, 0, -9)})
 	wants("2026-05-01 12:00:00.000 0.25 5 2026-04-22 12:00:00.000")
-	record("b", noon.Add(time.Minute), batchjob.OK, batchjob.Coverage{Companies: 8, Young: 6, Due: 1, Oldest: noon.AddDate(0, 0, -8)})
-	record("c", noon.Add(2*time.Minute), batchjob.Failed, batchjob.Coverage{})
+	record("b", noon.Add(time.Minute), table.BatchOK, table.RefreshCoverage{Companies: 8, Young: 6, Due: 1, Oldest: noon.AddDate(0, 0, -8)})
+	record("c", noon.Add(2*time.Minute), table.BatchFailed, table.RefreshCoverage{})
 	wants("2026-05-01 12:01:00.000 0.75 1 2026-04-23 12:00:00.000")
-	record("d", noon.Add(3*time.Minute), batchjob.OK, batchjob.Coverage{})
+	record("d", noon.Add(3*time.Minute), table.BatchOK, table.RefreshCoverage{})
 	wants("2026-05-01 12:03:00.000 - 0 -")
 }

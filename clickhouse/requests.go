@@ -7,7 +7,7 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
-	"companyscore/internal/account"
+	"companyscore/internal/table"
 	"companyscore/sql"
 )
 
@@ -46,7 +46,7 @@ type requestRow struct {
 }
 
 // WriteRequests writes rows with one insert. A repeated write replaces the rows of the first.
-func (s *Requests) WriteRequests(ctx context.Context, requests []account.Request) error {
+func (s *Requests) WriteRequests(ctx context.Context, requests []table.Request) error {
 	values := make([]requestRow, len(requests))
 	rows := make([]*requestRow, len(requests))
 	for i, r := range requests {
@@ -80,7 +80,7 @@ type requestMinuteRow struct {
 
 // WriteRequestCounts writes totals with one insert. Of several rows of one minute, kind and
 // server the one with the largest version is valid.
-func (s *Requests) WriteRequestCounts(ctx context.Context, counts []account.RequestCount) error {
+func (s *Requests) WriteRequestCounts(ctx context.Context, counts []table.RequestCount) error {
 	values := make([]requestMinuteRow, len(counts))
 	rows := make([]*requestMinuteRow, len(counts))
 	for i, c := range counts {
@@ -98,7 +98,7 @@ func (s *Requests) WriteRequestCounts(ctx context.Context, counts []account.Requ
 
 // FindRequests returns the requests of an account with an id that have a row, newest first, up to
 // limit. An empty account selects all accounts, and requests without a valid key.
-func (s *Requests) FindRequests(ctx context.Context, id, accountID string, limit int) ([]account.Request, error) {
+func (s *Requests) FindRequests(ctx context.Context, id, accountID string, limit int) ([]table.Request, error) {
 	var rows []requestRow
 	if err := s.db.few(ctx, &rows, requestFind, ch.Named("id", id), ch.Named("account_id", accountID), ch.Named("limit", uint32(limit))); err != nil {
 		return nil, fmt.Errorf("find request %s: %w", id, err)
@@ -108,7 +108,7 @@ func (s *Requests) FindRequests(ctx context.Context, id, accountID string, limit
 
 // ListRequests returns the newest requests of an account since an instant that have a row, up to
 // limit. An empty key and a zero status select all.
-func (s *Requests) ListRequests(ctx context.Context, accountID string, since time.Time, keyID string, status uint16, limit int) ([]account.Request, error) {
+func (s *Requests) ListRequests(ctx context.Context, accountID string, since time.Time, keyID string, status uint16, limit int) ([]table.Request, error) {
 	var rows []requestRow
 	err := s.db.few(ctx, &rows, requestList, ch.Named("account_id", accountID), ch.Named("since_ms", millis(since)), ch.Named("key_id", keyID),
 		ch.Named("status", status), ch.Named("limit", uint32(limit)))
@@ -118,11 +118,11 @@ func (s *Requests) ListRequests(ctx context.Context, accountID string, since tim
 	return requests(rows), nil
 }
 
-func requests(rows []requestRow) []account.Request {
-	found := make([]account.Request, len(rows))
+func requests(rows []requestRow) []table.Request {
+	found := make([]table.Request, len(rows))
 	for i, r := range rows {
-		found[i] = account.Request{
-			RequestKind: account.RequestKind{AccountID: r.AccountID, KeyID: r.KeyID, Route: r.Route, Status: r.Status, ErrorCode: r.ErrorCode, AnsweredBy: r.AnsweredBy},
+		found[i] = table.Request{
+			RequestKind: table.RequestKind{AccountID: r.AccountID, KeyID: r.KeyID, Route: r.Route, Status: r.Status, ErrorCode: r.ErrorCode, AnsweredBy: r.AnsweredBy},
 			ID:          r.ID, At: r.At.UTC(), Took: time.Duration(r.TookUs) * time.Microsecond, Bytes: r.Bytes, Charged: r.Charged, JobID: r.JobID, Server: r.Server, Number: r.Number,
 		}
 	}
@@ -132,7 +132,7 @@ func requests(rows []requestRow) []account.Request {
 // RequestHistory returns the requests of an account from a minute until before another, by
 // "day", "key", "route" or "status": days in order, other groups by calls, at most
 // requestGroupsMax.
-func (s *Requests) RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]account.RequestGroup, error) {
+func (s *Requests) RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]table.RequestGroup, error) {
 	var rows []struct {
 		Group   string `ch:"group"`
 		Calls   uint64 `ch:"calls"`
@@ -146,9 +146,9 @@ func (s *Requests) RequestHistory(ctx context.Context, accountID string, from, t
 	if err != nil {
 		return nil, fmt.Errorf("read requests of %s: %w", accountID, err)
 	}
-	groups := make([]account.RequestGroup, len(rows))
+	groups := make([]table.RequestGroup, len(rows))
 	for i, r := range rows {
-		groups[i] = account.RequestGroup{Group: r.Group, Calls: r.Calls, Charged: r.Charged, Errors: r.Errors, Took: time.Duration(r.TookUs) * time.Microsecond, Bytes: r.Bytes}
+		groups[i] = table.RequestGroup{Group: r.Group, Calls: r.Calls, Charged: r.Charged, Errors: r.Errors, Took: time.Duration(r.TookUs) * time.Microsecond, Bytes: r.Bytes}
 	}
 	return groups, nil
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"companyscore/clickhouse"
-	"companyscore/internal/account"
+	"companyscore/internal/table"
 )
 
 func TestRepeatedRequestsAreStoredOnce(t *testing.T) {
@@ -16,21 +16,21 @@ func TestRepeatedRequestsAreStoredOnce(t *testing.T) {
 	db := open(t)
 	store := clickhouse.NewRequests(db)
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	kind := account.RequestKind{AccountID: "a", KeyID: "k", Route: "/v1/score/*", Status: 404, ErrorCode: "no_history", AnsweredBy: "redis"}
-	var rows []account.Request
+	kind := table.RequestKind{AccountID: "a", KeyID: "k", Route: "/v1/score/*", Status: 404, ErrorCode: "no_history", AnsweredBy: "redis"}
+	var rows []table.Request
 	for i := range 3 {
-		rows = append(rows, account.Request{
+		rows = append(rows, table.Request{
 			RequestKind: kind, ID: "same-request", At: now.Add(time.Duration(i) * time.Second), Took: 1500 * time.Microsecond, Bytes: 88, Charged: i == 2, JobID: "j", Server: "s", Number: uint64(i),
 		})
 	}
-	rows = append(rows, account.Request{RequestKind: kind, ID: "other-request", At: now, Server: "s", Number: 9})
+	rows = append(rows, table.Request{RequestKind: kind, ID: "other-request", At: now, Server: "s", Number: 9})
 	for range 2 { // as after a lost answer of ClickHouse
 		if err := store.WriteRequests(t.Context(), rows); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := store.FindRequests(t.Context(), "same-request", "", 2)
-	if diff := cmp.Diff([]account.Request{rows[2], rows[1]}, got); err != nil || diff != "" {
+	if diff := cmp.Diff([]table.Request{rows[2], rows[1]}, got); err != nil || diff != "" {
 		t.Errorf("newest two of the id: %v\n%s", err, diff)
 	}
 	for id, accountID := range map[string]string{"never-sent": "", "same-request": "b"} {
@@ -48,13 +48,13 @@ func TestRequestHistoryHasNewestTotals(t *testing.T) {
 	db := open(t)
 	store := clickhouse.NewRequests(db)
 	day := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -2)
-	count := func(accountID, key string, status uint16, server string, minute time.Time, calls, version uint64) account.RequestCount {
-		return account.RequestCount{
-			RequestKind: account.RequestKind{AccountID: accountID, KeyID: key, Route: "/v1/score/*", Status: status, AnsweredBy: "l1"}, Minute: minute, Server: server,
+	count := func(accountID, key string, status uint16, server string, minute time.Time, calls, version uint64) table.RequestCount {
+		return table.RequestCount{
+			RequestKind: table.RequestKind{AccountID: accountID, KeyID: key, Route: "/v1/score/*", Status: status, AnsweredBy: "l1"}, Minute: minute, Server: server,
 			Calls: calls, Charged: 1, NotStored: calls - 1, Took: time.Duration(calls) * time.Millisecond, Bytes: 10 * calls, Version: version,
 		}
 	}
-	for _, rows := range [][]account.RequestCount{
+	for _, rows := range [][]table.RequestCount{
 		{count("a", "k1", 200, "s1", day, 7, 2), count("a", "k1", 200, "s2", day, 5, 1), count("b", "k9", 200, "s1", day, 100, 1)},
 		{count("a", "k1", 200, "s1", day, 3, 1)}, // an earlier write that arrives late
 		{count("a", "k2", 404, "s1", day.Add(25*time.Hour), 2, 3), count("a", "k1", 200, "s1", day.Add(48*time.Hour), 50, 4)},
@@ -88,12 +88,12 @@ func TestRequestsAreListedByKind(t *testing.T) {
 	db := open(t)
 	store := clickhouse.NewRequests(db)
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	row := func(accountID, key string, status uint16, ago time.Duration, number uint64) account.Request {
-		return account.Request{RequestKind: account.RequestKind{AccountID: accountID, KeyID: key, Route: "/v1/score/*", Status: status, AnsweredBy: "l1"}, ID: "id", At: now.Add(-ago), Number: number}
+	row := func(accountID, key string, status uint16, ago time.Duration, number uint64) table.Request {
+		return table.Request{RequestKind: table.RequestKind{AccountID: accountID, KeyID: key, Route: "/v1/score/*", Status: status, AnsweredBy: "l1"}, ID: "id", At: now.Add(-ago), Number: number}
 	}
 	newest, failed, other, old := row("a", "k1", 200, 0, 1), row("a", "k1", 404, time.Minute, 2), row("a", "k2", 200, 2*time.Minute, 3), row("a", "k1", 200, 2*time.Hour, 4)
 	for range 2 {
-		if err := store.WriteRequests(t.Context(), []account.Request{old, other, failed, newest, row("b", "k3", 200, 0, 5)}); err != nil {
+		if err := store.WriteRequests(t.Context(), []table.Request{old, other, failed, newest, row("b", "k3", 200, 0, 5)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,10 +101,10 @@ func TestRequestsAreListedByKind(t *testing.T) {
 		key    string
 		status uint16
 		limit  int
-		want   []account.Request
+		want   []table.Request
 	}{
-		{"", 0, 10, []account.Request{newest, failed, other}}, {"", 0, 2, []account.Request{newest, failed}},
-		{"k1", 0, 10, []account.Request{newest, failed}}, {"", 404, 10, []account.Request{failed}}, {"k3", 0, 10, []account.Request{}},
+		{"", 0, 10, []table.Request{newest, failed, other}}, {"", 0, 2, []table.Request{newest, failed}},
+		{"k1", 0, 10, []table.Request{newest, failed}}, {"", 404, 10, []table.Request{failed}}, {"k3", 0, 10, []table.Request{}},
 	} {
 		got, err := store.ListRequests(t.Context(), "a", now.Add(-time.Hour), c.key, c.status, c.limit)
 		if diff := cmp.Diff(c.want, got); err != nil || diff != "" {

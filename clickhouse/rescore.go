@@ -6,8 +6,9 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
+	"companyscore/internal/table"
 	"companyscore/scoring"
-	"companyscore/scoring/rescore"
+
 	"companyscore/sql"
 )
 
@@ -17,20 +18,18 @@ var (
 	rescorePage   = sql.Query("rescore_page")
 )
 
-var _ rescore.Store = (*DB)(nil)
-
 // RescoreAmount counts the records of version from for which no record of version to, of
 // the same company and time, exists: with signals (Pending) and without (Bare). An empty
 // from means any version.
-func (db *DB) RescoreAmount(ctx context.Context, from, to string) (rescore.Amount, error) {
+func (db *DB) RescoreAmount(ctx context.Context, from, to string) (table.RescoreAmount, error) {
 	var row struct {
 		Pending uint64 `ch:"pending"`
 		Bare    uint64 `ch:"bare"`
 	}
 	if _, err := db.first(ctx, &row, rescoreAmount, ch.Named("from", from), ch.Named("to", to)); err != nil {
-		return rescore.Amount{}, fmt.Errorf("count records to rescore: %w", err)
+		return table.RescoreAmount{}, fmt.Errorf("count records to rescore: %w", err)
 	}
-	return rescore.Amount{Pending: row.Pending, Bare: row.Bare}, nil
+	return table.RescoreAmount{Pending: row.Pending, Bare: row.Bare}, nil
 }
 
 // RescorePage returns the records of the companies that follow domain after. The page ends

@@ -8,7 +8,7 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
-	"companyscore/internal/seed"
+	"companyscore/internal/table"
 	"companyscore/sql"
 )
 
@@ -23,8 +23,6 @@ var (
 	scoreCount      = sql.Query("score_count")
 )
 
-var _ seed.Store = (*DB)(nil)
-
 // seedRunRow is a row of seed_run.
 type seedRunRow struct {
 	Seed    uint64    `ch:"seed"`
@@ -38,7 +36,7 @@ type seedRunRow struct {
 
 // Seeded returns the progress of the universe generated in this database. found is false
 // if there is none.
-func (db *DB) Seeded(ctx context.Context) (s seed.State, found bool, err error) {
+func (db *DB) Seeded(ctx context.Context) (s table.SeedRun, found bool, err error) {
 	if err := db.exec(ctx, seedRunTable); err != nil {
 		return s, false, fmt.Errorf("make table of generated universes: %w", err)
 	}
@@ -46,14 +44,15 @@ func (db *DB) Seeded(ctx context.Context) (s seed.State, found bool, err error) 
 	if found, err = db.first(ctx, &row, seedRunGet); err != nil || !found {
 		return s, false, err
 	}
-	s.Seed, s.Domains, s.Records, s.Until = row.Seed, int(row.Domains), int(row.Records), row.Until.UTC()
-	s.Signals, s.Target, s.Next = seed.Signals(row.Signals), int(row.Target), row.Next
-	return s, true, nil
+	return table.SeedRun{
+		Seed: row.Seed, Domains: int(row.Domains), Records: int(row.Records), Until: row.Until.UTC(),
+		Signals: row.Signals, Target: int(row.Target), Next: row.Next,
+	}, true, nil
 }
 
 // NoteSeeded writes the progress of the generation of a universe.
-func (db *DB) NoteSeeded(ctx context.Context, s seed.State) error {
-	row := seedRunRow{s.Seed, uint32(s.Records), string(s.Signals), s.Until, uint64(s.Domains), uint64(s.Target), s.Next}
+func (db *DB) NoteSeeded(ctx context.Context, s table.SeedRun) error {
+	row := seedRunRow{s.Seed, uint32(s.Records), s.Signals, s.Until, uint64(s.Domains), uint64(s.Target), s.Next}
 	if err := insert(ctx, db, seedRunInsert, []*seedRunRow{&row}); err != nil {
 		return fmt.Errorf("write the generated universe: %w", err)
 	}
@@ -81,7 +80,7 @@ type phaseRow struct {
 }
 
 // PutPhases stores the scored companies from which SeedRecords generates records.
-func (db *DB) PutPhases(ctx context.Context, phases []seed.Phase) error {
+func (db *DB) PutPhases(ctx context.Context, phases []table.SeedPhase) error {
 	if err := db.exec(ctx, seedPhaseTable); err != nil {
 		return fmt.Errorf("make table of phases: %w", err)
 	}
@@ -109,7 +108,7 @@ func (db *DB) DropPhases(ctx context.Context) error {
 }
 
 // SeedRecords generates the records of one part of a universe with one INSERT.
-func (db *DB) SeedRecords(ctx context.Context, p seed.Part) error {
+func (db *DB) SeedRecords(ctx context.Context, p table.SeedPart) error {
 	err := db.exec(ctx, seedRecords,
 		ch.Named("first", p.First), ch.Named("last", p.Last), ch.Named("x_from", p.XFrom), ch.Named("x_last", p.XLast),
 		ch.Named("records", p.Records), ch.Named("detailed", p.Detailed), ch.Named("mix", p.Mix), ch.Named("until_ms", millis(p.Until)),

@@ -7,7 +7,7 @@ import (
 
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 
-	"companyscore/internal/account"
+	"companyscore/internal/table"
 	"companyscore/scoring"
 	"companyscore/sql"
 )
@@ -37,7 +37,7 @@ type usageRow struct {
 }
 
 // WriteUsage appends running totals. The newest row of an account and month is valid.
-func (u *Usage) WriteUsage(ctx context.Context, usage []account.MonthUsage) error {
+func (u *Usage) WriteUsage(ctx context.Context, usage []table.MonthUsage) error {
 	rows := make([]*usageRow, len(usage))
 	for i, r := range usage {
 		period, err := parsePeriod(r.Period)
@@ -54,10 +54,10 @@ func (u *Usage) WriteUsage(ctx context.Context, usage []account.MonthUsage) erro
 
 // Usage returns the newest totals of a month (YYYY-MM), or the zero value if there are
 // none.
-func (u *Usage) Usage(ctx context.Context, accountID, period string) (account.MonthUsage, error) {
+func (u *Usage) Usage(ctx context.Context, accountID, period string) (table.MonthUsage, error) {
 	month, err := parsePeriod(period)
 	if err != nil {
-		return account.MonthUsage{}, err
+		return table.MonthUsage{}, err
 	}
 	var row struct {
 		Tier        string    `ch:"tier"`
@@ -67,12 +67,12 @@ func (u *Usage) Usage(ctx context.Context, accountID, period string) (account.Mo
 	}
 	found, err := u.db.first(ctx, &row, usageGet, ch.Named("account_id", accountID), ch.Named("period", month.Format(time.DateOnly)))
 	if err != nil {
-		return account.MonthUsage{}, fmt.Errorf("read usage of %s in %s: %w", accountID, period, err)
+		return table.MonthUsage{}, fmt.Errorf("read usage of %s in %s: %w", accountID, period, err)
 	}
 	if !found {
-		return account.MonthUsage{}, nil
+		return table.MonthUsage{}, nil
 	}
-	return account.MonthUsage{
+	return table.MonthUsage{
 		AccountID: accountID, Period: period, Tier: row.Tier,
 		CachedCalls: row.CachedCalls, ColdCalls: row.ColdCalls, UpdatedAt: row.UpdatedAt.UTC(),
 	}, nil
@@ -98,7 +98,7 @@ type coldRow struct {
 
 // WriteColdCalls writes calls to the ledger. A refunded row replaces the row of the same
 // call that is not refunded.
-func (u *Usage) WriteColdCalls(ctx context.Context, calls []account.ColdCall) error {
+func (u *Usage) WriteColdCalls(ctx context.Context, calls []table.ColdCall) error {
 	rows := make([]*coldRow, len(calls))
 	for i, c := range calls {
 		rows[i] = &coldRow{c.At, c.JobID, c.RunID, c.AccountID, c.KeyID, c.Domain, c.Refunded}
@@ -111,7 +111,7 @@ func (u *Usage) WriteColdCalls(ctx context.Context, calls []account.ColdCall) er
 
 // ColdCallsSince returns the calls of an account after an instant, oldest first, without
 // refunded ones.
-func (u *Usage) ColdCallsSince(ctx context.Context, accountID string, at time.Time) ([]account.ColdCall, error) {
+func (u *Usage) ColdCallsSince(ctx context.Context, accountID string, at time.Time) ([]table.ColdCall, error) {
 	var rows []struct {
 		At     time.Time `ch:"at"`
 		JobID  string    `ch:"job_id"`
@@ -122,9 +122,9 @@ func (u *Usage) ColdCallsSince(ctx context.Context, accountID string, at time.Ti
 	if err := u.db.list(ctx, &rows, coldSince, ch.Named("account_id", accountID), ch.Named("since_ms", millis(at))); err != nil {
 		return nil, fmt.Errorf("read cold calls of %s: %w", accountID, err)
 	}
-	calls := make([]account.ColdCall, len(rows))
+	calls := make([]table.ColdCall, len(rows))
 	for i, r := range rows {
-		calls[i] = account.ColdCall{JobID: r.JobID, RunID: r.RunID, AccountID: accountID, KeyID: r.KeyID, Domain: r.Domain, At: r.At.UTC()}
+		calls[i] = table.ColdCall{JobID: r.JobID, RunID: r.RunID, AccountID: accountID, KeyID: r.KeyID, Domain: r.Domain, At: r.At.UTC()}
 	}
 	return calls, nil
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"companyscore/clickhouse"
-	"companyscore/internal/account"
+	"companyscore/internal/table"
 	"companyscore/scoring"
 )
 
@@ -19,12 +19,12 @@ func TestUsageIsNewestTotalOfMonth(t *testing.T) {
 	db := open(t)
 	usage := clickhouse.NewUsage(db)
 	period := today.Format("2006-01")
-	row := func(day int, cached uint64) account.MonthUsage {
-		return account.MonthUsage{AccountID: "a", Period: period, Tier: "starter", CachedCalls: cached, ColdCalls: 2, UpdatedAt: today.AddDate(0, 0, day)}
+	row := func(day int, cached uint64) table.MonthUsage {
+		return table.MonthUsage{AccountID: "a", Period: period, Tier: "starter", CachedCalls: cached, ColdCalls: 2, UpdatedAt: today.AddDate(0, 0, day)}
 	}
 	newest := row(1, 30)
-	for _, r := range []account.MonthUsage{row(0, 10), newest, row(0, 20)} {
-		if err := usage.WriteUsage(t.Context(), []account.MonthUsage{r}); err != nil {
+	for _, r := range []table.MonthUsage{row(0, 10), newest, row(0, 20)} {
+		if err := usage.WriteUsage(t.Context(), []table.MonthUsage{r}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,7 +33,7 @@ func TestUsageIsNewestTotalOfMonth(t *testing.T) {
 		t.Errorf("usage: %v\n%s", err, diff)
 	}
 	for _, other := range [][2]string{{"b", period}, {"a", today.AddDate(0, -2, 0).Format("2006-01")}} {
-		if got, err := usage.Usage(t.Context(), other[0], other[1]); err != nil || got != (account.MonthUsage{}) {
+		if got, err := usage.Usage(t.Context(), other[0], other[1]); err != nil || got != (table.MonthUsage{}) {
 			t.Errorf("usage of %v = %+v, %v; want none", other, got, err)
 		}
 	}
@@ -48,23 +48,23 @@ func TestUsageIsNewestTotalOfMonth(t *testing.T) {
 func TestRefundedColdCallsDoNotCount(t *testing.T) {
 	t.Parallel()
 	usage := clickhouse.NewUsage(open(t))
-	call := func(job string, minute int, accountID string) account.ColdCall {
-		return account.ColdCall{JobID: job, RunID: "r", AccountID: accountID, KeyID: "k", Domain: "example.com", At: today.Add(time.Duration(minute) * time.Minute)}
+	call := func(job string, minute int, accountID string) table.ColdCall {
+		return table.ColdCall{JobID: job, RunID: "r", AccountID: accountID, KeyID: "k", Domain: "example.com", At: today.Add(time.Duration(minute) * time.Minute)}
 	}
 	first, second, refunded := call("1", 1, "a"), call("2", 2, "a"), call("3", 3, "a")
 	back := refunded
 	back.Refunded = true
-	for _, calls := range [][]account.ColdCall{{second, first, back}, {refunded, first, call("4", 4, "b")}} {
+	for _, calls := range [][]table.ColdCall{{second, first, back}, {refunded, first, call("4", 4, "b")}} {
 		if err := usage.WriteColdCalls(t.Context(), calls); err != nil {
 			t.Fatal(err)
 		}
 	}
 	got, err := usage.ColdCallsSince(t.Context(), "a", today)
-	if diff := cmp.Diff([]account.ColdCall{first, second}, got); err != nil || diff != "" {
+	if diff := cmp.Diff([]table.ColdCall{first, second}, got); err != nil || diff != "" {
 		t.Errorf("calls of a: %v\n%s", err, diff)
 	}
 	got, err = usage.ColdCallsSince(t.Context(), "a", first.At)
-	if diff := cmp.Diff([]account.ColdCall{second}, got); err != nil || diff != "" {
+	if diff := cmp.Diff([]table.ColdCall{second}, got); err != nil || diff != "" {
 		t.Errorf("calls after the first: %v\n%s", err, diff)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"companyscore/internal/account"
 	"companyscore/internal/test/program"
+	"companyscore/up"
 )
 
 // tiers has limits that a test can reach.
@@ -34,7 +34,7 @@ breakers:
 // service is a running `up`, demo its demo account.
 var (
 	service *program.System
-	demo    account.Demo
+	demo    up.Demo
 )
 
 func TestMain(m *testing.M) { os.Exit(serve(m)) }
@@ -59,7 +59,7 @@ func serve(m *testing.M) int {
 		panic(err)
 	}
 	defer func() { _ = service.Stop() }()
-	if demo, err = account.ReadDemo(service.Data); err != nil {
+	if demo, err = up.ReadDemo(service.Data); err != nil {
 		panic(err)
 	}
 	os.Setenv("COMPANYSCORE_URL", service.Runtime.BaseURL)

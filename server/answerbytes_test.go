@@ -21,7 +21,7 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"companyscore/internal/account"
-	"companyscore/server/directory"
+	"companyscore/server/keys"
 )
 
 func TestBudgetIsNeverExceeded(t *testing.T) {
@@ -94,11 +94,11 @@ func TestBudgetMakesRequestsWaitThenRefuses(t *testing.T) {
 // keyring knows a caller for each key: an enterprise account with the name of the key.
 type keyring struct{ Keys }
 
-func (keyring) Verify(_ context.Context, raw string) (directory.Caller, error) {
-	return directory.Caller{Mode: account.Live, KeyID: raw, Account: account.Account{ID: raw, Tier: account.Enterprise}}, nil
+func (keyring) Verify(_ context.Context, raw string) (keys.Caller, error) {
+	return keys.Caller{Mode: account.Live, KeyID: raw, Account: account.Account{ID: raw, Tier: account.Enterprise}}, nil
 }
 
-func (keyring) Peek([]byte, time.Time) *directory.Caller { return nil }
+func (keyring) Peek([]byte, time.Time) *keys.Caller { return nil }
 
 // batchServer is a server, and large a request of a key whose answer has about 100 kB.
 func batchServer(t *testing.T) (s *Server, large func(key string) string) {

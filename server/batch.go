@@ -11,7 +11,7 @@ import (
 	"companyscore/internal/account"
 	"companyscore/server/api"
 	"companyscore/server/cache"
-	"companyscore/server/directory"
+	"companyscore/server/keys"
 )
 
 // batchMax bounds the companies of one batch call.
@@ -99,7 +99,7 @@ func batchSizeMax(items []item) int {
 
 // batchBody returns the body of an answer, with the evidence of each score if wanted. What it returns for an item is what json.Marshal
 // makes of an [api.BatchItem]: a canonical domain has nothing to escape.
-func (s *Server) batchBody(who directory.Caller, items []item, entries map[string]cache.Entry, evidence bool) []byte {
+func (s *Server) batchBody(who keys.Caller, items []item, entries map[string]cache.Entry, evidence bool) []byte {
 	body := make([]byte, 0, len(items)*512)
 	body = append(body, '{')
 	if who.Mode == account.Test {

@@ -18,7 +18,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"companyscore/internal/account"
-	"companyscore/server/directory"
+	"companyscore/server/keys"
 )
 
 func TestDeadlineIsNeverEarly(t *testing.T) {
@@ -191,7 +191,7 @@ func TestSlowAnswerIsSentAfterStop(t *testing.T) {
 // defective panics when it is asked for the key "panics", as a defect of the hot path would.
 type defective struct{ Keys }
 
-func (d defective) Peek(raw []byte, now time.Time) *directory.Caller {
+func (d defective) Peek(raw []byte, now time.Time) *keys.Caller {
 	if string(raw) == "panics" {
 		panic("a defect")
 	}

@@ -18,6 +18,7 @@ import (
 	"companyscore/clickhouse"
 	"companyscore/internal/account"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 	"companyscore/internal/test/stores"
 	"companyscore/server/console"
 )
@@ -32,7 +33,7 @@ type consoleDB struct {
 	auditFault error
 }
 
-func (s *consoleDB) WriteAudit(ctx context.Context, e account.AuditEntry) error {
+func (s *consoleDB) WriteAudit(ctx context.Context, e table.AuditEntry) error {
 	if s.auditFault != nil {
 		return s.auditFault
 	}

@@ -17,13 +17,14 @@ import (
 	"companyscore/internal/account"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 	"companyscore/internal/test/stores"
 	"companyscore/internal/test/wait"
 	"companyscore/scoring"
 	"companyscore/server/api"
 	"companyscore/server/cache"
-	"companyscore/server/directory"
 	"companyscore/server/job"
+	"companyscore/server/keys"
 	"companyscore/server/meter"
 	"companyscore/universe/snapshot"
 )
@@ -56,7 +57,7 @@ type fixture struct {
 	scores  *clickhouse.Scores
 	queue   *queue.Queue
 	meter   *meter.Meter
-	callers map[string]directory.Caller // by the name of the key
+	callers map[string]keys.Caller // by the name of the key
 }
 
 // theFixture returns the fixture. Its first call makes it. It ends with the binary.
@@ -80,7 +81,7 @@ func madeFixture(redisURL, clickhouseURL string) (*fixture, error) {
 	fixtureOnce.Do(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), wait.Max)
 		defer cancel()
-		f := &fixture{servers: make(map[condition]*Server), keys: make(map[string]string), callers: make(map[string]directory.Caller)}
+		f := &fixture{servers: make(map[condition]*Server), keys: make(map[string]string), callers: make(map[string]keys.Caller)}
 		fixtureOnce.fixture = f
 		for _, step := range []func() error{
 			func() error { return f.connect(ctx, redisURL, clickhouseURL) },
@@ -120,7 +121,7 @@ func (f *fixture) connect(ctx context.Context, redisURL, clickhouseURL string) (
 // addKeys stores an account with one key for each name.
 func (f *fixture) addKeys(ctx context.Context) error {
 	var accounts []account.Account
-	var keys []account.Key
+	var stored []account.Key
 	for name, tier := range map[string]account.Tier{
 		"free": account.Free, "starter": account.Starter, "growth": account.Growth, "enterprise": account.Enterprise, "sandbox": account.Free,
 		"spent month": account.Starter, "spent hour": account.Growth, "spent day": account.Starter, "revoked": account.Growth, "logged": account.Enterprise,
@@ -134,13 +135,13 @@ func (f *fixture) addKeys(ctx context.Context) error {
 		if name == "revoked" {
 			key.RevokedAt = noon
 		}
-		accounts, keys = append(accounts, acct), append(keys, key)
-		f.keys[name], f.callers[name] = raw, directory.Caller{Account: acct, KeyID: key.ID, Mode: mode}
+		accounts, stored = append(accounts, acct), append(stored, key)
+		f.keys[name], f.callers[name] = raw, keys.Caller{Account: acct, KeyID: key.ID, Mode: mode}
 	}
 	_, f.keys["unknown"] = account.NewKey("nobody", "unknown", account.Live, noon)
 	f.keys["mistyped"] = "svc_live_mistyped"
 	store := clickhouse.NewAccounts(f.db)
-	return errors.Join(store.Put(ctx, accounts...), store.PutKey(ctx, keys...))
+	return errors.Join(store.Put(ctx, accounts...), store.PutKey(ctx, stored...))
 }
 
 // storedRecord returns a record of a company with that age at noon.
@@ -172,13 +173,13 @@ var countedMinute = time.Now().UTC().Truncate(time.Minute)
 // addRequests stores counts of requests of the account "starter" in countedMinute.
 func (f *fixture) addRequests(ctx context.Context) error {
 	caller := f.callers["starter"]
-	count := func(route string, status uint16, calls uint64) account.RequestCount {
-		return account.RequestCount{
-			RequestKind: account.RequestKind{AccountID: caller.Account.ID, KeyID: caller.KeyID, Route: route, Status: status, AnsweredBy: "l1"},
+	count := func(route string, status uint16, calls uint64) table.RequestCount {
+		return table.RequestCount{
+			RequestKind: table.RequestKind{AccountID: caller.Account.ID, KeyID: caller.KeyID, Route: route, Status: status, AnsweredBy: "l1"},
 			Minute:      countedMinute, Server: "s", Calls: calls, Took: time.Duration(calls) * 1500 * time.Microsecond, Bytes: 400 * calls, Version: 1,
 		}
 	}
-	return clickhouse.NewRequests(f.db).WriteRequestCounts(ctx, []account.RequestCount{count("/v1/score/*", 200, 8), count("/v1/score/*", 404, 2), count("/v1/movers", 200, 1)})
+	return clickhouse.NewRequests(f.db).WriteRequestCounts(ctx, []table.RequestCount{count("/v1/score/*", 200, 8), count("/v1/score/*", 404, 2), count("/v1/movers", 200, 1)})
 }
 
 // publish counts the records and publishes the statistics.
@@ -258,7 +259,7 @@ func dependencies(db *clickhouse.DB, rdb goredis.UniversalClient) (Dependencies,
 	scores := clickhouse.NewScores(db, clickhouse.WriterConfig{})
 	scoreCache, m := cache.New(64<<20, rdb, scores, nobody, quiet), meter.New(rdb, clickhouse.NewUsage(db), smallLimits(), quiet)
 	return Dependencies{
-		Keys: directory.New(clickhouse.NewAccounts(db), quiet), Scores: scores, Cache: scoreCache, Meter: m,
+		Keys: keys.New(clickhouse.NewAccounts(db), quiet), Scores: scores, Cache: scoreCache, Meter: m,
 		Calls: NewColdCalls(scoreCache, m, nobody, prometheus.NewRegistry(), quiet), Jobs: job.New(rdb, q, job.WithHistory(scores)),
 		RequestCounts: clickhouse.NewRequests(db), Logger: quiet,
 	}, nil

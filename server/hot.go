@@ -11,6 +11,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"companyscore/internal/account"
+	"companyscore/internal/table"
 	"companyscore/server/api"
 	"companyscore/server/meter"
 	"companyscore/server/requestlog"
@@ -141,7 +142,7 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 	took := time.Since(began)
 	s.hotMetrics.latency.Observe(took.Seconds())
 	s.Requests.Record(id, requestlog.Request{
-		Kind:  account.RequestKind{AccountID: caller.Account.ID, KeyID: caller.KeyID, Route: hotRoute, Status: uint16(ctx.Response.StatusCode()), AnsweredBy: string(tierMemory)},
+		Kind:  table.RequestKind{AccountID: caller.Account.ID, KeyID: caller.KeyID, Route: hotRoute, Status: uint16(ctx.Response.StatusCode()), AnsweredBy: string(tierMemory)},
 		Began: began, Took: took, Bytes: len(body), Hot: true,
 	})
 	return true

@@ -17,6 +17,7 @@ import (
 	"github.com/valyala/fasthttp"
 
 	"companyscore/internal/account"
+	"companyscore/internal/table"
 	"companyscore/scoring"
 	"companyscore/server/cache"
 	"companyscore/server/meter"
@@ -221,5 +222,5 @@ func BenchmarkHot(b *testing.B) {
 // forgetting is a store of requests that forgets them.
 type forgetting struct{}
 
-func (forgetting) WriteRequests(context.Context, []account.Request) error           { return nil }
-func (forgetting) WriteRequestCounts(context.Context, []account.RequestCount) error { return nil }
+func (forgetting) WriteRequests(context.Context, []table.Request) error           { return nil }
+func (forgetting) WriteRequestCounts(context.Context, []table.RequestCount) error { return nil }

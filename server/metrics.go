@@ -7,8 +7,8 @@ import (
 	"github.com/gofiber/fiber/v2"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"companyscore/internal/account"
-	"companyscore/server/directory"
+	"companyscore/internal/table"
+	"companyscore/server/keys"
 	"companyscore/server/meter"
 	"companyscore/server/requestlog"
 )
@@ -65,10 +65,10 @@ func (s *Server) record(c *fiber.Ctx, route string, began time.Time) {
 	status, from := c.Response().StatusCode(), string(tierOf(c))
 	s.metrics.requests.WithLabelValues(route, strconv.Itoa(status), from).Inc()
 	r := requestlog.Request{
-		Kind:  account.RequestKind{Route: route, Status: uint16(status), AnsweredBy: from},
+		Kind:  table.RequestKind{Route: route, Status: uint16(status), AnsweredBy: from},
 		Began: began, Took: time.Since(began),
 	}
-	if caller, ok := c.Locals(callerLocal).(directory.Caller); ok {
+	if caller, ok := c.Locals(callerLocal).(keys.Caller); ok {
 		r.Kind.AccountID, r.Kind.KeyID = caller.Account.ID, caller.KeyID
 	}
 	if p, ok := c.Locals(problemLocal).(*problem); ok {

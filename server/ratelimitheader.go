@@ -8,7 +8,7 @@ import (
 	"github.com/gofiber/fiber/v2"
 
 	"companyscore/internal/account"
-	"companyscore/server/directory"
+	"companyscore/server/keys"
 	"companyscore/server/meter"
 	"companyscore/server/sandbox"
 )
@@ -74,7 +74,7 @@ func (m *quotaMonth) appendRateLimit(dst []byte, limits meter.Tier, used meter.Q
 }
 
 // setQuota sets the headers of an answer to a valid key.
-func (s *Server) setQuota(c *fiber.Ctx, who directory.Caller) {
+func (s *Server) setQuota(c *fiber.Ctx, who keys.Caller) {
 	now, limits := s.now(), s.Meter.Limits(who.Account.Tier)
 	month := s.quotaMonthOf(now)
 	policy := month.policies[who.Account.Tier]

@@ -17,7 +17,6 @@ import (
 
 	"companyscore/clickhouse"
 	"companyscore/internal/account"
-	"companyscore/internal/analyst"
 	"companyscore/internal/test/stores"
 	"companyscore/server/requestlog"
 )
@@ -131,7 +130,7 @@ func (l loggedServer) send(t *testing.T, client *http.Client, r sent) (id string
 func (l loggedServer) query(t *testing.T, statement string) map[seen]sums {
 	t.Helper()
 	var out bytes.Buffer
-	if err := analyst.Query(t.Context(), stores.PrivateOf(l.database), statement, "JSONEachRow", &out); err != nil {
+	if err := clickhouse.QueryHTTP(t.Context(), stores.PrivateOf(l.database), statement, "JSONEachRow", &out); err != nil {
 		t.Fatal(err)
 	}
 	counts := make(map[seen]sums)

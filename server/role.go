@@ -13,24 +13,24 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/spf13/pflag"
 
-	"companyscore/internal/admin"
-	"companyscore/internal/batchjob"
+	"companyscore/batch/jobs"
 	"companyscore/internal/config"
+	"companyscore/internal/ops"
 	"companyscore/internal/process"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
 	"companyscore/server/cache"
 	"companyscore/server/console"
 	"companyscore/server/demand"
-	"companyscore/server/directory"
 	"companyscore/server/job"
+	"companyscore/server/keys"
 	"companyscore/server/meter"
 	"companyscore/server/requestlog"
 	"companyscore/universe/snapshot"
 )
 
 var (
-	_ Keys           = (*directory.Directory)(nil)
+	_ Keys           = (*keys.Directory)(nil)
 	_ Meter          = (*meter.Meter)(nil)
 	_ Jobs           = (*job.Jobs)(nil)
 	_ Universe       = (*snapshot.Follower)(nil)
@@ -57,7 +57,7 @@ type Config struct {
 
 // Stores are the stores of a server. They must stay open until Run returns.
 type Stores struct {
-	Accounts directory.Store
+	Accounts keys.Store
 	Ledger   meter.Ledger
 	Records  Records
 	Requests Requests
@@ -65,7 +65,7 @@ type Stores struct {
 	Console console.Stores
 	// ClickHouse is checked by /readyz and stores demand.
 	ClickHouse interface {
-		admin.ClickHouse
+		ops.ClickHouse
 		demand.Store
 	}
 	Redis goredis.UniversalClient
@@ -99,7 +99,7 @@ const MemoryMB = 1024
 func (c *Config) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Listen, "listen", "127.0.0.1:8080", "listen address")
 	flags.IntVar(&c.CacheMB, "cache-mb", 640, "MB for cached scores and history pages; a score takes about 0.5 kB, pages get an eighth")
-	admin.Flags(flags, &c.AdminListen)
+	ops.Flags(flags, &c.AdminListen)
 	c.HTTP.Flags(flags)
 	c.Requests.Flags(flags)
 	c.Console.Flags(flags)
@@ -107,7 +107,7 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 
 // Validate returns an error that names every flag that is wrong.
 func (c *Config) Validate() error {
-	faults := []error{config.CheckAddress("--listen", c.Listen), admin.Validate(c.AdminListen), c.HTTP.Validate(), c.Requests.Validate(), c.Console.Validate()}
+	faults := []error{config.CheckAddress("--listen", c.Listen), ops.Validate(c.AdminListen), c.HTTP.Validate(), c.Requests.Validate(), c.Console.Validate()}
 	if c.CacheMB < 64 {
 		faults = append(faults, fmt.Errorf("--cache-mb %d: use 64 or more", c.CacheMB))
 	}
@@ -135,9 +135,9 @@ func Run(ctx context.Context, cfg Config) error {
 // role is a running server with its parts.
 type role struct {
 	address   string
-	admin     *admin.Admin
+	admin     *ops.Admin
 	meter     *meter.Meter
-	directory *directory.Directory
+	directory *keys.Directory
 	universe  *snapshot.Follower
 	cache     *cache.Cache
 	failed    chan error // receives the error that ended serving
@@ -170,18 +170,18 @@ func start(ctx context.Context, cfg Config) (r *role, err error) {
 	r.parts.Defer(recorder.Close)
 	r.universe = snapshot.Follow(ctx, rdb, logger)
 	r.parts.DeferFunc(r.universe.Close)
-	r.directory = directory.New(cfg.Stores.Accounts, logger)
+	r.directory = keys.New(cfg.Stores.Accounts, logger)
 	r.parts.Defer(r.directory.Close)
 	r.meter = meter.New(rdb, cfg.Stores.Ledger, cfg.Limits, logger)
 	r.parts.DeferFunc(r.meter.Close)
 	r.cache = cache.New(cfg.CacheMB<<20, rdb, cfg.Stores.Records, recorder.Asked, logger)
-	registry := admin.NewRegistry()
+	registry := ops.NewRegistry()
 	r.cache.Register(registry)
 	recorder.Register(registry)
 	requests.Register(registry)
 	r.universe.Register(registry)
 	q.Register(registry)
-	batchjob.Register(registry, rdb)
+	jobs.Register(registry, rdb)
 	calls := NewColdCalls(r.cache, r.meter, recorder.Asked, registry, logger)
 	var pages http.Handler
 	if cfg.Console.On() {
@@ -209,7 +209,7 @@ func start(ctx context.Context, cfg Config) (r *role, err error) {
 	r.parts.DeferFunc(func() { stopHearing(); events.Wait() })
 	go func() { r.failed <- server.Serve(ln) }() // ends with Shutdown
 	r.parts.Defer(server.Shutdown)
-	r.admin, err = admin.Start(admin.Config{Listen: cfg.AdminListen, ClickHouse: cfg.Stores.ClickHouse, Redis: rdb, Registry: registry, Logger: logger})
+	r.admin, err = ops.Start(ops.Config{Listen: cfg.AdminListen, ClickHouse: cfg.Stores.ClickHouse, Redis: rdb, Registry: registry, Logger: logger})
 	if err != nil {
 		return r, err
 	}

@@ -21,21 +21,22 @@ import (
 
 	"companyscore/internal/account"
 	"companyscore/internal/config"
+	"companyscore/internal/table"
 	"companyscore/scoring"
 	"companyscore/server/api"
 	"companyscore/server/cache"
-	"companyscore/server/directory"
 	"companyscore/server/job"
+	"companyscore/server/keys"
 	"companyscore/server/meter"
 	"companyscore/server/requestlog"
 	"companyscore/universe"
 )
 
-// Keys returns the caller of an API key. See directory.Directory.
+// Keys returns the caller of an API key. See keys.Directory.
 type Keys interface {
-	Verify(ctx context.Context, raw string) (directory.Caller, error)
+	Verify(ctx context.Context, raw string) (keys.Caller, error)
 	// Peek returns the caller of a key if it is in memory, else nil. It makes no lookup.
-	Peek(raw []byte, now time.Time) *directory.Caller
+	Peek(raw []byte, now time.Time) *keys.Caller
 }
 
 // Scores reads stored records. Latest returns the newest record of a domain with its
@@ -79,7 +80,7 @@ type Jobs interface {
 // RequestCounts reads counts of requests. RequestHistory returns those of an account from a minute
 // until before another, by "day", "key", "route" or "status", without empty groups.
 type RequestCounts interface {
-	RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]account.RequestGroup, error)
+	RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]table.RequestGroup, error)
 }
 
 // Dependencies are the parts that a Server needs. All fields but HTTP, Requests and Console are required.
@@ -267,4 +268,4 @@ func (s *Server) authenticate(c *fiber.Ctx) error {
 	return err
 }
 
-func callerOf(c *fiber.Ctx) directory.Caller { return c.Locals(callerLocal).(directory.Caller) }
+func callerOf(c *fiber.Ctx) keys.Caller { return c.Locals(callerLocal).(keys.Caller) }

@@ -18,8 +18,8 @@ import (
 	"companyscore/internal/account"
 	"companyscore/server/api"
 	"companyscore/server/cache"
-	"companyscore/server/directory"
 	"companyscore/server/job"
+	"companyscore/server/keys"
 	"companyscore/server/meter"
 	"companyscore/universe"
 )
@@ -29,18 +29,18 @@ import (
 
 type panicking struct{}
 
-func (panicking) Verify(context.Context, string) (directory.Caller, error) { panic("boom") }
+func (panicking) Verify(context.Context, string) (keys.Caller, error) { panic("boom") }
 
-func (panicking) Peek([]byte, time.Time) *directory.Caller { return nil }
+func (panicking) Peek([]byte, time.Time) *keys.Caller { return nil }
 
 // as is a directory that knows one caller.
-type as directory.Caller
+type as keys.Caller
 
-func (a *as) Verify(context.Context, string) (directory.Caller, error) {
-	return directory.Caller(*a), nil
+func (a *as) Verify(context.Context, string) (keys.Caller, error) {
+	return keys.Caller(*a), nil
 }
 
-func (a *as) Peek([]byte, time.Time) *directory.Caller { return (*directory.Caller)(a) }
+func (a *as) Peek([]byte, time.Time) *keys.Caller { return (*keys.Caller)(a) }
 
 type noTables struct{}
 

@@ -14,7 +14,7 @@ import (
 	"companyscore/internal/account"
 	"companyscore/scoring"
 	"companyscore/server/api"
-	"companyscore/server/directory"
+	"companyscore/server/keys"
 	"companyscore/server/sandbox"
 	"companyscore/universe"
 )
@@ -191,7 +191,7 @@ func (u *universeBodies) of(tables *universe.Tables) (*tablesBodies, error) {
 
 // live returns the tables of live data. The error is errSandboxInvariant for a test key, and
 // errNotCounted before the first snapshot.
-func (s *Server) live(who directory.Caller) (*universe.Tables, error) {
+func (s *Server) live(who keys.Caller) (*universe.Tables, error) {
 	if who.Mode != account.Live {
 		return nil, fmt.Errorf("%w: key %s of account %s", &errSandboxInvariant, who.KeyID, who.Account.ID)
 	}

@@ -25,7 +25,7 @@ import (
 	"companyscore/scoring"
 	"companyscore/server/api"
 	"companyscore/server/cache"
-	"companyscore/server/directory"
+	"companyscore/server/keys"
 	"companyscore/sql"
 	"companyscore/universe"
 )
@@ -287,7 +287,7 @@ func TestSandboxInvariant(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	s := newServer(t, panicking{}, &log)
-	_, err := s.live(directory.Caller{Mode: account.Test, KeyID: "the-key", Account: account.Account{ID: "the-account"}})
+	_, err := s.live(keys.Caller{Mode: account.Test, KeyID: "the-key", Account: account.Account{ID: "the-account"}})
 	c := s.app.AcquireCtx(new(fasthttp.RequestCtx))
 	defer s.app.ReleaseCtx(c)
 	if p := s.problemOf(c, err); p != &errSandboxInvariant {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"companyscore/internal/account"
+	"companyscore/internal/table"
 )
 
 const byOneOf = "by must be one of ['day','key','route','status']"
@@ -49,7 +49,7 @@ type slowHistories struct {
 	release chan struct{}
 }
 
-func (h slowHistories) RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]account.RequestGroup, error) {
+func (h slowHistories) RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]table.RequestGroup, error) {
 	h.entered <- accountID
 	select {
 	case <-h.release:

@@ -28,8 +28,6 @@ import (
 	"companyscore/batch"
 	"companyscore/clickhouse"
 	"companyscore/clickhouse/embedded"
-	"companyscore/internal/account"
-	"companyscore/internal/batchjob"
 	"companyscore/internal/config"
 	"companyscore/internal/process"
 	"companyscore/internal/redis"
@@ -56,7 +54,7 @@ type Config struct {
 	// TiersFile is the YAML file of limits that the children read, empty for none.
 	TiersFile string
 	Schedules batch.Schedules
-	Ages      batchjob.Ages
+	Ages      batch.Ages
 	// Log is passed to the children.
 	Log    config.Log
 	Logger *slog.Logger
@@ -68,7 +66,7 @@ type Config struct {
 func (c *Config) Flags(flags *pflag.FlagSet) {
 	c.Server.AdminListen = "127.0.0.1:0"
 	c.Server.Flags(flags)
-	account.DemoFlag(flags, &c.Demo, true)
+	DemoFlag(flags, &c.Demo, true)
 	flags.StringVar(&c.Stores.Data, "data", config.DefaultData, "data directory")
 	flags.StringVar(&c.Stores.ClickHouseURL, "clickhouse-url", "", "external ClickHouse")
 	flags.StringVar(&c.ClickHouseListen, "clickhouse-listen", "127.0.0.1:0", "address of the embedded ClickHouse, for SQL tools; port 0 is a free one, another at each start")
@@ -203,9 +201,9 @@ func (u *run) start(ctx context.Context) (err error) {
 		u.logger.Info("migrations applied", "migrations", len(applied))
 	}
 	u.logger.Debug("schema is current")
-	var demo *account.Demo
+	var demo *Demo
 	if u.cfg.Demo {
-		if demo, err = account.OpenDemo(ctx, clickhouse.NewAccounts(u.stores.DB), u.cfg.Stores.Data); err != nil {
+		if demo, err = OpenDemo(ctx, clickhouse.NewAccounts(u.stores.DB), u.cfg.Stores.Data); err != nil {
 			return err
 		}
 	}
@@ -261,7 +259,7 @@ func (u *run) start(ctx context.Context) (err error) {
 // printConsole prints how to sign in to the console: with a link if there is a demo account, since
 // its keys are printed too. Whoever starts everything on a machine can read all of its data, so the
 // link is one of an operator. Without a demo account the output has no secrets.
-func (u *run) printConsole(ctx context.Context, base string, demo *account.Demo) error {
+func (u *run) printConsole(ctx context.Context, base string, demo *Demo) error {
 	switch {
 	case !u.cfg.Server.Console.On():
 		return nil

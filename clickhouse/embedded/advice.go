@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"companyscore/internal/analyst/roster"
+	"companyscore/clickhouse/embedded/roster"
 )
 
 // advice returns what an analyst can do about an exception of a limit, or "".

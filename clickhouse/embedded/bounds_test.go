@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"companyscore/clickhouse/embedded"
-	"companyscore/internal/analyst/roster"
+	"companyscore/clickhouse/embedded/roster"
 )
 
 // polygons allocates gigabytes that the engine does not count, for minutes.

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"companyscore/internal/analyst/roster"
+	"companyscore/clickhouse/embedded/roster"
 	"companyscore/sql"
 )
 

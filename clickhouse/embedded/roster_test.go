@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"companyscore/internal/analyst/roster"
+	"companyscore/clickhouse/embedded/roster"
 )
 
 // as sends a statement with a name and password and returns status and body.

@@ -30,7 +30,7 @@ import (
 	"sync"
 	"time"
 
-	"companyscore/internal/analyst/roster"
+	"companyscore/clickhouse/embedded/roster"
 )
 
 // Server answers ClickHouse's HTTP protocol. Its methods may be called concurrently.

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"companyscore/internal/analyst/roster"
+	"companyscore/clickhouse/embedded/roster"
 )
 
 // rule is what an analyst may set one setting to.

@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"companyscore/internal/analyst/roster"
+	"companyscore/clickhouse/embedded/roster"
 )
 
 // users are the service's user, the first analyst, if it has a password, and the analysts of the roster.

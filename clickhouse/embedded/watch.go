@@ -7,7 +7,7 @@ import (
 	"log/slog"
 	"time"
 
-	"companyscore/internal/analyst/roster"
+	"companyscore/clickhouse/embedded/roster"
 	"companyscore/internal/process"
 )
 

@@ -1,4 +1,4 @@
-// Package account defines accounts, their tiers, API keys and usage.
+// Package account defines accounts, their tiers and API keys.
 //
 // Only the SHA-256 of a key is stored. A key has a checksum, so a mistyped key is rejected
 // without a lookup. Its prefix shows whether it is a live or a test key.

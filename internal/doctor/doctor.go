@@ -27,7 +27,7 @@ import (
 
 	goredis "github.com/redis/go-redis/v9"
 
-	"companyscore/internal/analyst"
+	"companyscore/clickhouse"
 	"companyscore/internal/config"
 	"companyscore/internal/redis"
 	"companyscore/internal/release"
@@ -393,7 +393,7 @@ func (d *doctor) clickHouse(ctx context.Context) []Check {
 	}
 	var answer bytes.Buffer
 	before := d.Now()
-	err = analyst.Query(ctx, address, sql.Check("server"), "JSONEachRow", &answer)
+	err = clickhouse.QueryHTTP(ctx, address, sql.Check("server"), "JSONEachRow", &answer)
 	after := d.Now()
 	var server struct {
 		Version string

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"companyscore/internal/table"
 	"companyscore/scoring"
 )
 
@@ -42,7 +43,7 @@ type traits struct {
 }
 
 // newFamily returns a family with its scored phases.
-func newFamily(seed, number uint64) *[phases]Phase {
+func newFamily(seed, number uint64) *[phases]table.SeedPhase {
 	rng := rand.New(rand.NewPCG(hash64(seed), number))
 	t := newTraits(rng)
 	taste := make([]float64, scoring.SignalCount) // how each signal differs from its bucket, for good
@@ -51,7 +52,7 @@ func newFamily(seed, number uint64) *[phases]Phase {
 		taste[i], luck[i] = rng.NormFloat64(), rng.Float64()
 	}
 	inputs := make([]scoring.Input, phases)
-	family := new([phases]Phase)
+	family := new([phases]table.SeedPhase)
 	for v := range family {
 		if v > 0 {
 			t.move(rng)
@@ -60,7 +61,7 @@ func newFamily(seed, number uint64) *[phases]Phase {
 		if t.failing != "" {
 			inputs[v].Warnings = []scoring.Warning{{Source: t.failing, Code: "timeout"}}
 		}
-		family[v] = Phase{ID: uint32(number)*phases + uint32(v), Record: mustScore(inputs[v])}
+		family[v] = table.SeedPhase{ID: uint32(number)*phases + uint32(v), Record: mustScore(inputs[v])}
 	}
 	for v := range family {
 		after := func(other int) float64 {

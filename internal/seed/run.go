@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"companyscore/internal/table"
 )
 
 // Signals selects the records with signals. Records without them need a fraction of the disk
@@ -36,19 +38,6 @@ func (p Plan) Validate() error {
 	return errors.Join(err, fmt.Errorf("signals %q: use newest, all or none", p.Signals))
 }
 
-// Part is a part of a universe that is written with one insert: the companies of a range of
-// indexes with a range of name numbers.
-type Part struct {
-	First, Last  uint64 // places
-	XFrom, XLast uint32 // numbers of names
-	Records      uint32 // of each company
-	Detailed     uint32 // number of records with signals per company, youngest first
-	Mix          uint64
-	Until        time.Time
-
-	FirstWords, SecondWords, Kinds, Endings []string
-}
-
 // State is the progress of the generation of a universe.
 type State struct {
 	// Plan is the universe. Its Domains are the written companies.
@@ -62,15 +51,27 @@ type State struct {
 // Whole reports whether the generation is complete.
 func (s State) Whole() bool { return s.Next >= nameCount }
 
+// stateOf returns the state that a row describes.
+func stateOf(row table.SeedRun) State {
+	u := Universe{Seed: row.Seed, Domains: row.Domains, Records: row.Records, Until: row.Until}
+	return State{Plan: Plan{Universe: u, Signals: Signals(row.Signals)}, Target: row.Target, Next: row.Next}
+}
+
+func (s State) row() table.SeedRun {
+	return table.SeedRun{
+		Seed: s.Seed, Domains: s.Domains, Records: s.Records, Until: s.Until, Signals: string(s.Signals), Target: s.Target, Next: s.Next,
+	}
+}
+
 // Store is the store of a universe.
 type Store interface {
 	// Seeded returns the state of the universe in the store.
-	Seeded(ctx context.Context) (State, bool, error)
-	NoteSeeded(ctx context.Context, s State) error
+	Seeded(ctx context.Context) (table.SeedRun, bool, error)
+	NoteSeeded(ctx context.Context, s table.SeedRun) error
 	CountRecords(ctx context.Context) (uint64, error)
-	PutPhases(ctx context.Context, phases []Phase) error
+	PutPhases(ctx context.Context, phases []table.SeedPhase) error
 	DropPhases(ctx context.Context) error
-	SeedRecords(ctx context.Context, p Part) error
+	SeedRecords(ctx context.Context, p table.SeedPart) error
 	// Compact merges rows that replaced each other.
 	Compact(ctx context.Context) error
 }
@@ -84,10 +85,11 @@ var ErrNotEmpty = errors.New("the store already has records")
 // origin, Write returns ErrNotEmpty unless beside is true. progress gets the number of written
 // records and their total after each part; it may be nil.
 func Write(ctx context.Context, store Store, p Plan, beside bool, progress func(done, total int64)) (before State, err error) {
-	before, found, err := store.Seeded(ctx)
+	row, found, err := store.Seeded(ctx)
 	if err != nil {
 		return before, err
 	}
+	before = stateOf(row)
 	switch {
 	case found && p.Until.IsZero():
 		p.Until = before.Until
@@ -140,13 +142,13 @@ func write(ctx context.Context, store Store, s State, progress func(done, total 
 	first, last := uint64(s.Domains), uint64(s.Target-1)
 	missing := last - first + 1
 	// The state is written first, so that an interrupted generation is recognised.
-	if err := store.NoteSeeded(ctx, s); err != nil {
+	if err := store.NoteSeeded(ctx, s.row()); err != nil {
 		return err
 	}
 	if err := store.PutPhases(ctx, NewCast(s.Seed).phases(first, last)); err != nil {
 		return err
 	}
-	part := Part{
+	part := table.SeedPart{
 		First: first, Last: last, Records: uint32(s.Records), Mix: hash64(s.Seed), Until: s.Until,
 		FirstWords: firstWords, SecondWords: secondWords, Kinds: kinds, Endings: endings,
 	}
@@ -174,7 +176,7 @@ func write(ctx context.Context, store Store, s State, progress func(done, total 
 		if s.Next == nameCount {
 			s.Domains = s.Target
 		}
-		if err := store.NoteSeeded(ctx, s); err != nil {
+		if err := store.NoteSeeded(ctx, s.row()); err != nil {
 			return err
 		}
 		if progress != nil {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"companyscore/internal/table"
 	"companyscore/scoring"
 )
 
@@ -193,22 +194,12 @@ func (u Universe) scoredAt(mix, i uint64, j int) time.Time {
 type Cast struct {
 	seed     uint64
 	names    Names
-	families [families]*[phases]Phase
+	families [families]*[phases]table.SeedPhase
 }
 
 // NewCast returns the cast of the universes of a seed.
 func NewCast(seed uint64) *Cast {
 	return &Cast{seed: seed, names: NewNames(seed)}
-}
-
-// Phase is a scored phase of a family. Its record has no domain, name, run and times.
-type Phase struct {
-	// ID is its number in the cast.
-	ID     uint32
-	Record scoring.Record
-	// MomentumBefore is the momentum index of a record that follows one of the phase
-	// with the next lower number, MomentumAfter of one that follows the next higher.
-	MomentumBefore, MomentumAfter float64
 }
 
 // Record returns the j-th record of the i-th company of u, counted from the youngest.
@@ -241,8 +232,8 @@ func (c *Cast) Record(u Universe, i uint64, j int) scoring.Record {
 
 // phases returns the phases that the companies of places first to last play, and
 // forgets them.
-func (c *Cast) phases(first, last uint64) []Phase {
-	var all []Phase
+func (c *Cast) phases(first, last uint64) []table.SeedPhase {
+	var all []table.SeedPhase
 	for i := first; i <= last && i < first+families; i++ {
 		all = append(all, c.family(i)[:]...)
 		c.families[i%families] = nil
@@ -251,7 +242,7 @@ func (c *Cast) phases(first, last uint64) []Phase {
 }
 
 // family returns the family of the i-th company.
-func (c *Cast) family(i uint64) *[phases]Phase {
+func (c *Cast) family(i uint64) *[phases]table.SeedPhase {
 	number := i % families
 	if c.families[number] == nil {
 		c.families[number] = newFamily(c.seed, number)

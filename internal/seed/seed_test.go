@@ -21,6 +21,7 @@ import (
 	"companyscore/clickhouse"
 	"companyscore/internal/domainname"
 	"companyscore/internal/seed"
+	"companyscore/internal/table"
 	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 	"companyscore/sql"
@@ -159,7 +160,7 @@ type failing struct {
 
 var errFull = errors.New("disk is full")
 
-func (f *failing) SeedRecords(ctx context.Context, p seed.Part) error {
+func (f *failing) SeedRecords(ctx context.Context, p table.SeedPart) error {
 	if f.after.Add(-1) < 0 {
 		return errFull
 	}

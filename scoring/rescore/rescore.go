@@ -11,23 +11,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"companyscore/internal/table"
 	"companyscore/scoring"
 )
-
-// Amount is the number of records to rescore.
-type Amount struct {
-	// Pending counts records that have signals, and no record of the new version with the same
-	// time.
-	Pending uint64
-	// Bare counts records without signals. They cannot be scored again.
-	Bare uint64
-}
 
 // Store is the store of the records.
 type Store interface {
 	// RescoreAmount counts the records of version from, or of all versions but to if from is
 	// empty.
-	RescoreAmount(ctx context.Context, from, to string) (Amount, error)
+	RescoreAmount(ctx context.Context, from, to string) (table.RescoreAmount, error)
 	// RescorePage returns the next companies after a domain that have pending records, with all
 	// their records of the given versions, each once, sorted by domain, time and insertion. At
 	// least limit of them are pending, unless there are fewer. It returns none if nothing is
@@ -75,7 +67,7 @@ const faultsKept = 20
 
 // Report is the result of Run.
 type Report struct {
-	Amount
+	table.RescoreAmount
 	Rescored uint64
 	Failed   uint64
 	// Faults are the first failures. A failed record does not stop the others.
@@ -100,7 +92,7 @@ func Run(ctx context.Context, cfg Config) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r := run{cfg: cfg, report: Report{Amount: amount}}
+	r := run{cfg: cfg, report: Report{RescoreAmount: amount}}
 	if amount.Pending > 0 {
 		err = r.all(ctx)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	goredis "github.com/redis/go-redis/v9"
 
-	"companyscore/internal/admin"
+	"companyscore/internal/ops"
 	"companyscore/internal/process"
 	"companyscore/internal/queue"
 	"companyscore/internal/scorecache"
@@ -46,7 +46,7 @@ type Stores struct {
 	Traces  TraceStore
 	// ClickHouse is checked by /readyz and stores the run log.
 	ClickHouse interface {
-		admin.ClickHouse
+		ops.ClickHouse
 		queue.RunLog
 	}
 	Redis goredis.UniversalClient
@@ -84,7 +84,7 @@ const (
 // Run claims and executes runs until ctx ends or operators cannot be answered any more. Runs in
 // flight then have the grace time of the queue.
 func Run(ctx context.Context, cfg Config) (err error) {
-	registry := admin.NewRegistry()
+	registry := ops.NewRegistry()
 	sources, err := cfg.Sources(registry)
 	if err != nil {
 		return err
@@ -107,7 +107,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	}
 	var parts process.Parts
 	defer func() { err = errors.Join(err, parts.Close(ctx)) }()
-	operators, err := admin.Start(admin.Config{
+	operators, err := ops.Start(ops.Config{
 		Listen: cfg.AdminListen, ClickHouse: cfg.Stores.ClickHouse, Redis: cfg.Stores.Redis, Registry: registry, Logger: cfg.Logger,
 	})
 	if err != nil {

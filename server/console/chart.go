@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"companyscore/internal/account"
 	"companyscore/internal/chart"
+	"companyscore/internal/table"
 	"companyscore/scoring"
 )
 
@@ -73,7 +73,7 @@ func newHistogram(counts []int64, most, marked float64, what string, width float
 }
 
 // dailyChart returns the chart of the calls of each day of a month.
-func dailyChart(days []account.RequestGroup, from, to time.Time) template.HTML {
+func dailyChart(days []table.RequestGroup, from, to time.Time) template.HTML {
 	calls := make(map[string]uint64)
 	var highest, total uint64
 	for _, d := range days {

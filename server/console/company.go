@@ -14,6 +14,7 @@ import (
 
 	"companyscore/internal/account"
 	"companyscore/internal/domainname"
+	"companyscore/internal/table"
 	"companyscore/scoring"
 	"companyscore/server/api"
 	"companyscore/universe"
@@ -279,7 +280,7 @@ func (c *Console) scoreCompany(v *visit) error {
 	if !tokenIsSane(key) {
 		return errForm
 	}
-	if err := v.audit(account.ScoreStarted, domain, "form "+key); err != nil {
+	if err := v.audit(table.ScoreStarted, domain, "form "+key); err != nil {
 		return err
 	}
 	started, err := c.Scorer.Score(v.ctx(), v.account, domain, key, c.now())

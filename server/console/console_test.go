@@ -21,6 +21,7 @@ import (
 	"companyscore/internal/account"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 	"companyscore/internal/test/stores"
 	"companyscore/scoring"
 	"companyscore/server/meter"
@@ -245,7 +246,7 @@ type brokenStore struct {
 	fault error
 }
 
-func (s *brokenStore) WriteAudit(ctx context.Context, e account.AuditEntry) error {
+func (s *brokenStore) WriteAudit(ctx context.Context, e table.AuditEntry) error {
 	if s.fault != nil {
 		return s.fault
 	}
@@ -584,10 +585,10 @@ func TestPagesShowStoredData(t *testing.T) {
 	f.addRecord(t, "example.com", "Example <Inc>", f.clock.Add(-48*time.Hour), 10)
 	rec := f.addRecord(t, "example.com", "Example <Inc>", f.clock.Add(-time.Hour), 5000)
 	f.universe.records = []scoring.Record{rec, f.addRecord(t, "peer.com", "Peer", f.clock.Add(-time.Hour), 50)}
-	request := account.Request{RequestKind: account.RequestKind{AccountID: "customer", KeyID: "k", Route: "/v1/score/*", Status: 404, ErrorCode: "no_history", AnsweredBy: "none"}, ID: "my-request-id", At: f.clock, Number: 1}
+	request := table.Request{RequestKind: table.RequestKind{AccountID: "customer", KeyID: "k", Route: "/v1/score/*", Status: 404, ErrorCode: "no_history", AnsweredBy: "none"}, ID: "my-request-id", At: f.clock, Number: 1}
 	foreign := request
 	foreign.AccountID, foreign.ID, foreign.Number = "other", "foreign-request", 2
-	if err := f.store.WriteRequests(t.Context(), []account.Request{request, foreign}); err != nil {
+	if err := f.store.WriteRequests(t.Context(), []table.Request{request, foreign}); err != nil {
 		t.Fatal(err)
 	}
 	for path, parts := range map[string][]string{
@@ -620,8 +621,8 @@ func TestPagesShowStoredData(t *testing.T) {
 func TestRequestsOfOthersWithSameIDHideNone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	own := account.Request{RequestKind: account.RequestKind{AccountID: "customer", KeyID: "k", Route: "/v1/changes", Status: 404, AnsweredBy: "none"}, ID: "same-id", At: f.clock.Add(-time.Hour), Number: 1}
-	rows := []account.Request{own}
+	own := table.Request{RequestKind: table.RequestKind{AccountID: "customer", KeyID: "k", Route: "/v1/changes", Status: 404, AnsweredBy: "none"}, ID: "same-id", At: f.clock.Add(-time.Hour), Number: 1}
+	rows := []table.Request{own}
 	for i := range 120 {
 		r := own
 		r.AccountID, r.Route, r.At, r.Number = "other", "/v1/movers", f.clock.Add(time.Duration(i)*time.Millisecond), uint64(i+2)

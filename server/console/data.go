@@ -6,8 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"companyscore/internal/batchjob"
+	"companyscore/batch/jobs"
 	"companyscore/internal/queue"
+	"companyscore/internal/table"
 	"companyscore/scoring"
 )
 
@@ -28,7 +29,7 @@ type dataBody struct {
 	CountedAt time.Time
 	Companies int64
 	Version   string
-	Refresh   *batchjob.Refreshed // nil before the first run of the refresh job
+	Refresh   *table.Refreshed // nil before the first run of the refresh job
 	RefreshAt time.Time
 	Sources   []source
 	Jobs      []batchJob
@@ -46,7 +47,7 @@ type source struct {
 type batchJob struct {
 	Name string
 	Ran  bool
-	batchjob.Status
+	jobs.Status
 }
 
 func (c *Console) data(v *visit) (err error) {
@@ -54,11 +55,11 @@ func (c *Console) data(v *visit) (err error) {
 	if tables := c.Universe.Tables(c.now()); tables != nil {
 		body.Counted, body.CountedAt, body.Companies, body.Version = true, tables.At(), tables.Distribution().Count, tables.PipelineVersion()
 	}
-	status, err := batchjob.ReadStatus(v.ctx(), c.Redis)
+	status, err := jobs.ReadStatus(v.ctx(), c.Redis)
 	if err != nil {
 		return err
 	}
-	for _, name := range batchjob.Names() {
+	for _, name := range jobs.Names() {
 		s, ran := status[name]
 		body.Jobs = append(body.Jobs, batchJob{name, ran, s})
 		if s.Refresh != nil {

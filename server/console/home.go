@@ -13,6 +13,7 @@ import (
 	"companyscore/examples"
 	"companyscore/facts"
 	"companyscore/internal/account"
+	"companyscore/internal/table"
 	"companyscore/scoring"
 	"companyscore/server/meter"
 	"companyscore/universe"
@@ -100,7 +101,7 @@ var exampleDomains = sync.OnceValue(func() (domains []string) {
 
 // importExamples imports the facts of the examples and starts their runs.
 func (c *Console) importExamples(v *visit) error {
-	if err := v.audit(account.ImportStarted, "examples", fmt.Sprintf("%d companies", len(exampleDomains()))); err != nil {
+	if err := v.audit(table.ImportStarted, "examples", fmt.Sprintf("%d companies", len(exampleDomains()))); err != nil {
 		return err
 	}
 	report, err := facts.ImportCSV(v.ctx(), c.Stores.Home, examples.Companies)

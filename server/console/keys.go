@@ -12,6 +12,7 @@ import (
 
 	"companyscore/internal/account"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 )
 
 // nameMax bounds the name of a key, in characters.
@@ -69,7 +70,7 @@ func (c *Console) createKey(v *visit) error {
 		return c.showKeys(v, keysBody{Name: name, Mode: mode, Fault: fmt.Sprintf("This account has %d keys, the most that it may have. Revoke one that is not used.", account.KeysMax)})
 	}
 	key, raw := account.NewKey(v.account.ID, name, mode, c.now())
-	if err := v.audit(account.KeyCreated, key.ID, string(mode)+" "+name); err != nil {
+	if err := v.audit(table.KeyCreated, key.ID, string(mode)+" "+name); err != nil {
 		return err
 	}
 	if err := c.Stores.Keys.PutKey(v.ctx(), key); err != nil {
@@ -101,7 +102,7 @@ func (c *Console) revokeKey(v *visit) error {
 		return err
 	}
 	if key.RevokedAt.IsZero() {
-		if err := v.audit(account.KeyRevoked, key.ID, key.Name); err != nil {
+		if err := v.audit(table.KeyRevoked, key.ID, key.Name); err != nil {
 			return err
 		}
 		key.RevokedAt = c.now()

@@ -7,6 +7,7 @@ import (
 	"companyscore/internal/account"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 	"companyscore/scoring"
 )
 
@@ -19,7 +20,7 @@ type OperatorStore interface {
 	Keys(ctx context.Context, accountID string) ([]account.Key, error)
 	Runs(ctx context.Context, limit int) ([]scoring.Run, error)
 	// Audit returns the newest entries, up to limit.
-	Audit(ctx context.Context, limit int) ([]account.AuditEntry, error)
+	Audit(ctx context.Context, limit int) ([]table.AuditEntry, error)
 }
 
 // listMax bounds the rows of the lists of operators.
@@ -67,7 +68,7 @@ func (c *Console) setTier(v *visit) error {
 		return err
 	}
 	if acct.Tier != tier {
-		if err := v.audit(account.TierChanged, acct.ID, string(acct.Tier)+" to "+string(tier)); err != nil {
+		if err := v.audit(table.TierChanged, acct.ID, string(acct.Tier)+" to "+string(tier)); err != nil {
 			return err
 		}
 		acct.Tier = tier

@@ -8,16 +8,17 @@ import (
 	"time"
 
 	"companyscore/internal/account"
+	"companyscore/internal/table"
 )
 
 // RequestStore has what the pages of requests read.
 type RequestStore interface {
 	Keys(ctx context.Context, accountID string) ([]account.Key, error)
 	// FindRequests returns the newest requests with an id; an empty account selects all accounts.
-	FindRequests(ctx context.Context, id, accountID string, limit int) ([]account.Request, error)
+	FindRequests(ctx context.Context, id, accountID string, limit int) ([]table.Request, error)
 	// ListRequests returns the newest requests since an instant; an empty key and a zero
 	// status select all.
-	ListRequests(ctx context.Context, accountID string, since time.Time, keyID string, status uint16, limit int) ([]account.Request, error)
+	ListRequests(ctx context.Context, accountID string, since time.Time, keyID string, status uint16, limit int) ([]table.Request, error)
 }
 
 // requestsMax bounds the requests of a list.
@@ -34,7 +35,7 @@ type requestsBody struct {
 	Keys                           []account.Key
 	Names                          map[string]string // of keys by id
 	Spans                          []string
-	Requests                       []account.Request
+	Requests                       []table.Request
 	More                           bool // there are older ones
 	Fault                          string
 }
@@ -77,7 +78,7 @@ func (c *Console) requests(v *visit) (err error) {
 }
 
 // newestOf returns the first requestsMax requests, and whether there are more.
-func newestOf(requests []account.Request) (first []account.Request, more bool) {
+func newestOf(requests []table.Request) (first []table.Request, more bool) {
 	return requests[:min(len(requests), requestsMax)], len(requests) > requestsMax
 }
 
@@ -107,7 +108,7 @@ type requestBody struct {
 
 // explained is a request with the meaning of its error.
 type explained struct {
-	account.Request
+	table.Request
 	Key     string // name of the key
 	Refusal *Refusal
 	Answer  string // what answered it, in words

@@ -21,6 +21,7 @@ import (
 
 	"companyscore/internal/account"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 )
 
 const (
@@ -54,7 +55,7 @@ type Grant struct {
 // SessionStore has what sessions read and write.
 type SessionStore interface {
 	Account(ctx context.Context, id string) (account.Account, error)
-	WriteAudit(ctx context.Context, e account.AuditEntry) error
+	WriteAudit(ctx context.Context, e table.AuditEntry) error
 }
 
 // session is a signed-in browser. Redis holds it under the hash of its id.
@@ -224,9 +225,9 @@ func (c *Console) client(r *http.Request) (address netip.Addr, tls bool) {
 
 // audit writes what the session does. Callers make the change after it, only if it succeeds. The
 // sign-out is the exception: it is written after the session has ended.
-func (v *visit) audit(action account.Action, subject, detail string) error {
+func (v *visit) audit(action table.Action, subject, detail string) error {
 	address, _ := v.console.client(v.r)
-	return v.console.Stores.Sessions.WriteAudit(v.ctx(), account.AuditEntry{
+	return v.console.Stores.Sessions.WriteAudit(v.ctx(), table.AuditEntry{
 		At: v.console.now(), AccountID: v.session.AccountID, Operator: v.session.Operator, Session: hashOf(v.id)[:12],
 		Address: address.String(), Action: action, Subject: subject, Detail: detail,
 	})
@@ -280,7 +281,7 @@ func (c *Console) redeemLink(v *visit) error {
 	if err := json.Unmarshal(text, &v.session.Grant); err != nil {
 		return fmt.Errorf("redeem link: %w", err)
 	}
-	if err := v.audit(account.SignIn, "", ""); err != nil {
+	if err := v.audit(table.SignIn, "", ""); err != nil {
 		return err
 	}
 	if text, err = json.Marshal(v.session); err != nil {
@@ -321,7 +322,7 @@ func (c *Console) signOut(v *visit) error {
 	}
 	_, tls := c.client(v.r)
 	v.setCookie("", tls, -1)
-	if err := v.audit(account.SignOut, "", ""); err != nil {
+	if err := v.audit(table.SignOut, "", ""); err != nil {
 		return err
 	}
 	return v.redirect("/sign-in")

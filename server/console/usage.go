@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"companyscore/internal/account"
+	"companyscore/internal/table"
 	"companyscore/server/meter"
 )
 
@@ -14,7 +15,7 @@ type UsageStore interface {
 	Keys(ctx context.Context, accountID string) ([]account.Key, error)
 	// RequestHistory returns the requests of an account from a minute until before another, by "day",
 	// "key" or "route".
-	RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]account.RequestGroup, error)
+	RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]table.RequestGroup, error)
 }
 
 // usageBody is the page of the calls of an account in this month.
@@ -22,9 +23,9 @@ type usageBody struct {
 	meter.Usage
 	Breakers          meter.BreakerUse
 	Cold, Cached      budget
-	Days              []account.RequestGroup
+	Days              []table.RequestGroup
 	Chart             template.HTML
-	ByKey, ByRoute    []account.RequestGroup
+	ByKey, ByRoute    []table.RequestGroup
 	Calls             uint64
 	KeyNames          map[string]string
 	NextReset, Window time.Time
@@ -93,7 +94,7 @@ func (c *Console) usage(v *visit) error {
 	from, to := u.LastReset, now.Add(time.Minute).Truncate(time.Minute)
 	for _, by := range []struct {
 		name string
-		into *[]account.RequestGroup
+		into *[]table.RequestGroup
 	}{{"day", &body.Days}, {"key", &body.ByKey}, {"route", &body.ByRoute}} {
 		if *by.into, err = c.Stores.Usage.RequestHistory(v.ctx(), v.account.ID, from, to, by.name); err != nil {
 			return err

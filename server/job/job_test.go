@@ -13,6 +13,7 @@ import (
 	"companyscore/internal/account"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 	"companyscore/internal/test/stores"
 	"companyscore/internal/test/wait"
 	"companyscore/scoring"
@@ -23,12 +24,12 @@ import (
 // emptyLedger has never heard of anybody.
 type emptyLedger struct{}
 
-func (emptyLedger) WriteUsage(context.Context, []account.MonthUsage) error   { return nil }
-func (emptyLedger) WriteColdCalls(context.Context, []account.ColdCall) error { return nil }
-func (emptyLedger) Usage(context.Context, string, string) (account.MonthUsage, error) {
-	return account.MonthUsage{}, nil
+func (emptyLedger) WriteUsage(context.Context, []table.MonthUsage) error   { return nil }
+func (emptyLedger) WriteColdCalls(context.Context, []table.ColdCall) error { return nil }
+func (emptyLedger) Usage(context.Context, string, string) (table.MonthUsage, error) {
+	return table.MonthUsage{}, nil
 }
-func (emptyLedger) ColdCallsSince(context.Context, string, time.Time) ([]account.ColdCall, error) {
+func (emptyLedger) ColdCallsSince(context.Context, string, time.Time) ([]table.ColdCall, error) {
 	return nil, nil
 }
 func (emptyLedger) WriteRuns(context.Context, []scoring.Run) error { return nil }

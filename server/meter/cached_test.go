@@ -10,6 +10,7 @@ import (
 
 	"companyscore/internal/account"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 	"companyscore/internal/test/wait"
 )
 
@@ -122,7 +123,7 @@ type slowLedger struct {
 	release chan struct{}
 }
 
-func (l slowLedger) Usage(ctx context.Context, accountID, period string) (account.MonthUsage, error) {
+func (l slowLedger) Usage(ctx context.Context, accountID, period string) (table.MonthUsage, error) {
 	l.asked()
 	select {
 	case <-l.release:

@@ -12,6 +12,7 @@ import (
 
 	"companyscore/internal/account"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 )
 
 // markDirty queues the counts of a month for the next copy to the ledger.
@@ -41,7 +42,7 @@ func (m *Meter) copyColdCalls(ctx context.Context) error {
 		if len(waiting) == 0 {
 			return nil
 		}
-		calls := make([]account.ColdCall, 0, len(waiting))
+		calls := make([]table.ColdCall, 0, len(waiting))
 		struck := make([]any, 0, 2*len(waiting))
 		for _, entry := range waiting {
 			struck = append(struck, entry.Key, entry.Value)
@@ -68,19 +69,19 @@ func (m *Meter) copyColdCalls(ctx context.Context) error {
 	}
 }
 
-func decodeCall(entry goredis.KeyValue) (account.ColdCall, error) {
+func decodeCall(entry goredis.KeyValue) (table.ColdCall, error) {
 	var v struct {
 		Account, Key, Domain, Run, At string
 		Refunded                      bool
 	}
 	if err := json.Unmarshal([]byte(entry.Value), &v); err != nil {
-		return account.ColdCall{}, err
+		return table.ColdCall{}, err
 	}
 	ms, err := strconv.ParseInt(v.At, 10, 64)
 	if err != nil {
-		return account.ColdCall{}, err
+		return table.ColdCall{}, err
 	}
-	return account.ColdCall{
+	return table.ColdCall{
 		JobID: entry.Key, RunID: v.Run, AccountID: v.Account, KeyID: v.Key, Domain: v.Domain,
 		At: time.UnixMilli(ms).UTC(), Refunded: v.Refunded,
 	}, nil
@@ -118,12 +119,12 @@ func (m *Meter) copyUsagePage(ctx context.Context, page []month, tiers map[month
 	if err != nil {
 		return fmt.Errorf("read usage to copy: %w", err)
 	}
-	rows := make([]account.MonthUsage, 0, len(page))
+	rows := make([]table.MonthUsage, 0, len(page))
 	for i, key := range page {
 		if read[i].missing {
 			continue
 		}
-		rows = append(rows, account.MonthUsage{
+		rows = append(rows, table.MonthUsage{
 			AccountID: key.account, Period: key.period(), Tier: string(tiers[key]),
 			CachedCalls: uint64(read[i].cached), ColdCalls: uint64(read[i].cold), UpdatedAt: now,
 		})

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"companyscore/internal/account"
+	"companyscore/internal/table"
 )
 
 // Ledger is the durable copy of the counts in Redis. The meter writes to it in the
@@ -13,12 +13,12 @@ import (
 // Implementations must be safe for concurrent use.
 type Ledger interface {
 	// WriteUsage writes rows. A row replaces an older one of its account and period.
-	WriteUsage(ctx context.Context, rows []account.MonthUsage) error
+	WriteUsage(ctx context.Context, rows []table.MonthUsage) error
 	// WriteColdCalls writes calls. A call replaces an older one of its job.
-	WriteColdCalls(ctx context.Context, calls []account.ColdCall) error
+	WriteColdCalls(ctx context.Context, calls []table.ColdCall) error
 	// Usage returns the newest row of an account and period, the zero row if there is none.
-	Usage(ctx context.Context, accountID, period string) (account.MonthUsage, error)
+	Usage(ctx context.Context, accountID, period string) (table.MonthUsage, error)
 	// ColdCallsSince returns the calls of an account with At later than since, without
 	// refunded ones, in any order.
-	ColdCallsSince(ctx context.Context, accountID string, since time.Time) ([]account.ColdCall, error)
+	ColdCallsSince(ctx context.Context, accountID string, since time.Time) ([]table.ColdCall, error)
 }

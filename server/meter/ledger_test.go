@@ -8,6 +8,7 @@ import (
 
 	"companyscore/internal/account"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 	"companyscore/internal/test/wait"
 )
 
@@ -90,7 +91,7 @@ func TestLedgerOutageDelaysNoCall(t *testing.T) {
 	}
 	w.ledger.setDown(nil)
 	must(t, w.copy(t.Context()))
-	want := account.ColdCall{JobID: a.JobID, RunID: a.RunID, AccountID: starter.ID, KeyID: "key", Domain: "other.com", At: noon}
+	want := table.ColdCall{JobID: a.JobID, RunID: a.RunID, AccountID: starter.ID, KeyID: "key", Domain: "other.com", At: noon}
 	if call, _ := w.ledger.call(a.JobID); call != want {
 		t.Errorf("ledger has %+v, want %+v", call, want)
 	}

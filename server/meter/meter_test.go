@@ -13,6 +13,7 @@ import (
 
 	"companyscore/internal/account"
 	"companyscore/internal/redis"
+	"companyscore/internal/table"
 	"companyscore/internal/test/stores"
 	"companyscore/internal/test/wait"
 )
@@ -37,16 +38,16 @@ var starter = account.Account{ID: "starter-account", Tier: account.Starter}
 type memoryLedger struct {
 	mu    sync.Mutex
 	down  error
-	usage map[string]account.MonthUsage
-	calls map[string]account.ColdCall
+	usage map[string]table.MonthUsage
+	calls map[string]table.ColdCall
 	reads int
 }
 
 func newLedger() *memoryLedger {
-	return &memoryLedger{usage: make(map[string]account.MonthUsage), calls: make(map[string]account.ColdCall)}
+	return &memoryLedger{usage: make(map[string]table.MonthUsage), calls: make(map[string]table.ColdCall)}
 }
 
-func (l *memoryLedger) WriteUsage(_ context.Context, rows []account.MonthUsage) error {
+func (l *memoryLedger) WriteUsage(_ context.Context, rows []table.MonthUsage) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, row := range rows {
@@ -57,7 +58,7 @@ func (l *memoryLedger) WriteUsage(_ context.Context, rows []account.MonthUsage) 
 	return l.down
 }
 
-func (l *memoryLedger) WriteColdCalls(_ context.Context, calls []account.ColdCall) error {
+func (l *memoryLedger) WriteColdCalls(_ context.Context, calls []table.ColdCall) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, call := range calls {
@@ -68,17 +69,17 @@ func (l *memoryLedger) WriteColdCalls(_ context.Context, calls []account.ColdCal
 	return l.down
 }
 
-func (l *memoryLedger) Usage(_ context.Context, accountID, period string) (account.MonthUsage, error) {
+func (l *memoryLedger) Usage(_ context.Context, accountID, period string) (table.MonthUsage, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.reads++
 	return l.usage[accountID+period], l.down
 }
 
-func (l *memoryLedger) ColdCallsSince(_ context.Context, accountID string, since time.Time) ([]account.ColdCall, error) {
+func (l *memoryLedger) ColdCallsSince(_ context.Context, accountID string, since time.Time) ([]table.ColdCall, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	var found []account.ColdCall
+	var found []table.ColdCall
 	for _, call := range l.calls {
 		if call.AccountID == accountID && call.At.After(since) && !call.Refunded {
 			found = append(found, call)
@@ -93,13 +94,13 @@ func (l *memoryLedger) setDown(err error) {
 	l.down = err
 }
 
-func (l *memoryLedger) row(accountID, period string) account.MonthUsage {
+func (l *memoryLedger) row(accountID, period string) table.MonthUsage {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.usage[accountID+period]
 }
 
-func (l *memoryLedger) call(jobID string) (account.ColdCall, bool) {
+func (l *memoryLedger) call(jobID string) (table.ColdCall, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	call, ok := l.calls[jobID]

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"companyscore/internal/account"
+	"companyscore/internal/table"
 )
 
 // quotaOf returns the quota of an account in memory, which must be there.
@@ -94,7 +95,7 @@ func TestQuotaSurvivesRedis(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(100, 1000, 2))
 	acct := account.Account{ID: "acct", Tier: account.Starter}
-	w.ledger.usage["acct2026-05"] = account.MonthUsage{AccountID: "acct", Period: "2026-05", CachedCalls: 40, ColdCalls: 3}
+	w.ledger.usage["acct2026-05"] = table.MonthUsage{AccountID: "acct", Period: "2026-05", CachedCalls: 40, ColdCalls: 3}
 	w.server.Kill(t)
 	var callers sync.WaitGroup
 	for range 8 {

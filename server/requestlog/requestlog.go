@@ -21,16 +21,16 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"companyscore/internal/account"
 	"companyscore/internal/flush"
+	"companyscore/internal/table"
 )
 
 // Store writes requests. Both writes may be repeated with the same rows.
 type Store interface {
-	WriteRequests(ctx context.Context, rows []account.Request) error
+	WriteRequests(ctx context.Context, rows []table.Request) error
 	// WriteRequestCounts writes totals. Of several rows of one minute, kind and server the one
 	// with the largest version counts.
-	WriteRequestCounts(ctx context.Context, rows []account.RequestCount) error
+	WriteRequestCounts(ctx context.Context, rows []table.RequestCount) error
 }
 
 // Config configures a Log.
@@ -77,7 +77,7 @@ const (
 
 // Request is one answered request, but for its id. Its strings are kept.
 type Request struct {
-	Kind    account.RequestKind
+	Kind    table.RequestKind
 	Began   time.Time
 	Took    time.Duration
 	Bytes   int
@@ -113,7 +113,7 @@ type Log struct {
 // row is a request that waits to be written.
 type row struct {
 	number  uint64
-	kind    account.RequestKind
+	kind    table.RequestKind
 	id      [idMax]byte
 	idLen   uint8
 	charged bool
@@ -126,7 +126,7 @@ type row struct {
 // key is a minute since 1970 and the kind of requests.
 type key struct {
 	minute int64
-	kind   account.RequestKind
+	kind   table.RequestKind
 }
 
 // count counts the requests of a key. Each request adds to calls last, so totals read after
@@ -196,7 +196,7 @@ func (l *Log) addNew(k key, r *Request, stored bool) {
 func (l *Log) countOf(k key) *count {
 	c := l.counts[k]
 	if c == nil && len(l.counts) >= l.countsMax {
-		k.kind = account.RequestKind{Status: k.kind.Status}
+		k.kind = table.RequestKind{Status: k.kind.Status}
 		c = l.counts[k]
 	}
 	if c == nil {
@@ -251,10 +251,10 @@ func (l *Log) flush(ctx context.Context, now time.Time) error {
 
 // writeRows writes rows of the buffer.
 func (l *Log) writeRows(ctx context.Context, rows []row) error {
-	requests := make([]account.Request, len(rows))
+	requests := make([]table.Request, len(rows))
 	for i := range rows {
 		w := &rows[i]
-		requests[i] = account.Request{
+		requests[i] = table.Request{
 			RequestKind: w.kind, ID: string(w.id[:w.idLen]), At: w.began.UTC(), Took: w.took, Bytes: uint64(w.bytes),
 			Charged: w.charged, JobID: w.jobID, Server: l.server, Number: w.number,
 		}
@@ -264,7 +264,7 @@ func (l *Log) writeRows(ctx context.Context, rows []row) error {
 
 // flushCounts writes the counts that have changed since they were written.
 func (l *Log) flushCounts(ctx context.Context) error {
-	var rows []account.RequestCount
+	var rows []table.RequestCount
 	var changed []*count
 	l.version++
 	l.mu.RLock()
@@ -275,7 +275,7 @@ func (l *Log) flushCounts(ctx context.Context) error {
 			continue
 		}
 		changed = append(changed, c)
-		rows = append(rows, account.RequestCount{
+		rows = append(rows, table.RequestCount{
 			RequestKind: k.kind, Minute: time.Unix(k.minute*60, 0).UTC(), Server: l.server, Version: l.version,
 			Calls: now.calls, NotStored: now.notStored, Charged: c.charged.Load(), Took: time.Duration(c.micros.Load()) * time.Microsecond, Bytes: c.bytes.Load(),
 		})

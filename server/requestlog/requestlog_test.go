@@ -12,14 +12,13 @@ import (
 	"time"
 
 	"companyscore/clickhouse"
-	"companyscore/internal/account"
-	"companyscore/internal/analyst"
+	"companyscore/internal/table"
 	"companyscore/internal/test/stores"
 )
 
 var (
 	quiet = slog.New(slog.DiscardHandler)
-	found = account.RequestKind{AccountID: "a", KeyID: "k", Route: "/v1/score/*", Status: 200, AnsweredBy: "l1"}
+	found = table.RequestKind{AccountID: "a", KeyID: "k", Route: "/v1/score/*", Status: 200, AnsweredBy: "l1"}
 )
 
 // open migrates a database and returns its store of requests.
@@ -42,14 +41,14 @@ func stored(t *testing.T, url string) string {
 	var out strings.Builder
 	const query = `SELECT concat(toString((SELECT count() FROM v1_request)), ' rows, ', toString(sum(calls)), ' calls, ', toString(sum(not_stored)), ' not stored, ',
 		toString(sum(bytes)), ' bytes') FROM v1_request_minute`
-	if err := analyst.Query(t.Context(), stores.PrivateOf(url), query, "TSVRaw", &out); err != nil {
+	if err := clickhouse.QueryHTTP(t.Context(), stores.PrivateOf(url), query, "TSVRaw", &out); err != nil {
 		t.Fatal(err)
 	}
 	return strings.TrimSpace(out.String())
 }
 
 // record records n requests of 10 bytes from each of five goroutines.
-func record(l *Log, kind account.RequestKind, began time.Time, n int, hot bool) {
+func record(l *Log, kind table.RequestKind, began time.Time, n int, hot bool) {
 	var ended sync.WaitGroup
 	for range 5 {
 		ended.Go(func() {
@@ -110,11 +109,11 @@ type lossy struct {
 	writes int
 }
 
-func (s *lossy) WriteRequests(ctx context.Context, rows []account.Request) error {
+func (s *lossy) WriteRequests(ctx context.Context, rows []table.Request) error {
 	return s.lose(s.Store.WriteRequests(ctx, rows))
 }
 
-func (s *lossy) WriteRequestCounts(ctx context.Context, rows []account.RequestCount) error {
+func (s *lossy) WriteRequestCounts(ctx context.Context, rows []table.RequestCount) error {
 	return s.lose(s.Store.WriteRequestCounts(ctx, rows))
 }
 
@@ -174,7 +173,7 @@ func TestOutageLosesNoCount(t *testing.T) {
 // refusing is a store that takes no rows.
 type refusing struct{ Store }
 
-func (refusing) WriteRequests(context.Context, []account.Request) error {
+func (refusing) WriteRequests(context.Context, []table.Request) error {
 	return errors.New("rows refused")
 }
 

@@ -46,7 +46,8 @@ var shared struct {
 }
 
 // Main runs the tests of a package and exits. It is the whole body of TestMain.
-func Main(m *testing.M) {
+// The functions after run when the tests have ended.
+func Main(m *testing.M, after ...func()) {
 	if config := os.Getenv(childVariable); config != "" {
 		if err := serveClickHouse(config); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -55,6 +56,9 @@ func Main(m *testing.M) {
 		os.Exit(0)
 	}
 	code := m.Run()
+	for _, f := range after {
+		f()
+	}
 	stopBoth()
 	if s := shared.server; s != nil {
 		s.Kill()

@@ -1,9 +1,0 @@
-package admin
-
-import (
-	"testing"
-
-	"companyscore/internal/test/stores"
-)
-
-func TestMain(m *testing.M) { stores.Main(m) }

@@ -1,0 +1,9 @@
+package ops
+
+import (
+	"testing"
+
+	"companyscore/internal/test/stores"
+)
+
+func TestMain(m *testing.M) { stores.Main(m) }
