@@ -333,8 +333,8 @@ func (r *runner) fill(ctx context.Context) (*report.Fill, error) {
 }
 
 func (r *runner) fillExpects(outcome string) bool {
-	for _, tier := range tiers {
-		if outcome == tier {
+	for _, origin := range origins {
+		if outcome == origin {
 			return true
 		}
 	}

@@ -32,9 +32,9 @@ type operation struct {
 }
 
 // The outcomes of a 200, by its Server-Timing header.
-var tiers = []string{"l1", "redis", "clickhouse", "table", "sandbox", "none", "200"}
+var origins = []string{"l1", "redis", "clickhouse", "table", "sandbox", "none", "200"}
 
-var scoreOp = operation{"score", tiers}
+var scoreOp = operation{"score", origins}
 
 // The kinds of requests of the scenarios that start runs.
 const (
@@ -70,23 +70,23 @@ var Scenarios = []Scenario{
 	},
 	{
 		Name: "conditional", About: "with the ETag of the previous answer, after a first read without", Headline: []load.Key{{Op: "score", Outcome: "304"}},
-		ops: []operation{opTagged: {"score", append(slices.Clone(tiers), "304")}, opFirst: {"first read", tiers}},
+		ops: []operation{opTagged: {"score", append(slices.Clone(origins), "304")}, opFirst: {"first read", origins}},
 		source: func(c *client, loop int) load.Source {
 			return &conditional{client: c, pick: c.zipf(loop), tags: make(map[int][]byte)}
 		},
 	},
 	{
-		Name: "batch", About: "many companies in one call", Headline: []load.Key{{Op: "batch", Outcome: "l1"}}, ops: []operation{{"batch", tiers}},
+		Name: "batch", About: "many companies in one call", Headline: []load.Key{{Op: "batch", Outcome: "l1"}}, ops: []operation{{"batch", origins}},
 		source: func(c *client, loop int) load.Source { return &batches{client: c, pick: c.zipf(loop)} },
 	},
 	{
 		Name: "history-paging", About: "all history pages of a company", Headline: []load.Key{{Op: "history", Outcome: "l1"}, {Op: "history", Outcome: "clickhouse"}},
-		ops:    []operation{{"history", tiers}, {"next page", tiers}},
+		ops:    []operation{{"history", origins}, {"next page", origins}},
 		source: func(c *client, loop int) load.Source { return &history{client: c, pick: c.zipf(loop)} },
 	},
 	{
 		Name: "analytics", About: "distribution, movers and cohorts in turn", Headline: []load.Key{{Op: "distribution", Outcome: "table"}, {Op: "movers", Outcome: "table"}, {Op: "cohort", Outcome: "l1"}},
-		ops:    []operation{{"distribution", tiers}, {"movers", tiers}, {"cohort", tiers}},
+		ops:    []operation{{"distribution", origins}, {"movers", origins}, {"cohort", origins}},
 		source: func(c *client, loop int) load.Source { return &analytics{client: c, pick: c.zipf(loop)} },
 	},
 	{
@@ -110,7 +110,7 @@ var Scenarios = []Scenario{
 }
 
 var coldOps = []operation{
-	opRead: scoreOp, opPost: {"post", append(slices.Clone(tiers), "202")}, opPoll: {"poll", tiers}, opScored: {"score after job", tiers},
+	opRead: scoreOp, opPost: {"post", append(slices.Clone(origins), "202")}, opPoll: {"poll", origins}, opScored: {"score after job", origins},
 }
 
 // FindScenario returns a scenario by its name.

@@ -38,7 +38,7 @@ type accountRow struct {
 }
 
 func (r accountRow) account() account.Account {
-	return account.Account{ID: r.ID, Name: r.Name, Tier: account.Tier(r.Tier), CreatedAt: r.CreatedAt.UTC()}
+	return account.Account{ID: r.ID, Name: r.Name, Plan: account.Plan(r.Tier), CreatedAt: r.CreatedAt.UTC()}
 }
 
 // Put writes new and changed accounts with one insert: all of them or none.
@@ -49,7 +49,7 @@ func (a *Accounts) Put(ctx context.Context, accounts ...account.Account) error {
 	}
 	now, rows := time.Now(), make([]*row, len(accounts))
 	for i, acct := range accounts {
-		rows[i] = &row{accountRow{acct.ID, acct.Name, string(acct.Tier), acct.CreatedAt}, now}
+		rows[i] = &row{accountRow{acct.ID, acct.Name, string(acct.Plan), acct.CreatedAt}, now}
 	}
 	if err := insert(ctx, a.db, accountInsert, rows); err != nil {
 		return fmt.Errorf("write account: %w", err)
@@ -97,7 +97,7 @@ type keyRow struct {
 func (r keyRow) key() (account.Key, error) {
 	key := account.Key{
 		ID: r.ID, AccountID: r.AccountID, Name: r.Name, Prefix: r.Prefix, Mode: account.Mode(r.Mode),
-		CreatedAt: r.CreatedAt.UTC(), RevokedAt: since(r.RevokedAt),
+		CreatedAt: r.CreatedAt.UTC(), RevokedAt: fromColumn(r.RevokedAt),
 	}
 	if _, err := hex.Decode(key.Hash[:], []byte(r.Hash)); err != nil {
 		return account.Key{}, fmt.Errorf("hash of key %s: %w", r.ID, err)
@@ -112,7 +112,7 @@ func (a *Accounts) PutKey(ctx context.Context, keys ...account.Key) error {
 	for i, key := range keys {
 		rows[i] = &keyRow{
 			ID: key.ID, AccountID: key.AccountID, Name: key.Name, Prefix: key.Prefix, Mode: string(key.Mode),
-			Hash: hex.EncodeToString(key.Hash[:]), CreatedAt: key.CreatedAt, RevokedAt: never(key.RevokedAt),
+			Hash: hex.EncodeToString(key.Hash[:]), CreatedAt: key.CreatedAt, RevokedAt: toColumn(key.RevokedAt),
 		}
 	}
 	if err := insert(ctx, a.db, keyInsert, rows); err != nil {
@@ -159,7 +159,7 @@ func (a *Accounts) Keys(ctx context.Context, accountID string) ([]account.Key, e
 		if err != nil {
 			return nil, err
 		}
-		key.LastUsedAt = since(row.LastUsedAt)
+		key.LastUsedAt = fromColumn(row.LastUsedAt)
 		keys[i] = key
 	}
 	return keys, nil

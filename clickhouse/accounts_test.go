@@ -15,14 +15,14 @@ import (
 func TestAccountsComeBackAndChange(t *testing.T) {
 	t.Parallel()
 	accounts := clickhouse.NewAccounts(open(t))
-	one := account.Account{ID: "1", Name: "O'Neil \\ Söhne\n", Tier: account.Free, CreatedAt: noon}
-	two := account.Account{ID: "2", Name: "Two", Tier: account.Scale, CreatedAt: noon.Add(-time.Hour)}
+	one := account.Account{ID: "1", Name: "O'Neil \\ Söhne\n", Plan: account.Free, CreatedAt: noon}
+	two := account.Account{ID: "2", Name: "Two", Plan: account.Scale, CreatedAt: noon.Add(-time.Hour)}
 	for _, a := range []account.Account{one, two} {
 		if err := accounts.Put(t.Context(), a); err != nil {
 			t.Fatal(err)
 		}
 	}
-	one.Tier = account.Enterprise
+	one.Plan = account.Enterprise
 	if err := accounts.Put(t.Context(), one); err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +37,7 @@ func TestAccountsComeBackAndChange(t *testing.T) {
 	if _, err := accounts.Account(t.Context(), "3"); !errors.Is(err, account.ErrNotFound) {
 		t.Errorf("unknown account: %v, want ErrNotFound", err)
 	}
-	if err := accounts.Put(t.Context(), account.Account{ID: "4", Tier: "gold", CreatedAt: noon}); err == nil {
+	if err := accounts.Put(t.Context(), account.Account{ID: "4", Plan: "gold", CreatedAt: noon}); err == nil {
 		t.Error("an account of an unknown tier was stored")
 	}
 }

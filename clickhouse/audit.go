@@ -42,7 +42,7 @@ func (a *Accounts) Audit(ctx context.Context, limit int) ([]table.AuditEntry, er
 		auditRow
 		AccountName string `ch:"account_name"`
 	}
-	if err := a.db.few(ctx, &rows, auditList, ch.Named("limit", uint32(limit))); err != nil {
+	if err := a.db.listBuffered(ctx, &rows, auditList, ch.Named("limit", uint32(limit))); err != nil {
 		return nil, fmt.Errorf("read audit log: %w", err)
 	}
 	entries := make([]table.AuditEntry, len(rows))

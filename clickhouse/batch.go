@@ -57,10 +57,10 @@ func (u *Universe) WriteRuns(ctx context.Context, runs []table.BatchRun) error {
 		rows[i] = &batchRunRow{
 			StartedAt: r.StartedAt.UTC(), Job: r.Job, ID: r.ID, Fence: uint64(r.Fence), TookMs: uint64(r.Took.Milliseconds()),
 			ReadRows: r.ReadRows, ReadBytes: r.ReadBytes, PeakMemoryBytes: r.PeakMemoryBytes, Companies: r.Companies,
-			OldestScoredAt: never(time.Time{}), Outcome: string(r.Outcome), Error: r.Error,
+			OldestScoredAt: toColumn(time.Time{}), Outcome: string(r.Outcome), Error: r.Error,
 		}
 		if c := r.Refresh; c != nil {
-			rows[i].Young, rows[i].Due, rows[i].Started, rows[i].OldestScoredAt = c.Young, c.Due, c.Started, never(c.Oldest)
+			rows[i].Young, rows[i].Due, rows[i].Started, rows[i].OldestScoredAt = c.Young, c.Due, c.Started, toColumn(c.Oldest)
 		}
 	}
 	if err := insert(ctx, u.db, batchRunInsert, rows); err != nil {

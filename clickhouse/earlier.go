@@ -87,7 +87,7 @@ func (s *Scores) pageOfEarlier(ctx context.Context, keys map[string]earlierKey, 
 		ReferenceAt   time.Time `ch:"reference_at"`
 		ReferenceBase float64   `ch:"reference_base"`
 	}
-	err := s.db.few(ctx, &times, scoreEarlier,
+	err := s.db.listBuffered(ctx, &times, scoreEarlier,
 		ch.Named("domains", domains), ch.Named("nows_ms", nows), ch.Named("version", scoring.PipelineVersion), ch.Named("previous_days", days(scoring.PreviousMaxAge)),
 		ch.Named("min_days", days(scoring.ReferenceMinAge)), ch.Named("best_days", days(scoring.ReferenceAge)), ch.Named("max_days", days(scoring.ReferenceMaxAge)))
 	if err != nil {
@@ -97,11 +97,11 @@ func (s *Scores) pageOfEarlier(ctx context.Context, keys map[string]earlierKey, 
 	var at []int64
 	for _, row := range times {
 		var earlier scoring.Earlier
-		if !since(row.ReferenceAt).IsZero() {
+		if !fromColumn(row.ReferenceAt).IsZero() {
 			earlier.Reference = &scoring.Reference{ScoredAt: row.ReferenceAt.UTC(), Base: row.ReferenceBase}
 		}
 		found[keys[row.Domain]] = earlier
-		if !since(row.PreviousAt).IsZero() {
+		if !fromColumn(row.PreviousAt).IsZero() {
 			detailed, at = append(detailed, row.Domain), append(at, millis(row.PreviousAt))
 		}
 	}
@@ -109,7 +109,7 @@ func (s *Scores) pageOfEarlier(ctx context.Context, keys map[string]earlierKey, 
 		return nil
 	}
 	var rows []recordRow
-	if err := s.db.few(ctx, &rows, scorePrevious, ch.Named("domains", detailed), ch.Named("scored_ms", at)); err != nil {
+	if err := s.db.listBuffered(ctx, &rows, scorePrevious, ch.Named("domains", detailed), ch.Named("scored_ms", at)); err != nil {
 		return err
 	}
 	for i := range rows {

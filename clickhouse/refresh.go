@@ -31,7 +31,7 @@ type demandRow struct {
 func (db *DB) NoteAsked(ctx context.Context, domains []string, at time.Time) error {
 	rows := make([]*demandRow, len(domains))
 	for i, domain := range domains {
-		rows[i] = &demandRow{Domain: domain, AskedOn: at.UTC().Truncate(24 * time.Hour), StartedAt: never(time.Time{})}
+		rows[i] = &demandRow{Domain: domain, AskedOn: at.UTC().Truncate(24 * time.Hour), StartedAt: toColumn(time.Time{})}
 	}
 	if err := insert(ctx, db, demandInsert, rows); err != nil {
 		return fmt.Errorf("write demand for %d companies: %w", len(domains), err)
@@ -43,7 +43,7 @@ func (db *DB) NoteAsked(ctx context.Context, domains []string, at time.Time) err
 func (u *Universe) NoteRefreshed(ctx context.Context, domains []string, at time.Time) error {
 	rows := make([]*demandRow, len(domains))
 	for i, domain := range domains {
-		rows[i] = &demandRow{Domain: domain, AskedOn: never(time.Time{}), StartedAt: at.UTC()}
+		rows[i] = &demandRow{Domain: domain, AskedOn: toColumn(time.Time{}), StartedAt: at.UTC()}
 	}
 	if err := insert(ctx, u.db, demandInsert, rows); err != nil {
 		return fmt.Errorf("write refreshes of %d companies: %w", len(domains), err)
@@ -66,7 +66,7 @@ func (u *Universe) RefreshDue(ctx context.Context, at time.Time, t table.Refresh
 	var rows []struct {
 		Domain string `ch:"domain"`
 	}
-	if err := u.db.few(ctx, &rows, refreshDue, append(refreshArgs(at, t), ch.Named("limit", uint32(limit)))...); err != nil {
+	if err := u.db.listBuffered(ctx, &rows, refreshDue, append(refreshArgs(at, t), ch.Named("limit", uint32(limit)))...); err != nil {
 		return nil, fmt.Errorf("find companies due for a refresh: %w", err)
 	}
 	domains := make([]string, len(rows))
@@ -88,7 +88,7 @@ func (u *Universe) RefreshCoverage(ctx context.Context, at time.Time, t table.Re
 	if _, err := u.db.first(ctx, &row, refreshCoverage, refreshArgs(at, t)...); err != nil {
 		return table.RefreshCoverage{}, fmt.Errorf("coverage of target ages: %w", err)
 	}
-	return table.RefreshCoverage{Companies: row.Companies, Young: row.Young, Due: row.Due, Oldest: since(row.OldestAt)}, nil
+	return table.RefreshCoverage{Companies: row.Companies, Young: row.Young, Due: row.Due, Oldest: fromColumn(row.OldestAt)}, nil
 }
 
 // Unchanged returns the companies whose newest record is of the current pipeline version

@@ -19,7 +19,7 @@ var (
 	requestHistory      = sql.Query("request_history")
 )
 
-// requestGroupsMax bounds the groups of a history of requests.
+// requestGroupsMax bounds the groups of the requests of an account.
 const requestGroupsMax = uint32(1000)
 
 // Requests stores answered requests and their counts. It is safe for concurrent use.
@@ -100,7 +100,7 @@ func (s *Requests) WriteRequestCounts(ctx context.Context, counts []table.Reques
 // limit. An empty account selects all accounts, and requests without a valid key.
 func (s *Requests) FindRequests(ctx context.Context, id, accountID string, limit int) ([]table.Request, error) {
 	var rows []requestRow
-	if err := s.db.few(ctx, &rows, requestFind, ch.Named("id", id), ch.Named("account_id", accountID), ch.Named("limit", uint32(limit))); err != nil {
+	if err := s.db.listBuffered(ctx, &rows, requestFind, ch.Named("id", id), ch.Named("account_id", accountID), ch.Named("limit", uint32(limit))); err != nil {
 		return nil, fmt.Errorf("find request %s: %w", id, err)
 	}
 	return requests(rows), nil
@@ -110,7 +110,7 @@ func (s *Requests) FindRequests(ctx context.Context, id, accountID string, limit
 // limit. An empty key and a zero status select all.
 func (s *Requests) ListRequests(ctx context.Context, accountID string, since time.Time, keyID string, status uint16, limit int) ([]table.Request, error) {
 	var rows []requestRow
-	err := s.db.few(ctx, &rows, requestList, ch.Named("account_id", accountID), ch.Named("since_ms", millis(since)), ch.Named("key_id", keyID),
+	err := s.db.listBuffered(ctx, &rows, requestList, ch.Named("account_id", accountID), ch.Named("since_ms", millis(since)), ch.Named("key_id", keyID),
 		ch.Named("status", status), ch.Named("limit", uint32(limit)))
 	if err != nil {
 		return nil, fmt.Errorf("list requests of %s: %w", accountID, err)
@@ -129,10 +129,10 @@ func requests(rows []requestRow) []table.Request {
 	return found
 }
 
-// RequestHistory returns the requests of an account from a minute until before another, by
+// RequestGroups returns the requests of an account from a minute until before another, by
 // "day", "key", "route" or "status": days in order, other groups by calls, at most
 // requestGroupsMax.
-func (s *Requests) RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]table.RequestGroup, error) {
+func (s *Requests) RequestGroups(ctx context.Context, accountID string, from, to time.Time, by string) ([]table.RequestGroup, error) {
 	var rows []struct {
 		Group   string `ch:"group"`
 		Calls   uint64 `ch:"calls"`
@@ -141,7 +141,7 @@ func (s *Requests) RequestHistory(ctx context.Context, accountID string, from, t
 		TookUs  uint64 `ch:"took_us"`
 		Bytes   uint64 `ch:"bytes"`
 	}
-	err := s.db.few(ctx, &rows, requestHistory, ch.Named("account_id", accountID), ch.Named("start_ms", millis(from)), ch.Named("end_ms", millis(to)),
+	err := s.db.listBuffered(ctx, &rows, requestHistory, ch.Named("account_id", accountID), ch.Named("start_ms", millis(from)), ch.Named("end_ms", millis(to)),
 		ch.Named("by", by), ch.Named("limit", requestGroupsMax))
 	if err != nil {
 		return nil, fmt.Errorf("read requests of %s: %w", accountID, err)

@@ -70,7 +70,7 @@ func TestRequestHistoryHasNewestTotals(t *testing.T) {
 		"route":  "[{/v1/score/* 14 3 2 14ms 140}]",
 		"status": "[{200 12 2 0 12ms 120} {404 2 1 2 2ms 20}]",
 	} {
-		got, err := store.RequestHistory(t.Context(), "a", day, day.Add(48*time.Hour), by)
+		got, err := store.RequestGroups(t.Context(), "a", day, day.Add(48*time.Hour), by)
 		if err != nil || fmt.Sprint(got) != want {
 			t.Errorf("by %s: %v, %v; want %s", by, got, err, want)
 		}

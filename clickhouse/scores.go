@@ -140,7 +140,7 @@ func newRecordRow(r scoring.Record) *recordRow {
 		row.SignalScore = append(row.SignalScore, s.Score)
 		row.SignalSource = append(row.SignalSource, s.Source)
 		row.SignalReason = append(row.SignalReason, string(s.Reason))
-		row.SignalObservedAt = append(row.SignalObservedAt, never(s.ObservedAt))
+		row.SignalObservedAt = append(row.SignalObservedAt, toColumn(s.ObservedAt))
 	}
 	if len(r.Signals) > 0 {
 		row.SignalShare = scoring.Shares(r)
@@ -181,7 +181,7 @@ func (r *recordRow) record() scoring.Record {
 	for i := range r.SignalID {
 		rec.Signals = append(rec.Signals, scoring.SignalScore{
 			ID: r.SignalID[i], State: scoring.State(r.SignalState[i]), Raw: r.SignalRaw[i], Score: r.SignalScore[i],
-			Source: r.SignalSource[i], Reason: scoring.Reason(r.SignalReason[i]), ObservedAt: since(r.SignalObservedAt[i]),
+			Source: r.SignalSource[i], Reason: scoring.Reason(r.SignalReason[i]), ObservedAt: fromColumn(r.SignalObservedAt[i]),
 		})
 	}
 	for i := range r.WarningSource {
@@ -292,7 +292,7 @@ func (s *Scores) History(ctx context.Context, domain string, before time.Time, l
 		before = lastInstant
 	}
 	var rows []headRow
-	err := s.db.few(ctx, &rows, scoreHistory,
+	err := s.db.listBuffered(ctx, &rows, scoreHistory,
 		ch.Named("domain", domain), ch.Named("before_ms", millis(before)), ch.Named("limit", uint32(limit)))
 	if err != nil {
 		return nil, fmt.Errorf("history of %s: %w", domain, err)
@@ -335,7 +335,7 @@ func (db *DB) LastScoredAt(ctx context.Context) (time.Time, error) {
 	if _, err := db.first(ctx, &row, scoreLast); err != nil {
 		return time.Time{}, fmt.Errorf("find the newest record: %w", err)
 	}
-	return since(row.ScoredAt), nil
+	return fromColumn(row.ScoredAt), nil
 }
 
 // FreshSince returns the domains whose newest record of the current pipeline version was

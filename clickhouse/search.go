@@ -22,7 +22,7 @@ func (s *Scores) SearchCompanies(ctx context.Context, prefix string, limit int) 
 	var rows []struct {
 		Domain string `ch:"domain"`
 	}
-	err := s.db.few(ctx, &rows, companySearch, ch.Named("prefix", prefix), ch.Named("rows", uint32(limit*searchRows)),
+	err := s.db.listBuffered(ctx, &rows, companySearch, ch.Named("prefix", prefix), ch.Named("rows", uint32(limit*searchRows)),
 		ch.Named("limit", uint32(limit)))
 	if err != nil {
 		return nil, fmt.Errorf("search companies: %w", err)

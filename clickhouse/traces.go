@@ -70,7 +70,7 @@ func (t *Traces) Past(ctx context.Context, domain string, now time.Time) ([]scor
 		ValueName   []string  `ch:"value.name"`
 		ValueNumber []float64 `ch:"value.number"`
 	}
-	err := t.db.few(ctx, &rows, traceValues,
+	err := t.db.listBuffered(ctx, &rows, traceValues,
 		ch.Named("domain", domain), ch.Named("since_ms", millis(now.Add(-scoring.PastMaxAge))), ch.Named("before_ms", millis(now)), ch.Named("limit", pastMax))
 	if err != nil {
 		return nil, fmt.Errorf("earlier values of %s: %w", domain, err)
@@ -191,7 +191,7 @@ func (db *DB) SourceHealth(ctx context.Context, since time.Time, runs int) ([]sc
 		MeanMs   float64  `ch:"mean_ms"`
 		Failures []string `ch:"failures"`
 	}
-	if err := db.few(ctx, &rows, sourceHealth, ch.Named("since_ms", millis(since)), ch.Named("runs", uint32(runs))); err != nil {
+	if err := db.listBuffered(ctx, &rows, sourceHealth, ch.Named("since_ms", millis(since)), ch.Named("runs", uint32(runs))); err != nil {
 		return nil, fmt.Errorf("read the health of sources: %w", err)
 	}
 	health := make([]scoring.SourceHealth, len(rows))

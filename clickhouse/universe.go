@@ -143,7 +143,7 @@ func (u *Universe) Movers(ctx context.Context, at time.Time) (universe.Movers, e
 		Now    int32   `ch:"now"`
 		Thens  []int32 `ch:"thens"`
 	}
-	if err := u.db.few(ctx, &rows, universeMovers, args...); err != nil {
+	if err := u.db.listBuffered(ctx, &rows, universeMovers, args...); err != nil {
 		return universe.Movers{}, fmt.Errorf("find movers: %w", err)
 	}
 	for i, w := range universe.Windows {
@@ -246,7 +246,7 @@ func largest(side []universe.Mover) []universe.Mover {
 // were written since an instant, and the newest of the earlier ones.
 func (s *Scores) WrittenSince(ctx context.Context, domain, version string, since time.Time) ([]universe.Stored, error) {
 	var rows []headRow
-	if err := s.db.few(ctx, &rows, scoreWrittenSince, ch.Named("domain", domain), ch.Named("version", version), ch.Named("since_ms", millis(since))); err != nil {
+	if err := s.db.listBuffered(ctx, &rows, scoreWrittenSince, ch.Named("domain", domain), ch.Named("version", version), ch.Named("since_ms", millis(since))); err != nil {
 		return nil, fmt.Errorf("records of %s: %w", domain, err)
 	}
 	records := make([]universe.Stored, len(rows))

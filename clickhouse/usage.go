@@ -44,7 +44,7 @@ func (u *Usage) WriteUsage(ctx context.Context, usage []table.MonthUsage) error 
 		if err != nil {
 			return err
 		}
-		rows[i] = &usageRow{period, r.AccountID, r.Tier, r.CachedCalls, r.ColdCalls, r.UpdatedAt}
+		rows[i] = &usageRow{period, r.AccountID, r.Plan, r.CachedCalls, r.ColdCalls, r.UpdatedAt}
 	}
 	if err := insert(ctx, u.db, usageInsert, rows); err != nil {
 		return fmt.Errorf("write usage: %w", err)
@@ -73,7 +73,7 @@ func (u *Usage) Usage(ctx context.Context, accountID, period string) (table.Mont
 		return table.MonthUsage{}, nil
 	}
 	return table.MonthUsage{
-		AccountID: accountID, Period: period, Tier: row.Tier,
+		AccountID: accountID, Period: period, Plan: row.Tier,
 		CachedCalls: row.CachedCalls, ColdCalls: row.ColdCalls, UpdatedAt: row.UpdatedAt.UTC(),
 	}, nil
 }
@@ -156,7 +156,7 @@ func (db *DB) WriteRuns(ctx context.Context, runs []scoring.Run) error {
 			revision += 1 << 16
 		}
 		rows[i] = &row{runRow{
-			r.CreatedAt, r.ID, r.Domain, string(r.State), string(r.Lane), never(r.StartedAt), never(r.FinishedAt), never(r.ScoredAt), uint16(r.Attempts), r.Error,
+			r.CreatedAt, r.ID, r.Domain, string(r.State), string(r.Lane), toColumn(r.StartedAt), toColumn(r.FinishedAt), toColumn(r.ScoredAt), uint16(r.Attempts), r.Error,
 		}, revision}
 	}
 	if err := insert(ctx, db, runInsert, rows); err != nil {
@@ -175,7 +175,7 @@ func (db *DB) Runs(ctx context.Context, limit int) ([]scoring.Run, error) {
 	for i, r := range rows {
 		runs[i] = scoring.Run{
 			ID: r.ID, Domain: r.Domain, State: scoring.RunState(r.State), Lane: scoring.Lane(r.Lane), CreatedAt: r.CreatedAt.UTC(),
-			StartedAt: since(r.StartedAt), FinishedAt: since(r.FinishedAt), ScoredAt: since(r.ScoredAt), Attempts: int(r.Attempts), Error: r.Error,
+			StartedAt: fromColumn(r.StartedAt), FinishedAt: fromColumn(r.FinishedAt), ScoredAt: fromColumn(r.ScoredAt), Attempts: int(r.Attempts), Error: r.Error,
 		}
 	}
 	return runs, nil

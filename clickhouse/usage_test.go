@@ -20,7 +20,7 @@ func TestUsageIsNewestTotalOfMonth(t *testing.T) {
 	usage := clickhouse.NewUsage(db)
 	period := today.Format("2006-01")
 	row := func(day int, cached uint64) table.MonthUsage {
-		return table.MonthUsage{AccountID: "a", Period: period, Tier: "starter", CachedCalls: cached, ColdCalls: 2, UpdatedAt: today.AddDate(0, 0, day)}
+		return table.MonthUsage{AccountID: "a", Period: period, Plan: "starter", CachedCalls: cached, ColdCalls: 2, UpdatedAt: today.AddDate(0, 0, day)}
 	}
 	newest := row(1, 30)
 	for _, r := range []table.MonthUsage{row(0, 10), newest, row(0, 20)} {

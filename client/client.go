@@ -161,8 +161,8 @@ type request struct {
 	key    string // Idempotency-Key, empty for none
 }
 
-// answer is an answer with status 200 or 202.
-type answer struct {
+// reply is an answer with status 200 or 202.
+type reply struct {
 	status    int
 	pollAfter time.Duration // Retry-After of a pending job, zero if there is none
 	Response
@@ -187,12 +187,12 @@ func (c *Client) read(ctx context.Context, r request, v any, response *Response)
 }
 
 // call makes a call with retries.
-func (c *Client) call(ctx context.Context, r request) (answer, error) {
+func (c *Client) call(ctx context.Context, r request) (reply, error) {
 	var body []byte
 	if r.body != nil {
 		var err error
 		if body, err = json.Marshal(r.body); err != nil {
-			return answer{}, err
+			return reply{}, err
 		}
 	}
 	for retry := 0; ; retry++ {
@@ -202,21 +202,21 @@ func (c *Client) call(ctx context.Context, r request) (answer, error) {
 		}
 		pause, ok := c.pause(err, retry)
 		if deadline, limited := ctx.Deadline(); !ok || limited && time.Until(deadline) <= pause {
-			return answer{}, err
+			return reply{}, err
 		}
 		if c.sleep(ctx, pause) != nil {
-			return answer{}, fmt.Errorf("%w, after: %w", ctx.Err(), err)
+			return reply{}, fmt.Errorf("%w, after: %w", ctx.Err(), err)
 		}
 	}
 }
 
 // attempt sends a request once. An answer with a status other than 200, 202 and 304 is an *Error.
-func (c *Client) attempt(ctx context.Context, r request, body []byte) (answer, error) {
+func (c *Client) attempt(ctx context.Context, r request, body []byte) (reply, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, r.method, c.base+r.path, bytes.NewReader(body))
 	if err != nil {
-		return answer{}, err
+		return reply{}, err
 	}
 	req.Header.Set("X-API-Key", c.cfg.Key)
 	req.Header.Set("Accept", "application/json")
@@ -236,17 +236,17 @@ func (c *Client) attempt(ctx context.Context, r request, body []byte) (answer, e
 	}
 	res, err := c.http.Do(req)
 	if err != nil {
-		return answer{}, &networkError{fmt.Errorf("reach the service: %w", err)}
+		return reply{}, &networkError{fmt.Errorf("reach the service: %w", err)}
 	}
 	defer res.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(res.Body, answerMax+1))
 	if err != nil {
-		return answer{}, &networkError{fmt.Errorf("read answer: %w", err)}
+		return reply{}, &networkError{fmt.Errorf("read answer: %w", err)}
 	}
 	if len(text) > answerMax {
-		return answer{}, fmt.Errorf("the answer of %s %s exceeds %d bytes", r.method, r.path, answerMax)
+		return reply{}, fmt.Errorf("the answer of %s %s exceeds %d bytes", r.method, r.path, answerMax)
 	}
-	a := answer{res.StatusCode, retryAfter(res.Header), Response{RequestID: res.Header.Get("X-Request-Id"), Quotas: parseQuotas(res.Header), Body: text}}
+	a := reply{res.StatusCode, retryAfter(res.Header), Response{RequestID: res.Header.Get("X-Request-Id"), Quotas: parseQuotas(res.Header), Body: text}}
 	switch res.StatusCode {
 	case http.StatusOK, http.StatusAccepted:
 		if tag := res.Header.Get("ETag"); r.tagged && tag != "" {
@@ -259,7 +259,7 @@ func (c *Client) attempt(ctx context.Context, r request, body []byte) (answer, e
 			return a, nil
 		}
 	}
-	return answer{}, newError(res, a)
+	return reply{}, newError(res, a)
 }
 
 // pause returns the time until the next attempt, and false if the service asks for more than the

@@ -64,7 +64,7 @@ type problem struct {
 }
 
 // newError returns the error of an answer.
-func newError(res *http.Response, a answer) *Error {
+func newError(res *http.Response, a reply) *Error {
 	e := &Error{Status: a.status, RequestID: a.RequestID, Quotas: a.Quotas, RetryAfter: retryAfter(res.Header)}
 	var body problem
 	if json.Unmarshal(a.Body, &body) == nil {

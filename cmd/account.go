@@ -67,8 +67,8 @@ func (c *program) announce(ctx context.Context, where config.Stores, event redis
 	return "within a second"
 }
 
-func tierNames() (names []string) {
-	for _, t := range account.Tiers {
+func planNames() (names []string) {
+	for _, t := range account.Plans {
 		names = append(names, string(t))
 	}
 	return names
@@ -77,14 +77,14 @@ func tierNames() (names []string) {
 type accountOutput struct {
 	ID        string       `json:"account_id"`
 	Name      string       `json:"name"`
-	Tier      account.Tier `json:"tier"`
+	Plan      account.Plan `json:"tier"`
 	CreatedAt *time.Time   `json:"created_at,omitempty"`
 }
 
 var accountColumns = []cli.Column[accountOutput]{
 	{Name: "account_id", Value: func(a accountOutput) any { return a.ID }},
 	{Name: "name", Value: func(a accountOutput) any { return a.Name }},
-	{Name: "tier", Value: func(a accountOutput) any { return a.Tier }},
+	{Name: "tier", Value: func(a accountOutput) any { return a.Plan }},
 	{Name: "created_at", Value: func(a accountOutput) any { return a.CreatedAt }},
 }
 
@@ -99,23 +99,23 @@ func (c *program) account() *cobra.Command {
 		Use: "create", Short: "Create an account", Args: cobra.NoArgs,
 		Example: `  companyscore account create --name "Acme Inc." --tier growth`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			parsed, err := account.ParseTier(tier)
+			parsed, err := account.ParsePlan(tier)
 			if err != nil {
 				return cli.Usage(err)
 			}
 			if name == "" {
 				return cli.Usage(fmt.Errorf("no account name: use --name"))
 			}
-			acct := account.Account{ID: uuid.Must(uuid.NewV7()).String(), Name: name, Tier: parsed, CreatedAt: time.Now()}
+			acct := account.Account{ID: uuid.Must(uuid.NewV7()).String(), Name: name, Plan: parsed, CreatedAt: time.Now()}
 			return withAccounts(cmd, where, func(ctx context.Context, accounts *clickhouse.Accounts) error {
-				if err := audit(ctx, accounts, acct.ID, table.AccountCreated, acct.ID, string(acct.Tier)+" "+acct.Name); err != nil {
+				if err := audit(ctx, accounts, acct.ID, table.AccountCreated, acct.ID, string(acct.Plan)+" "+acct.Name); err != nil {
 					return err
 				}
 				if err := accounts.Put(ctx, acct); err != nil {
 					return err
 				}
-				return cli.PrintRecord(cmd.OutOrStdout(), format, accountOutput{ID: acct.ID, Name: acct.Name, Tier: acct.Tier},
-					fmt.Sprintf("account %s (%s, %s)\nCreate a key of it: companyscore key create --account %s --mode live", acct.ID, acct.Name, acct.Tier, acct.ID), accountColumns[:3])
+				return cli.PrintRecord(cmd.OutOrStdout(), format, accountOutput{ID: acct.ID, Name: acct.Name, Plan: acct.Plan},
+					fmt.Sprintf("account %s (%s, %s)\nCreate a key of it: companyscore key create --account %s --mode live", acct.ID, acct.Name, acct.Plan, acct.ID), accountColumns[:3])
 			})
 		},
 	}
@@ -135,7 +135,7 @@ func (c *program) account() *cobra.Command {
 				}
 				out := make([]accountOutput, len(all))
 				for i, a := range all {
-					out[i] = accountOutput{a.ID, a.Name, a.Tier, &a.CreatedAt}
+					out[i] = accountOutput{a.ID, a.Name, a.Plan, &a.CreatedAt}
 				}
 				return cli.PrintList(cmd.OutOrStdout(), format, out, accountColumns)
 			})
@@ -148,12 +148,12 @@ func (c *program) account() *cobra.Command {
 		Example: "  companyscore account set-tier 01a1fc20-f758-7217-a5d9-7f7b1960770c scale",
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 			if len(args) == 1 {
-				return tierNames(), cobra.ShellCompDirectiveNoFileComp
+				return planNames(), cobra.ShellCompDirectiveNoFileComp
 			}
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			parsed, err := account.ParseTier(args[1])
+			parsed, err := account.ParsePlan(args[1])
 			if err != nil {
 				return cli.Usage(err)
 			}
@@ -162,14 +162,14 @@ func (c *program) account() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := audit(ctx, accounts, acct.ID, table.TierChanged, acct.ID, fmt.Sprintf("%s to %s", acct.Tier, parsed)); err != nil {
+				if err := audit(ctx, accounts, acct.ID, table.PlanChanged, acct.ID, fmt.Sprintf("%s to %s", acct.Plan, parsed)); err != nil {
 					return err
 				}
-				acct.Tier = parsed
+				acct.Plan = parsed
 				if err := accounts.Put(ctx, acct); err != nil {
 					return err
 				}
-				fmt.Fprintf(cmd.OutOrStdout(), "account %s has tier %s; servers apply it %s\n", acct.ID, acct.Tier,
+				fmt.Fprintf(cmd.OutOrStdout(), "account %s has tier %s; servers apply it %s\n", acct.ID, acct.Plan,
 					c.announce(ctx, where, redis.Event{Kind: redis.AccountChanged, Name: acct.ID}))
 				return nil
 			})

@@ -22,7 +22,7 @@ import (
 
 func (c *benchCommands) seed() *cobra.Command {
 	var where config.Stores
-	var plan seed.Plan
+	var spec seed.Spec
 	var keys issuedKeys
 	var signals, until, tier string
 	var beside, quiet, expect bool
@@ -38,17 +38,17 @@ With --keys it opens accounts and issues a live key of each, for a load generato
   companyscore bench seed --keys 50 --tier enterprise --keys-file keys.txt`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
-			plan.Signals = seed.Signals(signals)
+			spec.Signals = seed.Signals(signals)
 			if until != "" {
-				if plan.Until, err = time.Parse(time.RFC3339Nano, until); err != nil {
+				if spec.Until, err = time.Parse(time.RFC3339Nano, until); err != nil {
 					return cli.Usage(fmt.Errorf("--until %q: use a time such as 2026-05-01T12:00:00Z", until))
 				}
 			}
-			if plan.Domains == 0 && keys.count == 0 {
+			if spec.Domains == 0 && keys.count == 0 {
 				return cli.Usage(errors.New("nothing to generate: use --domains, --keys or both"))
 			}
-			if plan.Domains != 0 {
-				check := plan
+			if spec.Domains != 0 {
+				check := spec
 				if check.Until.IsZero() {
 					check.Until = time.UnixMilli(0)
 				}
@@ -57,12 +57,12 @@ With --keys it opens accounts and issues a live key of each, for a load generato
 				}
 			}
 			if expect {
-				if plan.Domains == 0 || plan.Until.IsZero() {
+				if spec.Domains == 0 || spec.Until.IsZero() {
 					return cli.Usage(errors.New("--expect needs --domains and --until"))
 				}
-				return json.NewEncoder(cmd.OutOrStdout()).Encode(seed.Expect(plan.Universe, plan.Until))
+				return json.NewEncoder(cmd.OutOrStdout()).Encode(seed.Expect(spec.Universe, spec.Until))
 			}
-			if keys.tier, err = account.ParseTier(tier); err != nil {
+			if keys.plan, err = account.ParsePlan(tier); err != nil {
 				return cli.Usage(err)
 			}
 			if keys.count < 0 || keys.count > benchKeysMax {
@@ -73,8 +73,8 @@ With --keys it opens accounts and issues a live key of each, for a load generato
 				return err
 			}
 			defer store.Close()
-			if plan.Domains != 0 {
-				if err := seedUniverse(cmd, store, plan, beside, quiet); err != nil {
+			if spec.Domains != 0 {
+				if err := seedUniverse(cmd, store, spec, beside, quiet); err != nil {
 					return err
 				}
 			}
@@ -84,15 +84,15 @@ With --keys it opens accounts and issues a live key of each, for a load generato
 			if err := keys.issue(cmd.Context(), store); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d live keys of tier %s are in %s\n", keys.count, keys.tier, keys.path)
+			fmt.Fprintf(cmd.OutOrStdout(), "%d live keys of tier %s are in %s\n", keys.count, keys.plan, keys.path)
 			return nil
 		},
 	}
 	where.Flags(cmd.Flags())
 	flags := cmd.Flags()
-	flags.IntVar(&plan.Domains, "domains", 0, "number of companies")
-	flags.IntVar(&plan.Records, "records", 5, "number of records per company")
-	flags.Uint64Var(&plan.Seed, "seed", 1, "seed of the universe")
+	flags.IntVar(&spec.Domains, "domains", 0, "number of companies")
+	flags.IntVar(&spec.Records, "records", 5, "number of records per company")
+	flags.Uint64Var(&spec.Seed, "seed", 1, "seed of the universe")
 	flags.StringVar(&signals, "signals", string(seed.SignalsNewest), "records with their 67 signals: newest (of each company), all or none")
 	flags.StringVar(&until, "until", "", "time of the youngest records (default: the time of the first call)")
 	flags.BoolVar(&expect, "expect", false, "write nothing, print the expected statistics at --until as JSON")
@@ -105,10 +105,10 @@ With --keys it opens accounts and issues a live key of each, for a load generato
 }
 
 // seedUniverse generates a universe and shows its progress.
-func seedUniverse(cmd *cobra.Command, store stores.Seed, plan seed.Plan, beside, quiet bool) error {
+func seedUniverse(cmd *cobra.Command, store stores.Seed, spec seed.Spec, beside, quiet bool) error {
 	began := time.Now()
 	show := newSeedProgress(cmd.ErrOrStderr(), quiet)
-	before, err := seed.Write(cmd.Context(), store, plan, beside, show.update)
+	before, err := seed.Write(cmd.Context(), store, spec, beside, show.update)
 	show.end()
 	if errors.Is(err, seed.ErrNotEmpty) {
 		return fmt.Errorf("%w: use --append to add generated companies, or an empty store", err)
@@ -117,9 +117,9 @@ func seedUniverse(cmd *cobra.Command, store stores.Seed, plan seed.Plan, beside,
 		return err
 	}
 	took := time.Since(began).Seconds()
-	added := max(plan.Domains-before.Domains, 0)
+	added := max(spec.Domains-before.Domains, 0)
 	fmt.Fprintf(cmd.OutOrStdout(), "%d companies were there, %d were added with %d records in %.1f s (%.0f records/s)\n",
-		before.Domains, added, added*plan.Records, took, float64(added*plan.Records)/took)
+		before.Domains, added, added*spec.Records, took, float64(added*spec.Records)/took)
 	return nil
 }
 
@@ -178,7 +178,7 @@ const benchKeysMax = 100_000
 // issuedKeys are accounts with one live key each.
 type issuedKeys struct {
 	count int
-	tier  account.Tier
+	plan  account.Plan
 	path  string
 }
 
@@ -196,7 +196,7 @@ func (k issuedKeys) issue(ctx context.Context, accounts stores.Seed) error {
 	var text strings.Builder
 	opened, issued := make([]account.Account, 0, k.count), make([]account.Key, 0, k.count)
 	for n := range k.count {
-		acct := account.Account{ID: uuid.Must(uuid.NewV7()).String(), Name: fmt.Sprintf("bench %d", n+1), Tier: k.tier, CreatedAt: now}
+		acct := account.Account{ID: uuid.Must(uuid.NewV7()).String(), Name: fmt.Sprintf("bench %d", n+1), Plan: k.plan, CreatedAt: now}
 		key, raw := account.NewKey(acct.ID, "bench", account.Live, now)
 		opened, issued = append(opened, acct), append(issued, key)
 		text.WriteString(raw + "\n")

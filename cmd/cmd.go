@@ -100,7 +100,7 @@ func (c *program) root() *cobra.Command {
 	add("customer", scoreCommand(), backtestCommand(), sqlCommand(), c.bench())
 	config.DescribeEnv(root)
 	cli.CompleteAll(root, map[string][]string{
-		"tier": tierNames(), "mode": {string(account.Live), string(account.Test)}, "sources": append([]string{"all"}, selection.Known()...),
+		"tier": planNames(), "mode": {string(account.Live), string(account.Test)}, "sources": append([]string{"all"}, selection.Known()...),
 		"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"}, "state": states,
 		"format": {"PrettyCompactMonoBlock", "CSVWithNames", "TabSeparatedWithNames", "JSONEachRow", "Parquet", "Vertical"},
 	})

@@ -31,7 +31,7 @@ func TestLinkIsForChosenAccount(t *testing.T) {
 	t.Cleanup(func() { rdb.Close() })
 	accounts := clickhouse.NewAccounts(db)
 	add := func(id string) {
-		if err := accounts.Put(t.Context(), account.Account{ID: id, Name: id, Tier: account.Free, CreatedAt: time.Now()}); err != nil {
+		if err := accounts.Put(t.Context(), account.Account{ID: id, Name: id, Plan: account.Free, CreatedAt: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 	}

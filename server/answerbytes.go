@@ -28,9 +28,9 @@ const (
 	burstOver = 10 * time.Second
 )
 
-// budget bounds what is in flight, in bytes or another unit, in total and per key. It is safe for
+// inFlightBudget bounds what is in flight, in bytes or another unit, in total and per key. It is safe for
 // concurrent use.
-type budget struct {
+type inFlightBudget struct {
 	keyMax int64
 	all    *semaphore.Weighted
 	used   atomic.Int64
@@ -47,8 +47,8 @@ type share struct {
 	users int
 }
 
-func newBudget(all, key int64) *budget {
-	b := &budget{keyMax: key, all: semaphore.NewWeighted(all), keys: make(map[string]*share)}
+func newInFlightBudget(all, key int64) *inFlightBudget {
+	b := &inFlightBudget{keyMax: key, all: semaphore.NewWeighted(all), keys: make(map[string]*share)}
 	b.over = time.AfterFunc(burstOver, func() {
 		if b.used.Load() == 0 && b.burst.Swap(false) {
 			debug.FreeOSMemory()
@@ -59,7 +59,7 @@ func newBudget(all, key int64) *budget {
 
 // reservation is a number of reserved bytes of a budget. It is not safe for concurrent use.
 type reservation struct {
-	budget *budget
+	budget *inFlightBudget
 	key    string
 	share  *share
 	bytes  int64
@@ -67,7 +67,7 @@ type reservation struct {
 
 // reserve reserves bytes for a key. It waits for reserveMax at most, or until ctx ends. It
 // then returns byKey if the budget of the key is used up, else byAll.
-func (b *budget) reserve(ctx context.Context, key string, bytes int64, byKey, byAll *problem) (*reservation, error) {
+func (b *inFlightBudget) reserve(ctx context.Context, key string, bytes int64, byKey, byAll *problem) (*reservation, error) {
 	ctx, cancel := context.WithTimeout(ctx, reserveMax)
 	defer cancel()
 	h := &reservation{budget: b, key: key, share: b.enter(key), bytes: bytes}
@@ -86,7 +86,7 @@ func (b *budget) reserve(ctx context.Context, key string, bytes int64, byKey, by
 	return h, nil
 }
 
-func (b *budget) enter(key string) *share {
+func (b *inFlightBudget) enter(key string) *share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := b.keys[key]
@@ -98,7 +98,7 @@ func (b *budget) enter(key string) *share {
 	return s
 }
 
-func (b *budget) leave(key string) {
+func (b *inFlightBudget) leave(key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s := b.keys[key]; s.users > 1 {

@@ -28,7 +28,7 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 	t.Parallel()
 	const all, each = 1000, 300
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(all, each)
+		b := newInFlightBudget(all, each)
 		var used [5]atomic.Int64 // by key
 		var work sync.WaitGroup
 		for range 50 {
@@ -67,7 +67,7 @@ func TestBudgetIsNeverExceeded(t *testing.T) {
 func TestBudgetMakesRequestsWaitThenRefuses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(300, 200)
+		b := newInFlightBudget(300, 200)
 		first, err := b.reserve(t.Context(), "a", 200, &errKeyAnswers, &errAllAnswers)
 		if err != nil {
 			t.Fatal(err)
@@ -95,7 +95,7 @@ func TestBudgetMakesRequestsWaitThenRefuses(t *testing.T) {
 type keyring struct{ Keys }
 
 func (keyring) Verify(_ context.Context, raw string) (keys.Caller, error) {
-	return keys.Caller{Mode: account.Live, KeyID: raw, Account: account.Account{ID: raw, Tier: account.Enterprise}}, nil
+	return keys.Caller{Mode: account.Live, KeyID: raw, Account: account.Account{ID: raw, Plan: account.Enterprise}}, nil
 }
 
 func (keyring) Peek([]byte, time.Time) *keys.Caller { return nil }
@@ -154,7 +154,7 @@ func TestUnreadAnswersPerKeyAreBounded(t *testing.T) {
 	t.Parallel()
 	s, large := batchServer(t)
 	const perKey = 4 << 20
-	s.answers = newBudget(4*perKey, perKey)
+	s.answers = newInFlightBudget(4*perKey, perKey)
 	address := serving(t, s, narrow{listen(t)})
 	var unread []net.Conn
 	for range 1000 {
@@ -202,7 +202,7 @@ func TestUnreadAnswersInTotalAreBounded(t *testing.T) {
 	t.Parallel()
 	s, large := batchServer(t)
 	const all = 2 << 20
-	s.answers = newBudget(all, all/2)
+	s.answers = newInFlightBudget(all, all/2)
 	address := serving(t, s, narrow{listen(t)})
 	for i := range 60 {
 		conn := dial(t, address)
@@ -261,7 +261,7 @@ func TestBodiesInFlightAreBounded(t *testing.T) {
 func TestBurstIsNotedUntilOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		b := newBudget(answersMax, answersMax)
+		b := newInFlightBudget(answersMax, answersMax)
 		small, err := b.reserve(t.Context(), "a", 1, &errKeyAnswers, &errAllAnswers)
 		if err != nil {
 			t.Fatal(err)

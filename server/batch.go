@@ -56,14 +56,14 @@ func (s *Server) postBatch(c *fiber.Ctx) error {
 	if err := s.reserveAnswer(c, ctx, batchSizeMax(items)); err != nil {
 		return err
 	}
-	from := tierSandbox
+	from := originSandbox
 	var entries map[string]cache.Entry
 	if who.Mode == account.Live {
-		var tier cache.Tier
-		if entries, tier, err = s.Cache.Many(ctx, wanted); err != nil {
+		var level cache.Level
+		if entries, level, err = s.Cache.Many(ctx, wanted); err != nil {
 			return err
 		}
-		from = tierOfCache[tier]
+		from = originOfLevel[level]
 	}
 	now := s.now()
 	for i := range items {
@@ -123,9 +123,9 @@ func (s *Server) batchBody(who keys.Caller, items []item, entries map[string]cac
 		body = append(body, it.domain...)
 		body = append(body, `","status":200,"score":`...)
 		if who.Mode == account.Test {
-			body = s.appendCanned(body, it.domain, evidence, who.Account.Tier)
+			body = s.appendCanned(body, it.domain, evidence, who.Account.Plan)
 		} else {
-			body = s.appendScore(body, entries[it.domain], evidence, who.Account.Tier)
+			body = s.appendScore(body, entries[it.domain], evidence, who.Account.Plan)
 		}
 		body = append(body, '}')
 	}

@@ -49,7 +49,7 @@ func TestBatchBodyMatchesItsTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	who := keys.Caller{Mode: account.Live, Account: account.Account{Tier: account.Starter}}
+	who := keys.Caller{Mode: account.Live, Account: account.Account{Plan: account.Starter}}
 	if got := s.batchBody(who, items, map[string]cache.Entry{items[0].domain: entry}, true); string(got) != string(want) {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -74,7 +74,7 @@ func FuzzBatchSize(f *testing.F) {
 				t.Fatal(err)
 			}
 			items := []item{it, it, it}
-			body := s.batchBody(keys.Caller{Mode: mode, Account: account.Account{Tier: account.Enterprise}}, items, map[string]cache.Entry{it.domain: {Head: make([]byte, 500)}}, true)
+			body := s.batchBody(keys.Caller{Mode: mode, Account: account.Account{Plan: account.Enterprise}}, items, map[string]cache.Entry{it.domain: {Head: make([]byte, 500)}}, true)
 			if len(body) > batchSizeMax(items) {
 				t.Fatalf("%q: %d bytes, and %d are reserved", text, len(body), batchSizeMax(items))
 			}

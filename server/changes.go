@@ -37,7 +37,7 @@ func (s *Server) getChanges(c *fiber.Ctx) error {
 	if who.Mode == account.Test {
 		body := api.NewChanges(sandbox.At(domain, from, s.now()), sandbox.At(domain, to, s.now()))
 		body.Mode = api.Sandbox
-		return s.send(c, body, answer{tier: tierSandbox, maxAge: changesAge})
+		return s.send(c, body, replyInfo{origin: originSandbox, maxAge: changesAge})
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()

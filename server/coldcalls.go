@@ -16,7 +16,7 @@ import (
 
 // Admission admits and counts the calls of [ColdCalls]. See meter.Meter.
 type Admission interface {
-	Limits(tier account.Tier) meter.Tier
+	Limits(plan account.Plan) meter.PlanLimits
 	Admit(ctx context.Context, req meter.AdmitRequest) (meter.Admission, error)
 	Replay(ctx context.Context, req meter.AdmitRequest) (a meter.Admission, found bool, err error)
 	CountCached(acct account.Account, now time.Time)
@@ -51,7 +51,7 @@ func (c *ColdCalls) count(outcome string) { c.outcomes.WithLabelValues(outcome).
 // score that is fresh enough for the tier of the account, and counts the call. If there is neither,
 // or no such call and the caller forced a run, it admits a cold call. Found of the entry is false
 // unless a stored score is returned.
-func (c *ColdCalls) freshOrAdmit(ctx context.Context, admit meter.AdmitRequest, forced bool) (cache.Entry, cache.Tier, meter.Admission, error) {
+func (c *ColdCalls) freshOrAdmit(ctx context.Context, admit meter.AdmitRequest, forced bool) (cache.Entry, cache.Level, meter.Admission, error) {
 	earlier, found, err := c.meter.Replay(ctx, admit)
 	switch {
 	case errors.Is(err, meter.ErrIdempotencyReused):
@@ -63,7 +63,7 @@ func (c *ColdCalls) freshOrAdmit(ctx context.Context, admit meter.AdmitRequest, 
 		return cache.Entry{}, 0, earlier, nil
 	}
 	if !forced {
-		oldest := admit.Now.Add(-c.meter.Limits(admit.Account.Tier).FreshnessWindow)
+		oldest := admit.Now.Add(-c.meter.Limits(admit.Account.Plan).FreshnessWindow)
 		entry, from, err := c.freshScore(ctx, admit.Domain, oldest)
 		if err != nil {
 			return entry, from, meter.Admission{}, fmt.Errorf("%w: %w", &errEngine, err)
@@ -109,7 +109,7 @@ func engineProblem(err error, req meter.AdmitRequest) *problem {
 // there is none, Found of the entry is false. A missing or old entry in memory or Redis may
 // be stale, and a cold call is charged, so freshScore then reads the store. It first reads
 // only the time of the newest record, since nearly all such companies have no fresh score.
-func (c *ColdCalls) freshScore(ctx context.Context, domain string, oldest time.Time) (cache.Entry, cache.Tier, error) {
+func (c *ColdCalls) freshScore(ctx context.Context, domain string, oldest time.Time) (cache.Entry, cache.Level, error) {
 	entry, from, ok := c.cache.Near(ctx, domain)
 	if ok && entry.Found() && !entry.ScoredAt.Before(oldest) {
 		return entry, from, nil

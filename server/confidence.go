@@ -30,7 +30,7 @@ func (s *Server) getConfidence(c *fiber.Ctx) error {
 		rec, _ := sandbox.Score(domain, s.now())
 		body := api.NewConfidence(rec)
 		body.Mode = api.Sandbox
-		return s.send(c, body, answer{tier: tierSandbox, maxAge: confidenceAge})
+		return s.send(c, body, replyInfo{origin: originSandbox, maxAge: confidenceAge})
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
@@ -48,5 +48,5 @@ func (s *Server) getConfidence(c *fiber.Ctx) error {
 
 // getSignals returns the manifest of signals. It is the same for all callers.
 func (s *Server) getSignals(c *fiber.Ctx) error {
-	return s.sendRendered(c, s.signals, answer{tier: tierTable, maxAge: signalsAge})
+	return s.sendRendered(c, s.signals, replyInfo{origin: originTable, maxAge: signalsAge})
 }

@@ -60,7 +60,7 @@ func withCopies(h http.Handler) http.Handler {
 // becomes a *console.NotStarted; its cause is logged if its status is 500 or more.
 func (c *ColdCalls) Score(ctx context.Context, acct account.Account, domain, key string, now time.Time) (started time.Time, err error) {
 	domain, err = canonical(account.Live, domain, errBodyDomain)
-	if err == nil && acct.Tier == account.Free {
+	if err == nil && acct.Plan == account.Free {
 		err = &errFreeTier
 	}
 	var admission meter.Admission

@@ -62,7 +62,7 @@ type consoleRole struct {
 	browser http.Client
 }
 
-var growing = account.Account{ID: "clicks", Name: "Clicks", Tier: account.Growth}
+var growing = account.Account{ID: "clicks", Name: "Clicks", Plan: account.Growth}
 
 func startConsole(t *testing.T) *consoleRole {
 	t.Helper()

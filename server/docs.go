@@ -17,7 +17,7 @@ const docsAge = time.Hour
 func (s *Server) addDocs() error {
 	document := newFixed(openapi.Document)
 	s.app.Get("/openapi.json", func(c *fiber.Ctx) error {
-		return s.sendFixed(c, document, answer{tier: tierTable, maxAge: docsAge})
+		return s.sendFixed(c, document, replyInfo{origin: originTable, maxAge: docsAge})
 	})
 	for name, file := range openapi.Page {
 		path := "/docs"
@@ -43,7 +43,7 @@ func (s *Server) docsFile(kind string, content []byte) fiber.Handler {
 	return func(c *fiber.Ctx) error {
 		c.Set(fiber.HeaderContentSecurityPolicy, openapi.ContentSecurityPolicy)
 		c.Set(fiber.HeaderXContentTypeOptions, "nosniff")
-		if err := s.sendFixed(c, body, answer{tier: tierTable, maxAge: docsAge}); err != nil {
+		if err := s.sendFixed(c, body, replyInfo{origin: originTable, maxAge: docsAge}); err != nil {
 			return err
 		}
 		c.Set(fiber.HeaderContentType, kind)

@@ -23,7 +23,7 @@ type problem struct {
 	Status  int
 	Message string
 	Reason  string
-	Tier    account.Tier
+	Tier    account.Plan
 	// RetryAfter is in seconds; 0 sends no header.
 	RetryAfter int
 }

@@ -84,7 +84,7 @@ func TestEvidenceIsAnsweredFromMemory(t *testing.T) {
 func TestIncludeTakesAListOfNames(t *testing.T) {
 	t.Parallel()
 	live, _ := hotServer(t)
-	sandbox := newServer(t, &as{Mode: account.Test, Account: account.Account{Tier: account.Starter}}, new(bytes.Buffer))
+	sandbox := newServer(t, &as{Mode: account.Test, Account: account.Account{Plan: account.Starter}}, new(bytes.Buffer))
 	const unknownQuery, unknownField = `"include must be one of ['evidence']"`, `"body.include invalid"`
 	for _, c := range []struct {
 		server             *Server

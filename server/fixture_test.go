@@ -122,7 +122,7 @@ func (f *fixture) connect(ctx context.Context, redisURL, clickhouseURL string) (
 func (f *fixture) addKeys(ctx context.Context) error {
 	var accounts []account.Account
 	var stored []account.Key
-	for name, tier := range map[string]account.Tier{
+	for name, plan := range map[string]account.Plan{
 		"free": account.Free, "starter": account.Starter, "growth": account.Growth, "enterprise": account.Enterprise, "sandbox": account.Free,
 		"spent month": account.Starter, "spent hour": account.Growth, "spent day": account.Starter, "revoked": account.Growth, "logged": account.Enterprise,
 	} {
@@ -130,7 +130,7 @@ func (f *fixture) addKeys(ctx context.Context) error {
 		if name == "sandbox" {
 			mode = account.Test
 		}
-		acct := account.Account{ID: "account of " + name, Name: name, Tier: tier, CreatedAt: noon}
+		acct := account.Account{ID: "account of " + name, Name: name, Plan: plan, CreatedAt: noon}
 		key, raw := account.NewKey(acct.ID, name, mode, noon)
 		if name == "revoked" {
 			key.RevokedAt = noon
@@ -244,9 +244,9 @@ func (f *fixture) start(ctx context.Context, redisURL, clickhouseURL string) err
 		s.now, s.quotaWait = func() time.Time { return noon }, wait.Max
 		f.servers[on] = s
 	}
-	f.servers[keyBytesUsed].answers = newBudget(answersMax, 1)
-	f.servers[allBytesUsed].answers = newBudget(1, answersKeyMax)
-	f.servers[allBytesUsed].histories = newBudget(0, historiesAccountMax)
+	f.servers[keyBytesUsed].answers = newInFlightBudget(answersMax, 1)
+	f.servers[allBytesUsed].answers = newInFlightBudget(1, answersKeyMax)
+	f.servers[allBytesUsed].histories = newInFlightBudget(0, historiesAccountMax)
 	return nil
 }
 
@@ -260,7 +260,7 @@ func dependencies(db *clickhouse.DB, rdb goredis.UniversalClient) (Dependencies,
 	scoreCache, m := cache.New(64<<20, rdb, scores, nobody, quiet), meter.New(rdb, clickhouse.NewUsage(db), smallLimits(), quiet)
 	return Dependencies{
 		Keys: keys.New(clickhouse.NewAccounts(db), quiet), Scores: scores, Cache: scoreCache, Meter: m,
-		Calls: NewColdCalls(scoreCache, m, nobody, prometheus.NewRegistry(), quiet), Jobs: job.New(rdb, q, job.WithHistory(scores)),
+		Calls: NewColdCalls(scoreCache, m, nobody, prometheus.NewRegistry(), quiet), Jobs: job.New(rdb, q, job.WithRecords(scores)),
 		RequestCounts: clickhouse.NewRequests(db), Logger: quiet,
 	}, nil
 }
@@ -269,9 +269,9 @@ func dependencies(db *clickhouse.DB, rdb goredis.UniversalClient) (Dependencies,
 // the starter tier, and 5 in an hour for a key.
 func smallLimits() meter.Limits {
 	limits := meter.DefaultLimits()
-	starter, budget := limits.Tiers[account.Starter], int64(3)
+	starter, budget := limits.Plans[account.Starter], int64(3)
 	starter.ColdCallsIncluded = &budget
-	limits.Tiers[account.Starter] = starter
+	limits.Plans[account.Starter] = starter
 	limits.Breakers.ColdPerKey.Limit = 5
 	limits.Breakers.ColdPerAccount.BudgetMultiple = 1
 	return limits

@@ -49,7 +49,7 @@ func FuzzConnection(f *testing.F) {
 		f.Add([]byte(request))
 	}
 	var log bytes.Buffer
-	s := newServer(f, &as{Mode: account.Test, Account: account.Account{ID: "a", Tier: account.Starter}}, &log)
+	s := newServer(f, &as{Mode: account.Test, Account: account.Account{ID: "a", Plan: account.Starter}}, &log)
 	f.Fuzz(func(t *testing.T, sent []byte) {
 		log.Reset()
 		conn := &wire{in: bytes.NewReader(sent)}

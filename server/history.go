@@ -35,7 +35,7 @@ func (s *Server) getHistory(c *fiber.Ctx) error {
 		records, _ := sandbox.History(domain, page, s.now())
 		body := api.NewHistory(domain, page, records)
 		body.Mode = api.Sandbox
-		return s.send(c, body, answer{tier: tierSandbox, maxAge: historyAge})
+		return s.send(c, body, replyInfo{origin: originSandbox, maxAge: historyAge})
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()

@@ -36,7 +36,7 @@ var (
 	nameLimit        = []byte("Ratelimit")
 	namePolicy       = []byte("Ratelimit-Policy")
 
-	valueMemory       = []byte(tierMemory)
+	valueMemory       = []byte(originMemory)
 	valueCacheControl = []byte(scoreCacheControl)
 	valueVary         = []byte(fiber.HeaderAcceptEncoding)
 )
@@ -55,8 +55,8 @@ type hotMetrics struct {
 
 func newHotMetrics(m *metrics) hotMetrics {
 	return hotMetrics{
-		sent:        m.requests.WithLabelValues(hotRoute, "200", string(tierMemory)),
-		notModified: m.requests.WithLabelValues(hotRoute, "304", string(tierMemory)),
+		sent:        m.requests.WithLabelValues(hotRoute, "200", string(originMemory)),
+		notModified: m.requests.WithLabelValues(hotRoute, "304", string(originMemory)),
 		latency:     m.latency.WithLabelValues(hotRoute),
 	}
 }
@@ -82,7 +82,7 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 		return false
 	}
 	month := s.quotaMonthOf(began)
-	policy, used := month.policies[caller.Account.Tier], meter.Quota{}
+	policy, used := month.policies[caller.Account.Plan], meter.Quota{}
 	metered := len(policy) > 0
 	if metered {
 		var known bool
@@ -106,7 +106,7 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 		place = &rank
 	}
 	start := len(buf)
-	buf = api.AppendScore(buf, "", entry.Head, place, evidenceOf(entry, evidence), s.tails[caller.Account.Tier])
+	buf = api.AppendScore(buf, "", entry.Head, place, evidenceOf(entry, evidence), s.tails[caller.Account.Plan])
 	*buffer = buf
 	body := buf[start:]
 
@@ -137,12 +137,12 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 	if metered {
 		var value [96]byte
 		header.SetCanonical(namePolicy, policy)
-		header.SetCanonical(nameLimit, month.appendRateLimit(value[:0], s.Meter.Limits(caller.Account.Tier), used, began))
+		header.SetCanonical(nameLimit, month.appendRateLimit(value[:0], s.Meter.Limits(caller.Account.Plan), used, began))
 	}
 	took := time.Since(began)
 	s.hotMetrics.latency.Observe(took.Seconds())
 	s.Requests.Record(id, requestlog.Request{
-		Kind:  table.RequestKind{AccountID: caller.Account.ID, KeyID: caller.KeyID, Route: hotRoute, Status: uint16(ctx.Response.StatusCode()), AnsweredBy: string(tierMemory)},
+		Kind:  table.RequestKind{AccountID: caller.Account.ID, KeyID: caller.KeyID, Route: hotRoute, Status: uint16(ctx.Response.StatusCode()), AnsweredBy: string(originMemory)},
 		Began: began, Took: took, Bytes: len(body), Hot: true,
 	})
 	return true

@@ -56,8 +56,8 @@ func (c *counting) CountCached(account.Account, time.Time) { c.calls.Add(1) }
 
 var coldIncluded, cachedIncluded int64 = 100, 10_000
 
-func (*counting) Limits(account.Tier) meter.Tier {
-	return meter.Tier{FreshnessWindow: time.Hour, ColdCallsIncluded: &coldIncluded, CachedCallsIncluded: &cachedIncluded}
+func (*counting) Limits(account.Plan) meter.PlanLimits {
+	return meter.PlanLimits{FreshnessWindow: time.Hour, ColdCallsIncluded: &coldIncluded, CachedCallsIncluded: &cachedIncluded}
 }
 
 func (c *counting) Quota(account.Account, time.Time) (meter.Quota, bool) {
@@ -88,7 +88,7 @@ func hotServerOf(t testing.TB, version string) (*Server, *counting) {
 		t.Fatal(err)
 	}
 	s, err := New(Dependencies{
-		Keys:   &as{Mode: account.Live, KeyID: "key", Account: account.Account{ID: "account", Tier: account.Starter}},
+		Keys:   &as{Mode: account.Live, KeyID: "key", Account: account.Account{ID: "account", Plan: account.Starter}},
 		Scores: struct{ Scores }{}, Cache: cache.New(32<<20, closed, one{rec}, nobody, slog.New(slog.DiscardHandler)), Universe: counted{tables},
 		Meter: calls, Jobs: struct{ Jobs }{}, Calls: new(ColdCalls), RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 	})

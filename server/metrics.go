@@ -15,7 +15,7 @@ import (
 
 // metrics counts what the server answers. It may be used concurrently.
 type metrics struct {
-	requests *prometheus.CounterVec   // by route, status and tier of the answer
+	requests *prometheus.CounterVec   // by route, status and origin of the answer
 	latency  *prometheus.HistogramVec // by route
 	panics   prometheus.Counter       // that ended a connection
 }
@@ -62,7 +62,7 @@ func (s *Server) observe(c *fiber.Ctx) error {
 
 // record counts an answer and adds it to the log of requests.
 func (s *Server) record(c *fiber.Ctx, route string, began time.Time) {
-	status, from := c.Response().StatusCode(), string(tierOf(c))
+	status, from := c.Response().StatusCode(), string(originOf(c))
 	s.metrics.requests.WithLabelValues(route, strconv.Itoa(status), from).Inc()
 	r := requestlog.Request{
 		Kind:  table.RequestKind{Route: route, Status: uint16(status), AnsweredBy: from},

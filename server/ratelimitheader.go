@@ -14,7 +14,7 @@ import (
 )
 
 // The headers of draft-ietf-httpapi-ratelimit-headers. They describe the monthly budgets of cold
-// and of cached calls. All answers to a valid key of a metered tier have them.
+// and of cached calls. All answers to a valid key of a metered plan have them.
 const (
 	headerRateLimit       = "RateLimit"
 	headerRateLimitPolicy = "RateLimit-Policy"
@@ -27,7 +27,7 @@ const quotaWait = 250 * time.Millisecond
 // quotaMonth has the parts of the headers that are the same for a month.
 type quotaMonth struct {
 	start, end time.Time
-	policies   map[account.Tier][]byte // RateLimit-Policy; empty for an unmetered tier
+	policies   map[account.Plan][]byte // RateLimit-Policy; empty for an unmetered plan
 }
 
 // quotaMonthOf returns the month of an instant.
@@ -36,19 +36,19 @@ func (s *Server) quotaMonthOf(now time.Time) *quotaMonth {
 		return m
 	}
 	year, month, _ := now.UTC().Date()
-	m := &quotaMonth{start: time.Date(year, month, 1, 0, 0, 0, 0, time.UTC), policies: make(map[account.Tier][]byte)}
+	m := &quotaMonth{start: time.Date(year, month, 1, 0, 0, 0, 0, time.UTC), policies: make(map[account.Plan][]byte)}
 	m.end = m.start.AddDate(0, 1, 0)
 	window := int64(m.end.Sub(m.start) / time.Second)
-	for _, tier := range account.Tiers {
-		m.policies[tier] = appendBudgets(nil, s.Meter.Limits(tier), meter.Quota{}, ";q=", ";w=", window)
+	for _, plan := range account.Plans {
+		m.policies[plan] = appendBudgets(nil, s.Meter.Limits(plan), meter.Quota{}, ";q=", ";w=", window)
 	}
 	s.quotaMonth.Store(m)
 	return m
 }
 
-// appendBudgets appends an item for each monthly budget of a tier, such as "cold";r=7;t=60. number is
+// appendBudgets appends an item for each monthly budget of a plan, such as "cold";r=7;t=60. number is
 // the parameter of what is left, period that of the seconds.
-func appendBudgets(dst []byte, limits meter.Tier, used meter.Quota, number, period string, seconds int64) []byte {
+func appendBudgets(dst []byte, limits meter.PlanLimits, used meter.Quota, number, period string, seconds int64) []byte {
 	start := len(dst)
 	for _, budget := range [...]struct {
 		name string
@@ -69,15 +69,15 @@ func appendBudgets(dst []byte, limits meter.Tier, used meter.Quota, number, peri
 }
 
 // appendRateLimit appends the value of RateLimit.
-func (m *quotaMonth) appendRateLimit(dst []byte, limits meter.Tier, used meter.Quota, now time.Time) []byte {
+func (m *quotaMonth) appendRateLimit(dst []byte, limits meter.PlanLimits, used meter.Quota, now time.Time) []byte {
 	return appendBudgets(dst, limits, used, ";r=", ";t=", int64(m.end.Sub(now)/time.Second)+1)
 }
 
 // setQuota sets the headers of an answer to a valid key.
 func (s *Server) setQuota(c *fiber.Ctx, who keys.Caller) {
-	now, limits := s.now(), s.Meter.Limits(who.Account.Tier)
+	now, limits := s.now(), s.Meter.Limits(who.Account.Plan)
 	month := s.quotaMonthOf(now)
-	policy := month.policies[who.Account.Tier]
+	policy := month.policies[who.Account.Plan]
 	if len(policy) == 0 {
 		return
 	}

@@ -18,42 +18,42 @@ import (
 // noStore is the Cache-Control of answers that must not be cached.
 const noStore = "no-store"
 
-// tier names what answered a request. It is the value of Server-Timing and a label of the
+// origin is what answered a request. It is the value of Server-Timing and a label of the
 // request metrics.
-type tier string
+type origin string
 
 const (
-	tierNone       tier = "none"
-	tierSandbox    tier = "sandbox"    // canned data
-	tierMemory     tier = "l1"         // in memory, for one company
-	tierTable      tier = "table"      // in memory, for all callers
-	tierRedis      tier = "redis"      // read from Redis
-	tierClickHouse tier = "clickhouse" // read from ClickHouse
+	originNone       origin = "none"
+	originSandbox    origin = "sandbox"    // canned data
+	originMemory     origin = "l1"         // in memory, for one company
+	originTable      origin = "table"      // in memory, for all callers
+	originRedis      origin = "redis"      // read from Redis
+	originClickHouse origin = "clickhouse" // read from ClickHouse
 )
 
-const tierLocal = "tier"
+const originLocal = "tier"
 
 const headerServerTiming = "Server-Timing"
 
-// tierOfCache maps the tiers of the cache to those of answers.
-var tierOfCache = map[cache.Tier]tier{cache.Memory: tierMemory, cache.Redis: tierRedis, cache.ClickHouse: tierClickHouse}
+// originOfLevel maps the levels of the cache to the origins of answers.
+var originOfLevel = map[cache.Level]origin{cache.Memory: originMemory, cache.Redis: originRedis, cache.ClickHouse: originClickHouse}
 
 // mark records what answered the request.
-func mark(c *fiber.Ctx, t tier) {
-	c.Locals(tierLocal, t)
+func mark(c *fiber.Ctx, t origin) {
+	c.Locals(originLocal, t)
 	c.Set(headerServerTiming, string(t))
 }
 
-func tierOf(c *fiber.Ctx) tier {
-	if t, ok := c.Locals(tierLocal).(tier); ok {
+func originOf(c *fiber.Ctx) origin {
+	if t, ok := c.Locals(originLocal).(origin); ok {
 		return t
 	}
-	return tierNone
+	return originNone
 }
 
-// answer is the tier and the max-age of a body that callers may cache.
-type answer struct {
-	tier   tier
+// replyInfo is the origin and the max-age of a body that callers may cache.
+type replyInfo struct {
+	origin origin
 	maxAge time.Duration
 }
 
@@ -74,7 +74,7 @@ func render(body any) (rendered, error) {
 func tagged(body []byte) rendered { return rendered{body: body, tag: entityTag(body)} }
 
 // send answers with a body, or with 304 when the caller has it already.
-func (s *Server) send(c *fiber.Ctx, body any, a answer) error {
+func (s *Server) send(c *fiber.Ctx, body any, a replyInfo) error {
 	r, err := render(body)
 	if err != nil {
 		return err
@@ -82,8 +82,8 @@ func (s *Server) send(c *fiber.Ctx, body any, a answer) error {
 	return s.sendRendered(c, r, a)
 }
 
-func (s *Server) sendRendered(c *fiber.Ctx, r rendered, a answer) error {
-	mark(c, a.tier)
+func (s *Server) sendRendered(c *fiber.Ctx, r rendered, a replyInfo) error {
+	mark(c, a.origin)
 	c.Set(fiber.HeaderCacheControl, cacheControl(a.maxAge))
 	c.Set(fiber.HeaderETag, r.tag)
 	if matches(c.Get(fiber.HeaderIfNoneMatch), r.tag) {
@@ -101,11 +101,11 @@ func (s *Server) sendPage(c *fiber.Ctx, ctx context.Context, domain, key string,
 	if err != nil {
 		return err
 	}
-	from := tierClickHouse
+	from := originClickHouse
 	if hit {
-		from = tierMemory
+		from = originMemory
 	}
-	return s.sendRendered(c, tagged(body), answer{tier: from, maxAge: maxAge})
+	return s.sendRendered(c, tagged(body), replyInfo{origin: from, maxAge: maxAge})
 }
 
 // fixed is a large body that never changes. It is compressed once per encoding, and all
@@ -128,7 +128,7 @@ func newFixed(body []byte) fixed {
 }
 
 // sendFixed answers with a fixed body in an encoding that the caller accepts.
-func (s *Server) sendFixed(c *fiber.Ctx, f fixed, a answer) error {
+func (s *Server) sendFixed(c *fiber.Ctx, f fixed, a replyInfo) error {
 	if err := s.sendRendered(c, f.rendered, a); err != nil || c.Response().StatusCode() != fiber.StatusOK {
 		return err
 	}

@@ -228,7 +228,7 @@ func TestEveryAnswerIsRecorded(t *testing.T) {
 func TestSandboxInvariantIsLogged(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
-	s := newServer(t, &as{Mode: "neither", KeyID: "key", Account: account.Account{ID: "account", Tier: account.Starter}}, &log)
+	s := newServer(t, &as{Mode: "neither", KeyID: "key", Account: account.Account{ID: "account", Plan: account.Starter}}, &log)
 	for range 2 {
 		log.Reset()
 		res, e := get(t, s, "/v1/distribution")

@@ -81,7 +81,7 @@ type Requests interface {
 type Records interface {
 	Scores
 	cache.Store
-	job.History
+	job.RecordStore
 }
 
 // Address has the addresses of a running server.
@@ -195,7 +195,7 @@ func start(ctx context.Context, cfg Config) (r *role, err error) {
 	server, err := New(Dependencies{
 		HTTP: cfg.HTTP,
 		Keys: r.directory, Scores: cfg.Stores.Records, Cache: r.cache, Universe: r.universe, Meter: r.meter, Calls: calls,
-		Jobs: job.New(rdb, q, job.WithHistory(cfg.Stores.Records)), Requests: requests, RequestCounts: cfg.Stores.Requests, Console: pages,
+		Jobs: job.New(rdb, q, job.WithRecords(cfg.Stores.Records)), Requests: requests, RequestCounts: cfg.Stores.Requests, Console: pages,
 		Metrics: registry, Logger: logger,
 	})
 	if err != nil {

@@ -27,19 +27,19 @@ const scoreAge = 30 * time.Second
 var scoreCacheControl = cacheControl(scoreAge)
 
 // scoreBody returns the body of a live score, with its evidence if wanted.
-func (s *Server) scoreBody(e cache.Entry, evidence bool, tier account.Tier) rendered {
-	return tagged(s.appendScore(nil, e, evidence, tier))
+func (s *Server) scoreBody(e cache.Entry, evidence bool, plan account.Plan) rendered {
+	return tagged(s.appendScore(nil, e, evidence, plan))
 }
 
 // appendScore appends the body of a live score, with its evidence if wanted.
-func (s *Server) appendScore(dst []byte, e cache.Entry, evidence bool, tier account.Tier) []byte {
+func (s *Server) appendScore(dst []byte, e cache.Entry, evidence bool, plan account.Plan) []byte {
 	var place *api.Rank
 	if t := s.Universe.Tables(s.now()); t != nil {
 		if rank, ok := rankOf(e, t); ok {
 			place = &rank
 		}
 	}
-	return api.AppendScore(dst, "", e.Head, place, evidenceOf(e, evidence), s.tails[tier])
+	return api.AppendScore(dst, "", e.Head, place, evidenceOf(e, evidence), s.tails[plan])
 }
 
 // evidenceOf returns the evidence of a score if wanted, else nil.
@@ -62,19 +62,19 @@ func rankOf(e cache.Entry, tables *universe.Tables) (api.Rank, bool) {
 }
 
 // cannedBody returns the body of a sandbox score, with its evidence if wanted.
-func (s *Server) cannedBody(domain string, evidence bool, tier account.Tier) rendered {
-	return tagged(s.appendCanned(nil, domain, evidence, tier))
+func (s *Server) cannedBody(domain string, evidence bool, plan account.Plan) rendered {
+	return tagged(s.appendCanned(nil, domain, evidence, plan))
 }
 
 // appendCanned appends the body of a sandbox score, with its evidence if wanted.
-func (s *Server) appendCanned(dst []byte, domain string, evidence bool, tier account.Tier) []byte {
+func (s *Server) appendCanned(dst []byte, domain string, evidence bool, plan account.Plan) []byte {
 	rec, _ := sandbox.Score(domain, s.now())
 	rank := sandbox.Rank(rec.Composite)
-	return api.AppendScore(dst, api.Sandbox, api.ScoreHead(rec), &rank, evidenceOf(cache.NewEntry(rec), evidence), s.tails[tier])
+	return api.AppendScore(dst, api.Sandbox, api.ScoreHead(rec), &rank, evidenceOf(cache.NewEntry(rec), evidence), s.tails[plan])
 }
 
-func (s *Server) callerBody(tier account.Tier) api.Caller {
-	return api.Caller{Tier: string(tier), CacheStatus: api.Cached, FreshnessWindowHours: s.Meter.Limits(tier).FreshnessWindow.Hours()}
+func (s *Server) callerBody(plan account.Plan) api.Caller {
+	return api.Caller{Tier: string(plan), CacheStatus: api.Cached, FreshnessWindowHours: s.Meter.Limits(plan).FreshnessWindow.Hours()}
 }
 
 // postScore returns a stored score that is fresh enough for the caller, or
@@ -97,13 +97,13 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 	}
 	c.Set(fiber.HeaderCacheControl, noStore)
 	if who.Mode == account.Test {
-		return s.sendInline(c, s.cannedBody(domain, req.evidence, who.Account.Tier), tierSandbox)
+		return s.sendInline(c, s.cannedBody(domain, req.evidence, who.Account.Plan), originSandbox)
 	}
-	tier := who.Account.Tier
-	if tier == account.Free {
+	plan := who.Account.Plan
+	if plan == account.Free {
 		return &errFreeTier
 	}
-	forced := req.forceFresh && tier == account.Enterprise
+	forced := req.forceFresh && plan == account.Enterprise
 	admit := meter.AdmitRequest{Account: who.Account, KeyID: who.KeyID, Domain: domain, Now: s.now()}
 	if admit.IdempotencyKey, err = idempotencyKey(c); err != nil {
 		return err
@@ -116,7 +116,7 @@ func (s *Server) postScore(c *fiber.Ctx) error {
 	case err != nil:
 		return err
 	case entry.Found():
-		return s.sendInline(c, s.scoreBody(entry, req.evidence, tier), tierOfCache[from])
+		return s.sendInline(c, s.scoreBody(entry, req.evidence, plan), originOfLevel[from])
 	}
 	return s.accepted(c, admission)
 }
@@ -149,7 +149,7 @@ func (s *Server) getScore(c *fiber.Ctx) error {
 		return err
 	}
 	if who.Mode == account.Test {
-		return s.sendRendered(c, s.cannedBody(domain, evidence, who.Account.Tier), answer{tier: tierSandbox, maxAge: scoreAge})
+		return s.sendRendered(c, s.cannedBody(domain, evidence, who.Account.Plan), replyInfo{origin: originSandbox, maxAge: scoreAge})
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
@@ -160,7 +160,7 @@ func (s *Server) getScore(c *fiber.Ctx) error {
 	if !entry.Found() {
 		return &errNoScore
 	}
-	if err := s.sendRendered(c, s.scoreBody(entry, evidence, who.Account.Tier), answer{tier: tierOfCache[from], maxAge: scoreAge}); err != nil {
+	if err := s.sendRendered(c, s.scoreBody(entry, evidence, who.Account.Plan), replyInfo{origin: originOfLevel[from], maxAge: scoreAge}); err != nil {
 		return err
 	}
 	if c.Response().StatusCode() == fiber.StatusOK && c.Method() == fiber.MethodGet {
@@ -170,7 +170,7 @@ func (s *Server) getScore(c *fiber.Ctx) error {
 }
 
 // sendInline answers a POST with a score.
-func (s *Server) sendInline(c *fiber.Ctx, r rendered, from tier) error {
+func (s *Server) sendInline(c *fiber.Ctx, r rendered, from origin) error {
 	mark(c, from)
 	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
 	return c.Send(r.body)

@@ -63,7 +63,7 @@ type Universe interface {
 
 // Meter counts calls. See meter.Meter.
 type Meter interface {
-	Limits(tier account.Tier) meter.Tier
+	Limits(plan account.Plan) meter.PlanLimits
 	// Quota returns the calls of an account in a month from memory, LoadQuota from Redis the first time.
 	Quota(acct account.Account, now time.Time) (q meter.Quota, known bool)
 	LoadQuota(ctx context.Context, acct account.Account, now time.Time) (meter.Quota, error)
@@ -77,10 +77,10 @@ type Jobs interface {
 	Settle(ctx context.Context, j job.Job) (job.Job, error)
 }
 
-// RequestCounts reads counts of requests. RequestHistory returns those of an account from a minute
+// RequestCounts reads counts of requests. RequestGroups returns those of an account from a minute
 // until before another, by "day", "key", "route" or "status", without empty groups.
 type RequestCounts interface {
-	RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]table.RequestGroup, error)
+	RequestGroups(ctx context.Context, accountID string, from, to time.Time, by string) ([]table.RequestGroup, error)
 }
 
 // Dependencies are the parts that a Server needs. All fields but HTTP, Requests and Console are required.
@@ -129,14 +129,14 @@ type Server struct {
 	routes      fasthttp.RequestHandler // the handler of app
 	connections *connections
 	stopping    atomic.Bool
-	answers     *budget
+	answers     *inFlightBudget
 	bodies      *semaphore.Weighted // bytes of large request bodies in flight
-	histories   *budget             // histories of requests that are read at once, by account
+	histories   *inFlightBudget     // histories of requests that are read at once, by account
 	now         func() time.Time
 	quotaWait   time.Duration // bounds the first read of the counts of an account
 	metrics     *metrics
 	hotMetrics  hotMetrics
-	tails       map[account.Tier][]byte // last part of score bodies, see api.ScoreTail
+	tails       map[account.Plan][]byte // last part of score bodies, see api.ScoreTail
 	signals     rendered
 	universe    universeBodies
 	quotaMonth  atomic.Pointer[quotaMonth]
@@ -156,15 +156,15 @@ func New(cfg Dependencies) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Dependencies: cfg, log: limitLines(cfg.Logger.Handler()), now: time.Now, quotaWait: quotaWait, metrics: m, hotMetrics: newHotMetrics(m), signals: signals, tails: make(map[account.Tier][]byte),
-		connections: newConnections(cfg.HTTP), answers: newBudget(answersMax, answersKeyMax), bodies: semaphore.NewWeighted(bodiesMax), histories: newBudget(historiesMax, historiesAccountMax),
+		Dependencies: cfg, log: limitLines(cfg.Logger.Handler()), now: time.Now, quotaWait: quotaWait, metrics: m, hotMetrics: newHotMetrics(m), signals: signals, tails: make(map[account.Plan][]byte),
+		connections: newConnections(cfg.HTTP), answers: newInFlightBudget(answersMax, answersKeyMax), bodies: semaphore.NewWeighted(bodiesMax), histories: newInFlightBudget(historiesMax, historiesAccountMax),
 	}
 	s.logger = slog.New(s.log)
 	cfg.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "companyscore_http_answer_bytes", Help: "Bytes of large answers in flight: reserved, built, or not yet read by their clients.",
 	}, func() float64 { return float64(s.answers.used.Load()) }))
-	for _, tier := range account.Tiers {
-		s.tails[tier] = api.ScoreTail(s.callerBody(tier))
+	for _, plan := range account.Plans {
+		s.tails[plan] = api.ScoreTail(s.callerBody(plan))
 	}
 	s.app = fiber.New(fiber.Config{
 		AppName:               "companyscore",

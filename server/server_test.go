@@ -49,7 +49,9 @@ func (noTables) Tables(time.Time) *universe.Tables { return nil }
 // unlimited is a meter without limits.
 type unlimited struct{ Meter }
 
-func (unlimited) Limits(account.Tier) meter.Tier         { return meter.Tier{FreshnessWindow: time.Hour} }
+func (unlimited) Limits(account.Plan) meter.PlanLimits {
+	return meter.PlanLimits{FreshnessWindow: time.Hour}
+}
 func (unlimited) CountCached(account.Account, time.Time) {}
 
 func (unlimited) Quota(account.Account, time.Time) (meter.Quota, bool) { return meter.Quota{}, true }

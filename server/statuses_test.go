@@ -201,7 +201,7 @@ func (f *fixture) checkQuota(t *testing.T, a attempt, answer openapicheck.Answer
 		return // it may be refused before the key is read
 	}
 	who, known := f.callers[a.key]
-	want := known && a.key != "revoked" && who.Account.Tier != account.Enterprise && a.on != keysClosed && a.on != storesClosed &&
+	want := known && a.key != "revoked" && who.Account.Plan != account.Enterprise && a.on != keysClosed && a.on != storesClosed &&
 		a.code != errMethod.Code
 	policy, rest := answer.Header.Get("RateLimit-Policy"), answer.Header.Get("RateLimit")
 	if got := policy != "" && rest != ""; got != want || (policy != "") != (rest != "") {

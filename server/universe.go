@@ -54,7 +54,7 @@ func (s *Server) getCohort(c *fiber.Ctx) error {
 	}
 	if who.Mode == account.Test {
 		body, _ := sandbox.Cohort(domain, s.now())
-		return s.send(c, body, answer{tier: tierSandbox, maxAge: cohortAge})
+		return s.send(c, body, replyInfo{origin: originSandbox, maxAge: cohortAge})
 	}
 	tables, err := s.live(who)
 	if err != nil {
@@ -112,7 +112,7 @@ func (s *Server) newest(ctx context.Context, domain string) (universe.Stored, er
 func (s *Server) getDistribution(c *fiber.Ctx) error {
 	who := callerOf(c)
 	if who.Mode == account.Test {
-		return s.send(c, sandbox.Distribution(), answer{tier: tierSandbox, maxAge: sandboxAge})
+		return s.send(c, sandbox.Distribution(), replyInfo{origin: originSandbox, maxAge: sandboxAge})
 	}
 	tables, err := s.live(who)
 	if err != nil {
@@ -122,7 +122,7 @@ func (s *Server) getDistribution(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	return s.sendRendered(c, bodies.distribution, answer{tier: tierTable, maxAge: epochLeft(tables.Epoch(), s.now())})
+	return s.sendRendered(c, bodies.distribution, replyInfo{origin: originTable, maxAge: epochLeft(tables.Epoch(), s.now())})
 }
 
 // getMovers returns the movers of a window.
@@ -137,7 +137,7 @@ func (s *Server) getMovers(c *fiber.Ctx) error {
 		return err
 	}
 	if who.Mode == account.Test {
-		return s.send(c, sandbox.Movers(window, s.now(), evidence), answer{tier: tierSandbox, maxAge: sandboxAge})
+		return s.send(c, sandbox.Movers(window, s.now(), evidence), replyInfo{origin: originSandbox, maxAge: sandboxAge})
 	}
 	tables, err := s.live(who)
 	if err != nil {
@@ -151,7 +151,7 @@ func (s *Server) getMovers(c *fiber.Ctx) error {
 	if !ok {
 		return &errNotCounted // before the first movers job
 	}
-	return s.sendRendered(c, r, answer{tier: tierTable, maxAge: epochLeft(tables.Movers().Epoch, s.now())})
+	return s.sendRendered(c, r, replyInfo{origin: originTable, maxAge: epochLeft(tables.Movers().Epoch, s.now())})
 }
 
 // universeBodies caches the bodies made from the newest tables. It is safe for concurrent use.

@@ -140,7 +140,7 @@ func (p *past) count(t *testing.T) *universe.Tables {
 func (p *past) cohortOf(t *testing.T, tables *universe.Tables, domain string) (body string) {
 	t.Helper()
 	s, err := New(Dependencies{
-		Keys: &as{Mode: account.Live, Account: account.Account{Tier: account.Starter}}, Scores: p, Universe: counted{tables}, Meter: unlimited{},
+		Keys: &as{Mode: account.Live, Account: account.Account{Plan: account.Starter}}, Scores: p, Universe: counted{tables}, Meter: unlimited{},
 		Cache: cache.New(64<<20, nil, p, nobody, slog.New(slog.DiscardHandler)), Jobs: struct{ Jobs }{}, Calls: new(ColdCalls), RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

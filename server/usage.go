@@ -14,14 +14,14 @@ import (
 func (s *Server) getUsage(c *fiber.Ctx) error {
 	who := callerOf(c)
 	c.Set(fiber.HeaderCacheControl, noStore)
-	tier := s.Meter.Limits(who.Account.Tier)
+	included := s.Meter.Limits(who.Account.Plan)
 	limits := api.TierLimits{
-		CachedCallsIncluded: tier.CachedCallsIncluded, ColdCallsIncluded: tier.ColdCallsIncluded,
-		FreshnessWindowHours: tier.FreshnessWindow.Hours(),
+		CachedCallsIncluded: included.CachedCallsIncluded, ColdCallsIncluded: included.ColdCallsIncluded,
+		FreshnessWindowHours: included.FreshnessWindow.Hours(),
 	}
 	if who.Mode == account.Test {
-		mark(c, tierSandbox)
-		return c.JSON(sandbox.Usage(who.Account.ID, string(who.Account.Tier), limits, s.now()))
+		mark(c, originSandbox)
+		return c.JSON(sandbox.Usage(who.Account.ID, string(who.Account.Plan), limits, s.now()))
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
@@ -29,9 +29,9 @@ func (s *Server) getUsage(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	mark(c, tierRedis)
+	mark(c, originRedis)
 	return c.JSON(api.Usage{
-		UserID: u.AccountID, Period: u.Period, Tier: string(u.Tier),
+		UserID: u.AccountID, Period: u.Period, Tier: string(u.Plan),
 		TotalCalls: u.TotalCalls, ColdCalls: u.ColdCalls, CachedCalls: u.CachedCalls,
 		LastReset: api.Time(u.LastReset), NextReset: api.Time(u.NextReset), TierLimits: limits,
 	})

@@ -37,7 +37,7 @@ func (s *Server) getUsageHistory(c *fiber.Ctx) error {
 		return err
 	}
 	if who.Mode == account.Test {
-		mark(c, tierSandbox)
+		mark(c, originSandbox)
 		return c.JSON(sandbox.UsageHistory(who.Account.ID, by, from, to))
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
@@ -47,11 +47,11 @@ func (s *Server) getUsageHistory(c *fiber.Ctx) error {
 		return err
 	}
 	defer place.Close()
-	groups, err := s.RequestCounts.RequestHistory(ctx, who.Account.ID, from, to, by)
+	groups, err := s.RequestCounts.RequestGroups(ctx, who.Account.ID, from, to, by)
 	if err != nil {
 		return err
 	}
-	mark(c, tierClickHouse)
+	mark(c, originClickHouse)
 	body := api.UsageHistory{UserID: who.Account.ID, From: api.Time(from), To: api.Time(to), By: by, Rows: make([]api.UsageGroup, len(groups))}
 	for i, g := range groups {
 		mean := math.Round(float64(g.Took.Microseconds())/float64(g.Calls)) / 1000

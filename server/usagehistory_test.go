@@ -49,14 +49,14 @@ type slowHistories struct {
 	release chan struct{}
 }
 
-func (h slowHistories) RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]table.RequestGroup, error) {
+func (h slowHistories) RequestGroups(ctx context.Context, accountID string, from, to time.Time, by string) ([]table.RequestGroup, error) {
 	h.entered <- accountID
 	select {
 	case <-h.release:
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	return h.RequestCounts.RequestHistory(ctx, accountID, from, to, by)
+	return h.RequestCounts.RequestGroups(ctx, accountID, from, to, by)
 }
 
 func TestOneAccountLeavesAPlaceForHistoriesOfOthers(t *testing.T) {

@@ -23,7 +23,7 @@ import (
 type Demo struct {
 	AccountID string       `json:"account_id"`
 	Name      string       `json:"name"`
-	Tier      account.Tier `json:"tier"`
+	Plan      account.Plan `json:"tier"`
 	LiveKey   string       `json:"live_key"`
 	TestKey   string       `json:"test_key"`
 }
@@ -77,11 +77,11 @@ func OpenDemo(ctx context.Context, store DemoStore, data string) (*Demo, error) 
 		}
 	}
 	now := time.Now()
-	d = Demo{AccountID: uuid.Must(uuid.NewV7()).String(), Name: "demo", Tier: account.Starter}
+	d = Demo{AccountID: uuid.Must(uuid.NewV7()).String(), Name: "demo", Plan: account.Starter}
 	live, liveText := account.NewKey(d.AccountID, "demo live", account.Live, now)
 	test, testText := account.NewKey(d.AccountID, "demo test", account.Test, now)
 	d.LiveKey, d.TestKey = liveText, testText
-	if err := store.Put(ctx, account.Account{ID: d.AccountID, Name: d.Name, Tier: d.Tier, CreatedAt: now}); err != nil {
+	if err := store.Put(ctx, account.Account{ID: d.AccountID, Name: d.Name, Plan: d.Plan, CreatedAt: now}); err != nil {
 		return nil, err
 	}
 	for _, key := range []account.Key{live, test} {
@@ -113,7 +113,7 @@ Try it:
   export COMPANYSCORE_KEY=%[4]s
   companyscore score example.com --url %[1]s
   curl -s %[1]s/v1/score/example.com -H "X-API-Key: $COMPANYSCORE_KEY"
-`, base, d.AccountID, d.Tier, d.LiveKey, d.TestKey)
+`, base, d.AccountID, d.Plan, d.LiveKey, d.TestKey)
 }
 
 // DemoFlag adds the flag --demo with its default value.

@@ -98,7 +98,7 @@ func readSections(list string) map[string][]string {
 }
 
 // readAllowed parses a list and compares it with the engine of c. It returns an error that has every name that the engine lacks.
-func readAllowed(c *conn, list string) (*allowed, error) {
+func readAllowed(c *libraryConn, list string) (*allowed, error) {
 	sections := readSections(list)
 	var unknown []string
 	// names returns the names of a section and those of the engine that are not in it. Each row of the query is a name and, for an alias, what it stands for.

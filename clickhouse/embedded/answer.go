@@ -9,10 +9,10 @@ import (
 	"sync"
 )
 
-// answer is the result of an analyst's statement on its way to the client, in a file of the spool. The engine writes the file at its own speed, and the
+// spooledResult is the result of an analyst's statement on its way to the client, in a file of the spool. The engine writes the file at its own speed, and the
 // statement gives its slot back when it has ended, however slowly the client reads. While the answers in the spool together exceed the spool's limit, a
 // statement waits for its client, and one whose answer is held until its end fails.
-type answer struct {
+type spooledResult struct {
 	spool *spool
 	file  *os.File
 	out   io.Writer // the client
@@ -32,8 +32,8 @@ type answer struct {
 // errClientGone is the error of an answer that cannot be sent.
 var errClientGone = errors.New("the client is gone")
 
-// newAnswer returns an empty answer of the statement that ctx belongs to. If a write to out fails, kill gets the error. The caller calls close.
-func (s *spool) newAnswer(ctx context.Context, out io.Writer, kill context.CancelCauseFunc) (*answer, error) {
+// newResult returns an empty answer of the statement that ctx belongs to. If a write to out fails, kill gets the error. The caller calls close.
+func (s *spool) newResult(ctx context.Context, out io.Writer, kill context.CancelCauseFunc) (*spooledResult, error) {
 	file, err := os.CreateTemp(s.dir, "answer-")
 	if err != nil {
 		return nil, fmt.Errorf("spool: %w", err)
@@ -43,7 +43,7 @@ func (s *spool) newAnswer(ctx context.Context, out io.Writer, kill context.Cance
 		file.Close()
 		return nil, fmt.Errorf("spool: %w", err)
 	}
-	a := &answer{spool: s, file: file, out: out, kill: kill}
+	a := &spooledResult{spool: s, file: file, out: out, kill: kill}
 	a.changed = sync.NewCond(&a.mu)
 	a.stop = context.AfterFunc(ctx, func() { // a statement that is to end must not wait for its client
 		a.mu.Lock()
@@ -55,7 +55,7 @@ func (s *spool) newAnswer(ctx context.Context, out io.Writer, kill context.Cance
 }
 
 // Write appends to the answer.
-func (a *answer) Write(p []byte) (int, error) {
+func (a *spooledResult) Write(p []byte) (int, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for a.failed == nil && a.cancelled == nil && a.sent < a.written && a.spool.answers.Load() > a.spool.answersMax {
@@ -79,7 +79,7 @@ func (a *answer) Write(p []byte) (int, error) {
 }
 
 // send begins to send the answer, also what is written later. It does not wait.
-func (a *answer) send() {
+func (a *spooledResult) send() {
 	a.sending = make(chan struct{})
 	go func() { // ends with end or an error of the client
 		defer close(a.sending)
@@ -114,7 +114,7 @@ func (a *answer) send() {
 }
 
 // end waits until all of the answer is sent and returns the error of the client.
-func (a *answer) end() error {
+func (a *spooledResult) end() error {
 	if a.sending == nil {
 		a.send()
 	}
@@ -127,7 +127,7 @@ func (a *answer) end() error {
 }
 
 // close removes the answer. Nothing may use it any more.
-func (a *answer) close() {
+func (a *spooledResult) close() {
 	a.stop()
 	a.spool.answers.Add(-a.written)
 	_ = a.file.Close()

@@ -24,7 +24,7 @@ func TestAnswersHaveAQuota(t *testing.T) {
 		t.Fatal(err)
 	}
 	part := make([]byte, 600)
-	fill := func(a *answer) error {
+	fill := func(a *spooledResult) error {
 		for range 3 {
 			if _, err := a.Write(part); err != nil {
 				return err
@@ -33,7 +33,7 @@ func TestAnswersHaveAQuota(t *testing.T) {
 		return nil
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
-	held, err := s.newAnswer(ctx, stuck(nil), cancel)
+	held, err := s.newResult(ctx, stuck(nil), cancel)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestAnswersHaveAQuota(t *testing.T) {
 	}
 
 	client := make(stuck)
-	slow, err := s.newAnswer(ctx, client, cancel)
+	slow, err := s.newResult(ctx, client, cancel)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,8 +27,8 @@ type engine struct {
 	zone    string
 	opened  atomic.Int64 // number of connections opened so far
 
-	mu      sync.Mutex // guards control: a connection runs one statement at a time
-	control *conn      // outside the pools, so that kill works when all their connections are busy
+	mu      sync.Mutex   // guards control: a connection runs one statement at a time
+	control *libraryConn // outside the pools, so that kill works when all their connections are busy
 }
 
 // lockPath returns the lock file of a data directory. The process that has the directory open holds a lock on it and writes its id to it.
@@ -123,7 +123,7 @@ func (e *engine) close() error {
 }
 
 // kill cancels the statement that c runs. It does not wait for its end. It returns nil if c runs nothing.
-func (e *engine) kill(c *conn) error {
+func (e *engine) kill(c *libraryConn) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.control == nil {
@@ -141,8 +141,8 @@ type session struct {
 	settings string // argument of SET, sorted by name
 }
 
-// conn is one connection of the library. It runs one statement at a time.
-type conn struct {
+// libraryConn is one connection of the library. It runs one statement at a time.
+type libraryConn struct {
 	engine  *engine
 	handle  **cConn
 	tag     string // log_comment of its statements; kill selects by it
@@ -156,8 +156,8 @@ type rights struct {
 }
 
 // open opens a connection with session s. The last value of a setting applies.
-func (e *engine) open(s session) (*conn, error) {
-	c := &conn{engine: e, tag: "connection " + strconv.FormatInt(e.opened.Add(1), 10), session: s}
+func (e *engine) open(s session) (*libraryConn, error) {
+	c := &libraryConn{engine: e, tag: "connection " + strconv.FormatInt(e.opened.Add(1), 10), session: s}
 	c.handle = e.lib.open("clickhouse", "--path="+e.path, "--config-file="+e.config)
 	if c.handle == nil {
 		return nil, errors.New("libchdb returned no connection: it supports one data directory per process; stderr has the cause")
@@ -184,7 +184,7 @@ func (e *engine) open(s session) (*conn, error) {
 	return c, nil
 }
 
-func (c *conn) close() { c.engine.lib.close(c.handle) }
+func (c *libraryConn) close() { c.engine.lib.close(c.handle) }
 
 // summary has the counters of one statement.
 type summary struct {
@@ -193,7 +193,7 @@ type summary struct {
 }
 
 // query runs a statement to its end and returns its output. Errors are of type *exception.
-func (c *conn) query(text, format string, params []param) ([]byte, summary, error) {
+func (c *libraryConn) query(text, format string, params []param) ([]byte, summary, error) {
 	lib := c.engine.lib
 	r := lib.run(*c.handle, text, format, params)
 	if r == nil {
@@ -215,7 +215,7 @@ func (c *conn) query(text, format string, params []param) ([]byte, summary, erro
 const killInterval = 50 * time.Millisecond
 
 // queryContext is query that kills the statement when ctx ends. It returns only after the engine has ended the statement.
-func (c *conn) queryContext(ctx context.Context, text, format string, params []param) ([]byte, summary, error) {
+func (c *libraryConn) queryContext(ctx context.Context, text, format string, params []param) ([]byte, summary, error) {
 	type outcome struct {
 		out []byte
 		sum summary

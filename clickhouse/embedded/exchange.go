@@ -59,7 +59,7 @@ type exchange struct {
 	ctx       context.Context  // of the statement
 	statement statement        // to run, without its tokens
 	clauses   []settingsClause // at the end of the statement, as sent
-	conn      *conn
+	conn      *libraryConn
 	clean     bool // the session of conn is as it was
 	sum       summary
 	complete  bool // the result is complete
@@ -344,7 +344,7 @@ func (x *exchange) answer(err error) *exception {
 // record adds the statement of an analyst to the history. e is its error, nil for none.
 func (x *exchange) record(e *exception) {
 	if x.isAnalyst() {
-		x.server.past.add(x.req, x.began, x.sum, e)
+		x.server.statements.add(x.req, x.began, x.sum, e)
 	}
 }
 

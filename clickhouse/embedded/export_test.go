@@ -26,7 +26,7 @@ func WithConfiguration(data, file string, statements []string) (answers []string
 	if handle == nil {
 		return nil, errors.New("the engine does not open")
 	}
-	c := &conn{engine: &engine{lib: lib}, handle: handle}
+	c := &libraryConn{engine: &engine{lib: lib}, handle: handle}
 	defer c.close()
 	for _, statement := range statements {
 		out, _, err := c.query(statement, "TSV", nil)

@@ -36,7 +36,7 @@ type analystGuard struct {
 
 // newAnalystGuard returns the guard of no analyst; see of. list is the text of what analysts may name, and spill limits the bytes of
 // temporary files of one statement.
-func newAnalystGuard(c *conn, public, list string, spill uint64) (*analystGuard, error) {
+func newAnalystGuard(c *libraryConn, public, list string, spill uint64) (*analystGuard, error) {
 	private := sql.Private(public)
 	g := &analystGuard{public: public, privateDatabase: strings.ToLower(private), spill: spill,
 		private: regexp.MustCompile(privatePattern(private))}
@@ -64,7 +64,7 @@ func (g *analystGuard) of(name string, l roster.Limits) *analystGuard {
 
 // admit returns the statement to run in place of text, or the exception that rejects it. format is that of the result if the statement
 // names none, and params are those of the statement.
-func (g *analystGuard) admit(ctx context.Context, c *conn, text, format string, params []param) (statement, error) {
+func (g *analystGuard) admit(ctx context.Context, c *libraryConn, text, format string, params []param) (statement, error) {
 	if !g.allowed.formats[strings.ToLower(format)] {
 		return statement{}, g.denied("Format %s is not open to analysts", format)
 	}

@@ -44,7 +44,7 @@ type output struct {
 	ctx    context.Context // of the statement of an analyst
 	spool  *spool          // of the answers to analysts
 	kill   context.CancelCauseFunc
-	answer *answer // bytes after head, nil for the service and for short answers
+	answer *spooledResult // bytes after head, nil for the service and for short answers
 }
 
 func newOutput(w http.ResponseWriter, req *request, idle time.Duration) *output {
@@ -81,7 +81,7 @@ func (o *output) Write(p []byte) (int, error) {
 
 // spoolRest spools all after the head. The client gets it while the statement runs, or with wait_end_of_query after its end.
 func (o *output) spoolRest(p []byte) (n int, err error) {
-	if o.answer, err = o.spool.newAnswer(o.ctx, writerFunc(o.writeOut), o.kill); err != nil {
+	if o.answer, err = o.spool.newResult(o.ctx, writerFunc(o.writeOut), o.kill); err != nil {
 		return 0, err
 	}
 	if !o.req.hold {

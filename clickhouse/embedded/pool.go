@@ -20,7 +20,7 @@ type pool struct {
 	waiting atomic.Int64
 
 	mu     sync.Mutex
-	idle   []*conn // longest idle first
+	idle   []*libraryConn // longest idle first
 	closed bool
 }
 
@@ -31,7 +31,7 @@ func newPool(e *engine, size int, wait time.Duration) *pool {
 var errPoolClosed = errors.New("server is shutting down")
 
 // get returns a connection with session s. It waits up to p.wait for a slot. The caller returns the connection with put.
-func (p *pool) get(ctx context.Context, s session) (*conn, error) {
+func (p *pool) get(ctx context.Context, s session) (*libraryConn, error) {
 	if err := p.acquire(ctx); err != nil {
 		return nil, err
 	}
@@ -75,7 +75,7 @@ func (p *pool) acquire(ctx context.Context) error {
 
 // pick removes an idle connection with session s from the pool. Without one, it returns a surplus connection that the caller closes
 // if a new connection would exceed the size of the pool.
-func (p *pool) pick(s session) (match, surplus *conn, err error) {
+func (p *pool) pick(s session) (match, surplus *libraryConn, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -95,7 +95,7 @@ func (p *pool) pick(s session) (match, surplus *conn, err error) {
 }
 
 // put returns a connection to the pool. It closes the connection if clean is false: its session may have changed.
-func (p *pool) put(c *conn, clean bool) {
+func (p *pool) put(c *libraryConn, clean bool) {
 	p.mu.Lock()
 	keep := clean && !p.closed
 	if keep {

@@ -35,17 +35,17 @@ import (
 
 // Server answers ClickHouse's HTTP protocol. Its methods may be called concurrently.
 type Server struct {
-	cfg     Config
-	engine  *engine
-	users   *users
-	gate    *gate // of analysts
-	past    *history
-	spool   *spool
-	now     *running      // statements of analysts
-	parsing chan struct{} // an element for each statement of an analyst that is parsed
-	http    *http.Server
-	stop    context.CancelCauseFunc // cancels the context of every request
-	close   func(context.Context) error
+	cfg        Config
+	engine     *engine
+	users      *users
+	gate       *gate // of analysts
+	statements *statementLog
+	spool      *spool
+	now        *running      // statements of analysts
+	parsing    chan struct{} // an element for each statement of an analyst that is parsed
+	http       *http.Server
+	stop       context.CancelCauseFunc // cancels the context of every request
+	close      func(context.Context) error
 
 	analysts     context.Context // of the analyst's statements; Shutdown cancels it first
 	stopAnalysts context.CancelFunc
@@ -136,12 +136,12 @@ func (s *Server) prepare() (err error) {
 		first := s.users.analyst(analyst, sha256.Sum256([]byte(s.cfg.AnalystPassword)), roster.Default)
 		s.users.builtIn = append(s.users.builtIn, first)
 	}
-	s.past = newHistory(s, own)
+	s.statements = newStatementLog(s, own)
 	var once sync.Once
 	var failed error
 	s.close = func(ctx context.Context) error {
 		once.Do(func() {
-			if err := s.past.loop.Close(ctx); err != nil {
+			if err := s.statements.loop.Close(ctx); err != nil {
 				s.cfg.Logger.Warn("statements of analysts are lost", "err", err)
 			}
 			for _, p := range []*pool{own, reading} {

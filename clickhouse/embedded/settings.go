@@ -66,7 +66,7 @@ type rules map[string]rule
 // readRules returns the rules for all settings that the engine has. The type decides: no value of a Bool or of an enumeration can name
 // anything, a number that begins with max_ is a limit that can be lowered from the default, other numbers only tune, and what is a text may
 // not change. zones are the time zones that analysts may name.
-func readRules(c *conn, zones map[string]bool) (rules, error) {
+func readRules(c *libraryConn, zones map[string]bool) (rules, error) {
 	out, _, err := c.query("SELECT name, type, value FROM system.settings", "JSONCompactEachRow", nil)
 	if err != nil {
 		return nil, fmt.Errorf("list settings: %w", err)

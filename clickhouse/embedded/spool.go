@@ -74,7 +74,7 @@ func (s *spool) save(r io.Reader) (path string, err error) {
 
 // stream runs a SELECT and copies its result to w while the engine writes it. It returns when the engine has ended the statement. If a
 // write to w fails, it kills the statement.
-func (s *spool) stream(ctx context.Context, c *conn, st statement, format string, params []param, w io.Writer) (summary, error) {
+func (s *spool) stream(ctx context.Context, c *libraryConn, st statement, format string, params []param, w io.Writer) (summary, error) {
 	path := filepath.Join(s.dir, fmt.Sprintf("result-%d", s.count.Add(1)))
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
 		return summary{}, fmt.Errorf("make pipe: %w", err)

@@ -1,4 +1,4 @@
-// Package account defines accounts, their tiers and API keys.
+// Package account defines accounts, their plans and API keys. The API, the command line and the tables call a plan a tier.
 //
 // Only the SHA-256 of a key is stored. A key has a checksum, so a mistyped key is rejected
 // without a lookup. Its prefix shows whether it is a live or a test key.
@@ -23,28 +23,28 @@ var (
 	ErrMalformed = errors.New("malformed key")
 )
 
-// Tier is the contract of an account. It sets the freshness window and the budgets.
-type Tier string
+// Plan is the contract of an account. It sets the freshness window and the budgets.
+type Plan string
 
-// The tiers, smallest first.
+// The plans, smallest first.
 const (
-	Free       Tier = "free"
-	Starter    Tier = "starter"
-	Growth     Tier = "growth"
-	Scale      Tier = "scale"
-	Enterprise Tier = "enterprise"
+	Free       Plan = "free"
+	Starter    Plan = "starter"
+	Growth     Plan = "growth"
+	Scale      Plan = "scale"
+	Enterprise Plan = "enterprise"
 )
 
-// Tiers lists all tiers, smallest first.
-var Tiers = []Tier{Free, Starter, Growth, Scale, Enterprise}
+// Plans lists all plans, smallest first.
+var Plans = []Plan{Free, Starter, Growth, Scale, Enterprise}
 
-// ParseTier returns the tier with a name, or an error that lists all names.
-func ParseTier(name string) (Tier, error) {
-	if t := Tier(name); slices.Contains(Tiers, t) {
+// ParsePlan returns the plan with a name, or an error that lists all names.
+func ParsePlan(name string) (Plan, error) {
+	if t := Plan(name); slices.Contains(Plans, t) {
 		return t, nil
 	}
-	names := make([]string, len(Tiers))
-	for i, t := range Tiers {
+	names := make([]string, len(Plans))
+	for i, t := range Plans {
 		names[i] = string(t)
 	}
 	return "", fmt.Errorf("unknown tier %q: use one of %s", name, strings.Join(names, ", "))
@@ -54,7 +54,7 @@ func ParseTier(name string) (Tier, error) {
 type Account struct {
 	ID        string // UUID
 	Name      string
-	Tier      Tier
+	Plan      Plan
 	CreatedAt time.Time
 }
 

@@ -22,26 +22,26 @@ const (
 	SignalsNone   Signals = "none"
 )
 
-// Plan describes a universe to write or a written one.
-type Plan struct {
+// Spec describes a universe to write or a written one.
+type Spec struct {
 	Universe
 	Signals Signals
 }
 
 // Validate returns all faults of p as one error.
-func (p Plan) Validate() error {
-	err := p.Universe.Validate()
-	switch p.Signals {
+func (spec Spec) Validate() error {
+	err := spec.Universe.Validate()
+	switch spec.Signals {
 	case SignalsNewest, SignalsAll, SignalsNone:
 		return err
 	}
-	return errors.Join(err, fmt.Errorf("signals %q: use newest, all or none", p.Signals))
+	return errors.Join(err, fmt.Errorf("signals %q: use newest, all or none", spec.Signals))
 }
 
 // State is the progress of the generation of a universe.
 type State struct {
 	// Plan is the universe. Its Domains are the written companies.
-	Plan
+	Spec
 	// Target is the number of companies of the current generation. Next is the number of the
 	// next names, nameCount when all are written.
 	Target int
@@ -54,7 +54,7 @@ func (s State) Whole() bool { return s.Next >= nameCount }
 // stateOf returns the state that a row describes.
 func stateOf(row table.SeedRun) State {
 	u := Universe{Seed: row.Seed, Domains: row.Domains, Records: row.Records, Until: row.Until}
-	return State{Plan: Plan{Universe: u, Signals: Signals(row.Signals)}, Target: row.Target, Next: row.Next}
+	return State{Spec: Spec{Universe: u, Signals: Signals(row.Signals)}, Target: row.Target, Next: row.Next}
 }
 
 func (s State) row() table.SeedRun {
@@ -84,19 +84,19 @@ var ErrNotEmpty = errors.New("the store already has records")
 // Until means that of the existing universe, or now. If the store has records of another
 // origin, Write returns ErrNotEmpty unless beside is true. progress gets the number of written
 // records and their total after each part; it may be nil.
-func Write(ctx context.Context, store Store, p Plan, beside bool, progress func(done, total int64)) (before State, err error) {
+func Write(ctx context.Context, store Store, spec Spec, beside bool, progress func(done, total int64)) (before State, err error) {
 	row, found, err := store.Seeded(ctx)
 	if err != nil {
 		return before, err
 	}
 	before = stateOf(row)
 	switch {
-	case found && p.Until.IsZero():
-		p.Until = before.Until
-	case p.Until.IsZero():
-		p.Until = time.Now().UTC().Truncate(time.Second)
+	case found && spec.Until.IsZero():
+		spec.Until = before.Until
+	case spec.Until.IsZero():
+		spec.Until = time.Now().UTC().Truncate(time.Second)
 	}
-	if err := p.Validate(); err != nil {
+	if err := spec.Validate(); err != nil {
 		return before, err
 	}
 	switch {
@@ -108,16 +108,16 @@ func Write(ctx context.Context, store Store, p Plan, beside bool, progress func(
 		if n > 0 && !beside {
 			return before, fmt.Errorf("%w: %d", ErrNotEmpty, n)
 		}
-	case p.Seed != before.Seed || p.Records != before.Records || p.Signals != before.Signals || !p.Until.Equal(before.Until):
+	case spec.Seed != before.Seed || spec.Records != before.Records || spec.Signals != before.Signals || !spec.Until.Equal(before.Until):
 		return before, fmt.Errorf("the store has another universe: seed %d, %d records of each company, signals %s, until %s: use the same, or an empty store",
 			before.Seed, before.Records, before.Signals, before.Until.Format(time.RFC3339Nano))
-	case !before.Whole() && p.Domains != before.Target:
+	case !before.Whole() && spec.Domains != before.Target:
 		return before, fmt.Errorf("the store has an incomplete universe of %d companies: complete it first", before.Target)
 	}
-	if p.Domains <= before.Domains {
+	if spec.Domains <= before.Domains {
 		return before, nil
 	}
-	state := State{Plan: p, Target: p.Domains, Next: before.Next}
+	state := State{Spec: spec, Target: spec.Domains, Next: before.Next}
 	if state.Domains = before.Domains; before.Whole() {
 		state.Next = 0
 	}

@@ -31,8 +31,8 @@ func TestMain(m *testing.M) { stores.Main(m) }
 
 var until = time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC)
 
-func plan(domains, records int, signals seed.Signals) seed.Plan {
-	return seed.Plan{Universe: seed.Universe{Seed: 7, Domains: domains, Records: records, Until: until}, Signals: signals}
+func plan(domains, records int, signals seed.Signals) seed.Spec {
+	return seed.Spec{Universe: seed.Universe{Seed: 7, Domains: domains, Records: records, Until: until}, Signals: signals}
 }
 
 // database is a migrated one of a test's own.
@@ -81,39 +81,39 @@ func (db database) ask(t testing.TB, query string) string {
 	return strings.TrimSpace(string(text))
 }
 
-func write(t *testing.T, db seed.Store, p seed.Plan) {
+func write(t *testing.T, db seed.Store, spec seed.Spec) {
 	t.Helper()
-	if _, err := seed.Write(t.Context(), db, p, false, nil); err != nil {
+	if _, err := seed.Write(t.Context(), db, spec, false, nil); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // check compares the stored records with those of the package, per company.
-func check(t *testing.T, db database, p seed.Plan, companies ...uint64) {
+func check(t *testing.T, db database, spec seed.Spec, companies ...uint64) {
 	t.Helper()
 	scores := clickhouse.NewScores(db.DB, clickhouse.WriterConfig{})
 	t.Cleanup(func() { _ = scores.Close(context.Background()) })
-	cast := seed.NewCast(p.Seed)
+	cast := seed.NewCast(spec.Seed)
 	for _, i := range companies {
 		var want []scoring.Record
-		for j := range p.Records {
-			rec := cast.Record(p.Universe, i, j)
+		for j := range spec.Records {
+			rec := cast.Record(spec.Universe, i, j)
 			rec.BucketCompleteness, rec.Signals, rec.Warnings = scoring.BucketScores{}, nil, nil
 			want = append(want, rec)
 		}
-		got, err := scores.History(t.Context(), seed.Domain(p.Seed, i), time.Time{}, p.Records+1)
+		got, err := scores.History(t.Context(), seed.Domain(spec.Seed, i), time.Time{}, spec.Records+1)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Fatalf("company %d: %s", i, diff)
 		}
-		whole, err := scores.Latest(t.Context(), seed.Domain(p.Seed, i))
+		whole, err := scores.Latest(t.Context(), seed.Domain(spec.Seed, i))
 		if err != nil {
 			t.Fatal(err)
 		}
-		newest := cast.Record(p.Universe, i, 0)
-		if p.Signals == seed.SignalsNone {
+		newest := cast.Record(spec.Universe, i, 0)
+		if spec.Signals == seed.SignalsNone {
 			newest.Signals = nil
 		}
 		if diff := cmp.Diff(newest, whole, cmpopts.IgnoreUnexported(scoring.SignalScore{})); diff != "" {
@@ -125,8 +125,8 @@ func check(t *testing.T, db database, p seed.Plan, companies ...uint64) {
 func TestStoreMatchesSeed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	p := plan(3000, 5, seed.SignalsNewest)
-	write(t, db, p)
+	spec := plan(3000, 5, seed.SignalsNewest)
+	write(t, db, spec)
 	n, err := db.CountRecords(t.Context())
 	if err != nil || n != 15_000 {
 		t.Errorf("%d records, %v; want 15000", n, err)
@@ -135,16 +135,16 @@ func TestStoreMatchesSeed(t *testing.T) {
 	for range 60 {
 		companies = append(companies, rand.Uint64N(3000))
 	}
-	check(t, db, p, companies...)
+	check(t, db, spec, companies...)
 }
 
 func TestSignalsOfAllOrOfNone(t *testing.T) {
 	t.Parallel()
 	for _, signals := range []seed.Signals{seed.SignalsAll, seed.SignalsNone} {
 		db := open(t)
-		p := plan(10, 3, signals)
-		write(t, db, p)
-		check(t, db, p, 0, 5, 9)
+		spec := plan(10, 3, signals)
+		write(t, db, spec)
+		check(t, db, spec, 0, 5, 9)
 		want := map[seed.Signals]string{seed.SignalsAll: "30", seed.SignalsNone: "0"}[signals]
 		if with := db.ask(t, "SELECT countIf(length(`signal.id`) = 67) FROM score_history"); with != want {
 			t.Errorf("signals %s: %s records have theirs, want %s", signals, with, want)
@@ -170,33 +170,33 @@ func (f *failing) SeedRecords(ctx context.Context, p table.SeedPart) error {
 func TestInterruptedUniverseIsFinishedAndGrows(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	p := plan(300_000, 1, seed.SignalsNone)
+	spec := plan(300_000, 1, seed.SignalsNone)
 	full := &failing{Store: db}
 	full.after.Store(2)
-	_, err := seed.Write(t.Context(), full, p, false, nil)
+	_, err := seed.Write(t.Context(), full, spec, false, nil)
 	if !errors.Is(err, errFull) {
 		t.Fatalf("got %v, want %v", err, errFull)
 	}
-	other := p
+	other := spec
 	other.Domains = 5000
 	if _, err := seed.Write(t.Context(), db, other, false, nil); err == nil || !strings.Contains(err.Error(), "300000") {
 		t.Errorf("another size while one is begun: %v", err)
 	}
-	write(t, db, p)
-	p.Domains = 300_500
-	p.Until = time.Time{} // the one of the beginning
-	write(t, db, p)
-	p.Until = until
-	check(t, db, p, 0, 1000, 299_999, 300_000, 300_499)
+	write(t, db, spec)
+	spec.Domains = 300_500
+	spec.Until = time.Time{} // the one of the beginning
+	write(t, db, spec)
+	spec.Until = until
+	check(t, db, spec, 0, 1000, 299_999, 300_000, 300_499)
 	if got := db.ask(t, "SELECT uniqExact(domain), count() FROM v1_score_latest"); got != "300500\t300500" {
 		t.Errorf("companies and newest scores: %s; want 300500 of both", got)
 	}
-	other = p
+	other = spec
 	other.Records = 2
 	if _, err := seed.Write(t.Context(), db, other, false, nil); err == nil || !strings.Contains(err.Error(), "seed 7, 1 records") {
 		t.Errorf("another universe: %v", err)
 	}
-	if before, err := seed.Write(t.Context(), db, p, false, nil); err != nil || before.Domains != 300_500 || !before.Whole() {
+	if before, err := seed.Write(t.Context(), db, spec, false, nil); err != nil || before.Domains != 300_500 || !before.Whole() {
 		t.Errorf("once more: %+v, %v", before, err)
 	}
 }
@@ -213,14 +213,14 @@ func TestForeignRecordsAreNotMixedIn(t *testing.T) {
 	if err := scores.Write(t.Context(), rec); err != nil {
 		t.Fatal(err)
 	}
-	p := plan(5, 2, seed.SignalsNewest)
-	if _, err := seed.Write(t.Context(), db, p, false, nil); !errors.Is(err, seed.ErrNotEmpty) {
+	spec := plan(5, 2, seed.SignalsNewest)
+	if _, err := seed.Write(t.Context(), db, spec, false, nil); !errors.Is(err, seed.ErrNotEmpty) {
 		t.Fatalf("got %v, want %v", err, seed.ErrNotEmpty)
 	}
-	if _, err := seed.Write(t.Context(), db, p, true, nil); err != nil {
+	if _, err := seed.Write(t.Context(), db, spec, true, nil); err != nil {
 		t.Fatal(err)
 	}
-	check(t, db, p, 0, 4)
+	check(t, db, spec, 0, 4)
 }
 
 func TestDomainsAreUniqueAndValid(t *testing.T) {
@@ -345,18 +345,18 @@ func TestUniverseLooksLikeRealCompanies(t *testing.T) {
 
 func TestWhatThePlanRefuses(t *testing.T) {
 	t.Parallel()
-	for name, spoil := range map[string]func(*seed.Plan){
-		"no companies":    func(p *seed.Plan) { p.Domains = 0 },
-		"too many":        func(p *seed.Plan) { p.Domains = seed.DomainsMax + 1 },
-		"no records":      func(p *seed.Plan) { p.Records = 0 },
-		"too many of one": func(p *seed.Plan) { p.Records = seed.RecordsMax + 1 },
-		"no end":          func(p *seed.Plan) { p.Until = time.Time{} },
-		"odd end":         func(p *seed.Plan) { p.Until = until.Add(1) },
-		"odd signals":     func(p *seed.Plan) { p.Signals = "some" },
+	for name, spoil := range map[string]func(*seed.Spec){
+		"no companies":    func(spec *seed.Spec) { spec.Domains = 0 },
+		"too many":        func(spec *seed.Spec) { spec.Domains = seed.DomainsMax + 1 },
+		"no records":      func(spec *seed.Spec) { spec.Records = 0 },
+		"too many of one": func(spec *seed.Spec) { spec.Records = seed.RecordsMax + 1 },
+		"no end":          func(spec *seed.Spec) { spec.Until = time.Time{} },
+		"odd end":         func(spec *seed.Spec) { spec.Until = until.Add(1) },
+		"odd signals":     func(spec *seed.Spec) { spec.Signals = "some" },
 	} {
-		p := plan(1, 1, seed.SignalsNone)
-		spoil(&p)
-		if err := p.Validate(); err == nil {
+		spec := plan(1, 1, seed.SignalsNone)
+		spoil(&spec)
+		if err := spec.Validate(); err == nil {
 			t.Errorf("%s: accepted", name)
 		}
 	}
@@ -369,10 +369,10 @@ func TestWhatThePlanRefuses(t *testing.T) {
 func TestStatisticsAreThoseExpected(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	p := plan(6000, 6, seed.SignalsNone)
-	write(t, db, p)
+	spec := plan(6000, 6, seed.SignalsNone)
+	write(t, db, spec)
 	at := until.Add(time.Hour)
-	want := seed.Expect(p.Universe, at)
+	want := seed.Expect(spec.Universe, at)
 	const stats = `count(), avg(composite), stddevPop(composite), min(composite), max(composite), quantileExactLow(0.5)(composite), arraySort(groupArray(composite))[intDiv(9 * count() + 9, 10)]`
 	line := func(s seed.Stats) string {
 		return fmt.Sprintf("%d\t%v\t%v\t%v\t%v\t%v\t%v", s.Count, s.Mean, s.Stddev, s.Min, s.Max, s.P50, s.P90)

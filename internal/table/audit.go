@@ -12,7 +12,7 @@ const (
 	KeyCreated     Action = "key_created"
 	KeyRevoked     Action = "key_revoked"
 	AccountCreated Action = "account_created"
-	TierChanged    Action = "tier_changed"
+	PlanChanged    Action = "tier_changed"
 	ImportStarted  Action = "import_started"
 	ScoreStarted   Action = "score_started"
 )
@@ -28,5 +28,5 @@ type AuditEntry struct {
 	Address     string // of the client, or "command line" with the user of the system
 	Action      Action
 	Subject     string // id of a key or account, or a domain; empty for sign-ins
-	Detail      string // such as the new tier
+	Detail      string // such as the new plan
 }

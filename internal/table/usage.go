@@ -7,8 +7,8 @@ import "time"
 type MonthUsage struct {
 	AccountID string
 	Period    string // YYYY-MM, UTC
-	// Tier is the account's tier when it was last seen.
-	Tier        string
+	// Plan is the account's plan when it was last seen.
+	Plan        string
 	CachedCalls uint64
 	ColdCalls   uint64
 	UpdatedAt   time.Time

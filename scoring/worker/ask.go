@@ -22,12 +22,12 @@ const lingerMax = 500 * time.Millisecond
 // findings are the results of the sources of one run.
 type findings struct {
 	plan    *plan
-	answers []answer // parallel to plan.steps
+	answers []sourceResult // parallel to plan.steps
 	spreads *scoring.Spreads
 }
 
-// answer is the result of one source, its failure, or both.
-type answer struct {
+// sourceResult is the result of one source, its failure, or both.
+type sourceResult struct {
 	result  source.Result
 	warning *scoring.Warning
 	took    time.Duration
@@ -46,7 +46,7 @@ func (w *Worker) ask(ctx context.Context, req source.Request) (*findings, error)
 	began := time.Now()
 	asking, stop := context.WithTimeout(ctx, timeForSources(ctx))
 	defer stop()
-	found := &findings{plan: w.plan, spreads: w.spreads.Load(), answers: make([]answer, len(w.plan.steps))}
+	found := &findings{plan: w.plan, spreads: w.spreads.Load(), answers: make([]sourceResult, len(w.plan.steps))}
 	ended := make([]chan struct{}, len(w.plan.steps))
 	for i := range ended {
 		ended[i] = make(chan struct{})
@@ -102,9 +102,9 @@ func (f *findings) request(req source.Request, st step) source.Request {
 
 // askOne runs one source and converts its failure or panic to a warning. A failure of the
 // service's own store is retried until whole ends, then it is an error.
-func (w *Worker) askOne(ctx, whole context.Context, st step, req source.Request, began time.Time) (answer, error) {
+func (w *Worker) askOne(ctx, whole context.Context, st step, req source.Request, began time.Time) (sourceResult, error) {
 	started := time.Now()
-	var a answer
+	var a sourceResult
 	var fault error
 	ask := func() error {
 		a.result, fault = w.fetch(ctx, st, req)
@@ -114,7 +114,7 @@ func (w *Worker) askOne(ctx, whole context.Context, st step, req source.Request,
 		return nil
 	}
 	if err := untilAnswered(whole, ask); err != nil {
-		return answer{}, err
+		return sourceResult{}, err
 	}
 	a.took = time.Since(started)
 	outcome := "answered"
@@ -134,7 +134,7 @@ func (w *Worker) askOne(ctx, whole context.Context, st step, req source.Request,
 
 // keepClaims adds the claims that a failed source made in the newest earlier run, of kinds about
 // which it said nothing now. So the sources that wait for it are asked about the same company.
-func (a *answer) keepClaims(name string, past []source.Past) {
+func (a *sourceResult) keepClaims(name string, past []source.Past) {
 	if len(past) == 0 {
 		return
 	}
@@ -219,7 +219,7 @@ func (f *findings) fill(in *scoring.Input) {
 }
 
 // unsaid returns missing observations for the signals that a failed source has not reported.
-func unsaid(name string, a answer) []scoring.Observation {
+func unsaid(name string, a sourceResult) []scoring.Observation {
 	return slices.DeleteFunc(source.Unanswered(name, a.warning.Code), func(o scoring.Observation) bool {
 		return slices.ContainsFunc(a.result.Observations, func(said scoring.Observation) bool { return said.Signal == o.Signal }) ||
 			slices.ContainsFunc(a.result.Parts, func(said source.Part) bool { return said.Signal == o.Signal })

@@ -14,7 +14,7 @@ import (
 // Check asks sources about one company, each after those it waits for, and returns the record and
 // the trace that a run would store. It stores nothing. The logger receives every failure.
 func Check(ctx context.Context, sources []source.Source, domain string, logger *slog.Logger) (scoring.Record, scoring.Trace, error) {
-	w, err := New(sources, noHistory{}, nil, prometheus.NewRegistry(), logger)
+	w, err := New(sources, noRecords{}, nil, prometheus.NewRegistry(), logger)
 	if err != nil {
 		return scoring.Record{}, scoring.Trace{}, err
 	}
@@ -26,10 +26,10 @@ func Check(ctx context.Context, sources []source.Source, domain string, logger *
 	return rec, trace, err
 }
 
-// noHistory is the history of a check.
-type noHistory struct{ History }
+// noRecords is the store of records of a check.
+type noRecords struct{ RecordStore }
 
 // Earlier returns nothing: a check has no earlier record.
-func (noHistory) Earlier(context.Context, string, time.Time) (scoring.Earlier, error) {
+func (noRecords) Earlier(context.Context, string, time.Time) (scoring.Earlier, error) {
 	return scoring.Earlier{}, nil
 }

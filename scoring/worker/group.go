@@ -29,7 +29,7 @@ func (w *Worker) refreshGroup(ctx context.Context, runs []scoring.Run, lost func
 	}
 	var unchanged map[string]bool
 	err := untilAnswered(ctx, func() (err error) {
-		unchanged, err = w.history.Unchanged(ctx, domains)
+		unchanged, err = w.records.Unchanged(ctx, domains)
 		return err
 	})
 	if err != nil {
@@ -73,7 +73,7 @@ func (w *Worker) runGroup(ctx context.Context, runs []scoring.Run, lost func(i i
 		case lost(i):
 			outcomes[i].Err = errLost
 		default:
-			found := &findings{plan: w.plan, spreads: w.spreads.Load(), answers: []answer{{result: results[i], took: took}}}
+			found := &findings{plan: w.plan, spreads: w.spreads.Load(), answers: []sourceResult{{result: results[i], took: took}}}
 			rec, err := found.scoreInGroup(run, earlier[i])
 			if err != nil {
 				outcomes[i].Err = err
@@ -129,7 +129,7 @@ func (w *Worker) askGroup(ctx context.Context, runs []scoring.Run) (results []so
 	})
 	asking.Go(func() error {
 		return untilAnswered(actx, func() (err error) {
-			earlier, err = w.history.EarlierOf(actx, runs)
+			earlier, err = w.records.EarlierOf(actx, runs)
 			return err
 		})
 	})
@@ -144,7 +144,7 @@ func (w *Worker) storeGroup(ctx context.Context, records []scoring.Record) []err
 	if len(records) == 0 {
 		return nil
 	}
-	errs := w.history.WriteGroup(ctx, records)
+	errs := w.records.WriteGroup(ctx, records)
 	var written []scoring.Record
 	for i, rec := range records {
 		if errs[i] != nil {
@@ -156,7 +156,7 @@ func (w *Worker) storeGroup(ctx context.Context, records []scoring.Record) []err
 	if len(written) == 0 {
 		return errs
 	}
-	err := untilAnswered(ctx, func() error { return w.history.Publish(ctx, written...) })
+	err := untilAnswered(ctx, func() error { return w.records.Publish(ctx, written...) })
 	for i := range records {
 		if err != nil && errs[i] == nil {
 			errs[i] = fmt.Errorf("publish score of %s: %w", records[i].Domain, err)

@@ -52,7 +52,7 @@ type Stores struct {
 	Redis goredis.UniversalClient
 }
 
-// Records is a History without Publish.
+// Records is a RecordStore without Publish.
 type Records interface {
 	Write(ctx context.Context, rec scoring.Record) error
 	WriteGroup(ctx context.Context, recs []scoring.Record) []error
@@ -61,7 +61,7 @@ type Records interface {
 	Unchanged(ctx context.Context, domains []string) (map[string]bool, error)
 }
 
-// publisher is a History that publishes records in Redis.
+// publisher is a RecordStore that publishes records in Redis.
 type publisher struct {
 	Records
 	redis goredis.UniversalClient

@@ -21,8 +21,8 @@ import (
 	"companyscore/scoring/source"
 )
 
-// History stores records.
-type History interface {
+// RecordStore stores records.
+type RecordStore interface {
 	// Write returns only when the record is durable. A repeated write replaces it.
 	Write(ctx context.Context, rec scoring.Record) error
 	// WriteGroup is Write for several records, with an error for each.
@@ -54,7 +54,7 @@ const sourcesMax = 85 * time.Second
 // Worker executes cold runs. It is safe for concurrent use.
 type Worker struct {
 	plan    *plan
-	history History
+	records RecordStore
 	traces  TraceStore
 	metrics *metrics
 	logger  *slog.Logger
@@ -63,12 +63,12 @@ type Worker struct {
 
 // New returns a worker for the given sources. traces may be nil if there is no live source: a
 // record contains all that imported facts say. New fails if sources wait for each other.
-func New(sources []source.Source, history History, traces TraceStore, registry prometheus.Registerer, logger *slog.Logger) (*Worker, error) {
+func New(sources []source.Source, records RecordStore, traces TraceStore, registry prometheus.Registerer, logger *slog.Logger) (*Worker, error) {
 	p, err := newPlan(sources)
 	if err != nil {
 		return nil, err
 	}
-	return &Worker{plan: p, history: history, traces: traces, metrics: newMetrics(registry), logger: logger}, nil
+	return &Worker{plan: p, records: records, traces: traces, metrics: newMetrics(registry), logger: logger}, nil
 }
 
 // Run makes the records of runs and returns their outcomes in order. It is a queue.Handler. The
@@ -127,7 +127,7 @@ func (w *Worker) Score(ctx context.Context, run scoring.Run) (scoring.Record, sc
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		return untilAnswered(gctx, func() (err error) {
-			earlier, err = w.history.Earlier(gctx, run.Domain, run.StartedAt)
+			earlier, err = w.records.Earlier(gctx, run.Domain, run.StartedAt)
 			return err
 		})
 	})
@@ -159,14 +159,14 @@ func (w *Worker) Score(ctx context.Context, run scoring.Run) (scoring.Record, sc
 // so the run can be repeated after a crash.
 func (w *Worker) store(ctx context.Context, rec scoring.Record, trace scoring.Trace) error {
 	writing, wctx := errgroup.WithContext(ctx)
-	writing.Go(func() error { return w.history.Write(wctx, rec) })
+	writing.Go(func() error { return w.records.Write(wctx, rec) })
 	if w.traces != nil && w.plan.live {
 		writing.Go(func() error { return w.traces.WriteTrace(wctx, trace) })
 	}
 	if err := writing.Wait(); err != nil {
 		return fmt.Errorf("store score of %s: %w", rec.Domain, err)
 	}
-	if err := untilAnswered(ctx, func() error { return w.history.Publish(ctx, rec) }); err != nil {
+	if err := untilAnswered(ctx, func() error { return w.records.Publish(ctx, rec) }); err != nil {
 		return fmt.Errorf("publish score of %s: %w", rec.Domain, err)
 	}
 	return nil

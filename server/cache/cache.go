@@ -62,12 +62,12 @@ type Store interface {
 	NewestAt(ctx context.Context, domains []string) (map[string]time.Time, error)
 }
 
-// Tier is the level of the cache that answered.
-type Tier int
+// Level is the level of the cache that answered.
+type Level int
 
-// The tiers, nearest first.
+// The levels, nearest first.
 const (
-	Memory Tier = iota
+	Memory Level = iota
 	Redis
 	ClickHouse
 )
@@ -136,13 +136,13 @@ type Cache struct {
 	now     func() time.Time
 	onAsked func(domain string)
 	flights singleflight.Group
-	// Drop increments the generation of a stripe, DropAll increments epoch. An entry of
-	// an earlier generation or epoch is not valid. So a lookup that began before an event
+	// Drop increments the generation of a stripe, DropAll increments allGeneration. An entry of
+	// an earlier one of either is not valid. So a lookup that began before an event
 	// cannot store its result after the event.
-	generations [stripes]atomic.Uint32
-	epoch       atomic.Uint32
-	alive       atomic.Int64 // unix ms of the last call of Alive
-	hits        [3]atomic.Int64
+	generations   [stripes]atomic.Uint32
+	allGeneration atomic.Uint32
+	alive         atomic.Int64 // unix ms of the last call of Alive
+	hits          [3]atomic.Int64
 }
 
 // New returns an empty cache of the given size in bytes. Scores and pages use at least
@@ -196,24 +196,24 @@ func (c *Cache) counts(deadline int64, found bool, now int64) bool {
 // Alive records that no event was lost until now.
 func (c *Cache) Alive() { c.alive.Store(c.now().UnixMilli()) }
 
-// Get returns the newest score of a company and the tier that answered. A company without
+// Get returns the newest score of a company and the level that answered. A company without
 // a score is not an error: Found of its entry is false. Concurrent calls for one company
 // share a lookup.
-func (c *Cache) Get(ctx context.Context, domain string) (Entry, Tier, error) {
+func (c *Cache) Get(ctx context.Context, domain string) (Entry, Level, error) {
 	if e, _, ok := c.Lookup(nil, []byte(domain), c.now()); ok {
 		c.hits[Memory].Add(1)
 		return e, Memory, nil
 	}
 	type found struct {
 		entry Entry
-		tier  Tier
+		level Level
 	}
 	ch := c.flights.DoChan(domain, func() (any, error) {
 		// Other callers share this lookup, so it does not end with ctx.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookupMax)
 		defer cancel()
-		e, tier, err := c.load(ctx, domain)
-		return found{e, tier}, err
+		e, level, err := c.load(ctx, domain)
+		return found{e, level}, err
 	})
 	select {
 	case r := <-ch:
@@ -221,17 +221,17 @@ func (c *Cache) Get(ctx context.Context, domain string) (Entry, Tier, error) {
 			return Entry{}, 0, r.Err
 		}
 		f := r.Val.(found)
-		c.hits[f.tier].Add(1)
-		return f.entry, f.tier, nil
+		c.hits[f.level].Add(1)
+		return f.entry, f.level, nil
 	case <-ctx.Done():
 		return Entry{}, 0, ctx.Err()
 	}
 }
 
-// Near returns the newest score of a company and its tier from memory or Redis, without a
+// Near returns the newest score of a company and its level from memory or Redis, without a
 // query of the store. ok is false if neither has an entry. An entry that is not Found
 // means that the company had no score at most absentFor ago.
-func (c *Cache) Near(ctx context.Context, domain string) (e Entry, t Tier, ok bool) {
+func (c *Cache) Near(ctx context.Context, domain string) (e Entry, t Level, ok bool) {
 	if e, _, ok := c.Lookup(nil, []byte(domain), c.now()); ok {
 		c.hits[Memory].Add(1)
 		return e, Memory, true
@@ -277,7 +277,7 @@ func (c *Cache) Fresh(ctx context.Context, domain string) (Entry, error) {
 
 // load returns the newest score of a company from Redis, or from the store if Redis has
 // none or does not answer.
-func (c *Cache) load(ctx context.Context, domain string) (Entry, Tier, error) {
+func (c *Cache) load(ctx context.Context, domain string) (Entry, Level, error) {
 	generation := c.generation(xxhash.Sum64String(domain))
 	rec, err := scorecache.Get(ctx, c.redis, domain)
 	if err == nil {
@@ -290,11 +290,11 @@ func (c *Cache) load(ctx context.Context, domain string) (Entry, Tier, error) {
 	return e, ClickHouse, err
 }
 
-// Many returns an entry for each company and the farthest tier that it read. Entries of
+// Many returns an entry for each company and the farthest level that it read. Entries of
 // companies without a score are not Found. All misses cost one round trip to Redis and
 // one query of the store.
-func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, Tier, error) {
-	entries, tier := make(map[string]Entry, len(domains)), Memory
+func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, Level, error) {
+	entries, level := make(map[string]Entry, len(domains)), Memory
 	now := c.now()
 	var missing []string
 	generations := make(map[string]uint64)
@@ -307,9 +307,9 @@ func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, T
 		generations[domain] = c.generation(xxhash.Sum64String(domain))
 	}
 	if len(missing) == 0 {
-		return entries, tier, nil
+		return entries, level, nil
 	}
-	tier = Redis
+	level = Redis
 	kept, err := scorecache.GetMany(ctx, c.redis, missing...)
 	if err != nil {
 		c.logger.Debug("scores not read from Redis", "domains", len(missing), "err", err)
@@ -323,12 +323,12 @@ func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, T
 		}
 	}
 	if len(unknown) == 0 {
-		return entries, tier, nil
+		return entries, level, nil
 	}
-	tier = ClickHouse
+	level = ClickHouse
 	records, err := c.store.LatestHeads(ctx, unknown)
 	if err != nil {
-		return nil, tier, err
+		return nil, level, err
 	}
 	for _, domain := range unknown {
 		if rec, ok := records[domain]; ok {
@@ -337,7 +337,7 @@ func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, T
 			entries[domain] = c.keep(domain, Entry{}, generations[domain], absentFor)
 		}
 	}
-	return entries, tier, nil
+	return entries, level, nil
 }
 
 // keep writes an entry to memory and returns it. generation is the one read before the
@@ -369,15 +369,15 @@ func (c *Cache) DropOlder(domain string, at time.Time) {
 }
 
 // DropAll invalidates all entries, after events may have been lost.
-func (c *Cache) DropAll() { c.epoch.Add(1) }
+func (c *Cache) DropAll() { c.allGeneration.Add(1) }
 
-// generation returns the epoch and the generation of the company whose domain has the hash.
+// generation returns both generations of the company whose domain has the hash.
 func (c *Cache) generation(hash uint64) uint64 {
-	return uint64(c.epoch.Load())<<32 | uint64(c.generations[hash%stripes].Load())
+	return uint64(c.allGeneration.Load())<<32 | uint64(c.generations[hash%stripes].Load())
 }
 
-// Hits returns the number of lookups by Get and Near that a tier answered.
-func (c *Cache) Hits(t Tier) int64 { return c.hits[t].Load() }
+// Hits returns the number of lookups by Get and Near that a level answered.
+func (c *Cache) Hits(t Level) int64 { return c.hits[t].Load() }
 
 // Size returns the number of entries in memory and the bytes they take.
 func (c *Cache) Size() (entries, bytes uint64) {

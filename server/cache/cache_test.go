@@ -95,11 +95,11 @@ func (w *world) tell(domain string) {
 	w.told = append(w.told, domain)
 }
 
-func (w *world) wants(t *testing.T, domain string, composite float64, tier Tier) {
+func (w *world) wants(t *testing.T, domain string, composite float64, level Level) {
 	t.Helper()
 	e, got, err := w.Get(t.Context(), domain)
-	if err != nil || got != tier || e.Composite != composite || e.Found() != (composite > 0) {
-		t.Fatalf("%s: %v of tier %d (%v), want %v of tier %d", domain, e.Composite, got, err, composite, tier)
+	if err != nil || got != level || e.Composite != composite || e.Found() != (composite > 0) {
+		t.Fatalf("%s: %v of tier %d (%v), want %v of tier %d", domain, e.Composite, got, err, composite, level)
 	}
 }
 
@@ -190,9 +190,9 @@ func TestNearAsksNobodyForLong(t *testing.T) {
 		}
 	}
 	w.wants(t, "a.com", 50, ClickHouse)
-	for _, want := range []Tier{Memory, Redis} {
-		if e, tier, ok := w.Near(t.Context(), "a.com"); !ok || tier != want || e.Composite != 50 {
-			t.Errorf("%v of tier %d, %v; want tier %d", e.Composite, tier, ok, want)
+	for _, want := range []Level{Memory, Redis} {
+		if e, level, ok := w.Near(t.Context(), "a.com"); !ok || level != want || e.Composite != 50 {
+			t.Errorf("%v of tier %d, %v; want tier %d", e.Composite, level, ok, want)
 		}
 		w.DropAll()
 	}
@@ -263,12 +263,12 @@ func TestManyReadsEachMissingScoreOnce(t *testing.T) {
 	}
 	w.wants(t, "a.com", 50, ClickHouse)
 	before := w.queries
-	entries, tier, err := w.Many(t.Context(), []string{"a.com", "b.com", "c.com", "none.com"})
-	if err != nil || tier != ClickHouse || len(entries) != 4 || !entries["b.com"].Found() || entries["none.com"].Found() || w.queries != before+1 {
-		t.Errorf("%v of tier %d (%v), %d queries", entries, tier, err, w.queries-before)
+	entries, level, err := w.Many(t.Context(), []string{"a.com", "b.com", "c.com", "none.com"})
+	if err != nil || level != ClickHouse || len(entries) != 4 || !entries["b.com"].Found() || entries["none.com"].Found() || w.queries != before+1 {
+		t.Errorf("%v of tier %d (%v), %d queries", entries, level, err, w.queries-before)
 	}
-	if entries, tier, err = w.Many(t.Context(), []string{"a.com", "b.com", "none.com"}); err != nil || tier != Memory || len(entries) != 3 {
-		t.Errorf("again: %v of tier %d (%v)", entries, tier, err)
+	if entries, level, err = w.Many(t.Context(), []string{"a.com", "b.com", "none.com"}); err != nil || level != Memory || len(entries) != 3 {
+		t.Errorf("again: %v of tier %d (%v)", entries, level, err)
 	}
 }
 
@@ -347,8 +347,8 @@ func TestEveryCachedCompanyIsReported(t *testing.T) {
 	for last := noon; w.clock.Before(noon.Add(3 * time.Hour)); w.clock = w.clock.Add(freshFor / 2) {
 		w.Alive() // no news: the entry lives as long as it can
 		before := len(w.told)
-		if _, tier, err := w.Get(t.Context(), "a.com"); err != nil || (tier == Memory) != (len(w.told) == before) {
-			t.Fatalf("tier %d, %v: told %d times", tier, err, len(w.told)-before)
+		if _, level, err := w.Get(t.Context(), "a.com"); err != nil || (level == Memory) != (len(w.told) == before) {
+			t.Fatalf("tier %d, %v: told %d times", level, err, len(w.told)-before)
 		}
 		if len(w.told) > before {
 			last = w.clock

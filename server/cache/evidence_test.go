@@ -50,16 +50,16 @@ func TestEveryTierReturnsTheEvidence(t *testing.T) {
 	w := newWorld(t)
 	rec := evident("run", scoring.BandMedium, 71.3, 58, 74.1)
 	w.scored["example.com"] = rec
-	for _, want := range []Tier{ClickHouse, Memory, Redis} {
+	for _, want := range []Level{ClickHouse, Memory, Redis} {
 		if want == Redis {
 			w.Drop("example.com")
 		}
-		e, tier, err := w.Get(t.Context(), "example.com")
-		if err != nil || tier != want {
-			t.Fatalf("answered by tier %d, %v, want %d", tier, err, want)
+		e, level, err := w.Get(t.Context(), "example.com")
+		if err != nil || level != want {
+			t.Fatalf("answered by tier %d, %v, want %d", level, err, want)
 		}
 		if diff := cmp.Diff(api.NewEvidence(rec), e.Evidence()); diff != "" {
-			t.Errorf("tier %d: %s", tier, diff)
+			t.Errorf("tier %d: %s", level, diff)
 		}
 	}
 	newer := rec

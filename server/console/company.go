@@ -205,7 +205,7 @@ func (c *Console) company(v *visit) error {
 	})
 	err = reads.Wait()
 	if errors.Is(err, scoring.ErrNotFound) {
-		return v.render("unscored", domain, "companies", unscored{Domain: domain, Key: newSecret(), Running: running, Free: v.account.Tier == account.Free})
+		return v.render("unscored", domain, "companies", unscored{Domain: domain, Key: newSecret(), Running: running, Free: v.account.Plan == account.Free})
 	}
 	if err != nil {
 		return err
@@ -288,7 +288,7 @@ func (c *Console) scoreCompany(v *visit) error {
 	if errors.As(err, &refused) {
 		v.status = refused.Status
 		v.retryAfter(refused.RetryAfter)
-		return v.render("unscored", domain, "companies", unscored{Domain: domain, Key: key, Fault: refused.Message, Free: v.account.Tier == account.Free})
+		return v.render("unscored", domain, "companies", unscored{Domain: domain, Key: key, Fault: refused.Message, Free: v.account.Plan == account.Free})
 	}
 	if err != nil {
 		return err

@@ -181,7 +181,7 @@ func New(cfg Config, deps Dependencies) (*Console, error) {
 	c.operators("POST /examples", c.importExamples)
 	c.operators("GET /examples", c.examplesProgress)
 	c.operators("GET /operators", c.accounts)
-	c.operators("POST /operators/accounts/{id}", c.setTier)
+	c.operators("POST /operators/accounts/{id}", c.setPlan)
 	c.operators("GET /operators/keys", c.allKeys)
 	c.operators("GET /operators/runs", c.runs)
 	c.operators("GET /operators/audit", c.audit)

@@ -91,7 +91,7 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{
 		store: store{clickhouse.NewAccounts(db), scores, clickhouse.NewRequests(db), clickhouse.NewFacts(db), db}, redis: rdb,
 		universe: &counted{}, clock: time.Now().UTC().Truncate(time.Second),
-		customer: account.Account{ID: "customer", Name: "Acme", Tier: account.Growth}, other: account.Account{ID: "other", Name: "Other", Tier: account.Starter},
+		customer: account.Account{ID: "customer", Name: "Acme", Plan: account.Growth}, other: account.Account{ID: "other", Name: "Other", Plan: account.Starter},
 	}
 	f.customer.CreatedAt, f.other.CreatedAt = f.clock, f.clock
 	if err := f.store.Put(ctx, f.customer, f.other); err != nil {
@@ -291,7 +291,7 @@ func (s *heldStore) Keys(ctx context.Context, accountID string) ([]account.Key, 
 func TestPagesInFlightAreBounded(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	third := account.Account{ID: "third", Name: "Third", Tier: account.Starter, CreatedAt: f.clock}
+	third := account.Account{ID: "third", Name: "Third", Plan: account.Starter, CreatedAt: f.clock}
 	if err := f.store.Put(t.Context(), third); err != nil {
 		t.Fatal(err)
 	}
@@ -550,8 +550,8 @@ func TestOperatorsChangeTiers(t *testing.T) {
 	if w := operator.submit(t, "/operators", "/operators/accounts/other", url.Values{"tier": {"scale"}}); w.Code != http.StatusSeeOther {
 		t.Fatalf("change of a tier = %d: %s", w.Code, w.Body)
 	}
-	if acct, err := f.store.Account(t.Context(), "other"); err != nil || acct.Tier != account.Scale {
-		t.Errorf("the account has tier %s, %v", acct.Tier, err)
+	if acct, err := f.store.Account(t.Context(), "other"); err != nil || acct.Plan != account.Scale {
+		t.Errorf("the account has tier %s, %v", acct.Plan, err)
 	}
 	if w := operator.submit(t, "/operators", "/operators/accounts/other", url.Values{"tier": {"gold"}}); w.Code != http.StatusBadRequest {
 		t.Errorf("an unknown tier = %d", w.Code)

@@ -29,12 +29,12 @@ const listMax = 200
 type accountsBody struct {
 	Accounts []account.Account // newest first
 	Keys     map[string]int    // valid keys by account
-	Tiers    []account.Tier
+	Plans    []account.Plan
 	More     int // accounts that are not listed
 }
 
 func (c *Console) accounts(v *visit) (err error) {
-	body := accountsBody{Keys: make(map[string]int), Tiers: account.Tiers}
+	body := accountsBody{Keys: make(map[string]int), Plans: account.Plans}
 	if body.Accounts, err = c.Stores.Operators.List(v.ctx()); err != nil {
 		return err
 	}
@@ -58,8 +58,8 @@ func shorten[T any](all []T) (first []T, more int) {
 	return all[:n], len(all) - n
 }
 
-func (c *Console) setTier(v *visit) error {
-	tier, err := account.ParseTier(v.r.PostFormValue("tier"))
+func (c *Console) setPlan(v *visit) error {
+	plan, err := account.ParsePlan(v.r.PostFormValue("tier"))
 	if err != nil {
 		return errForm
 	}
@@ -67,11 +67,11 @@ func (c *Console) setTier(v *visit) error {
 	if err != nil {
 		return err
 	}
-	if acct.Tier != tier {
-		if err := v.audit(table.TierChanged, acct.ID, string(acct.Tier)+" to "+string(tier)); err != nil {
+	if acct.Plan != plan {
+		if err := v.audit(table.PlanChanged, acct.ID, string(acct.Plan)+" to "+string(plan)); err != nil {
 			return err
 		}
-		acct.Tier = tier
+		acct.Plan = plan
 		if err := c.Stores.Operators.Put(v.ctx(), acct); err != nil {
 			return err
 		}

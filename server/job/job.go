@@ -78,8 +78,8 @@ type Runs interface {
 	Reopen(ctx context.Context, id, domain, accountID string) (runID string, err error)
 }
 
-// History reads stored records.
-type History interface {
+// RecordStore reads stored records.
+type RecordStore interface {
 	// FreshSince returns the scored_at of the newest record by domain. It omits domains
 	// without a record of since or later.
 	FreshSince(ctx context.Context, domains []string, since time.Time) (map[string]time.Time, error)
@@ -88,15 +88,15 @@ type History interface {
 // Option configures Jobs.
 type Option func(*Jobs)
 
-// WithHistory sets the history that is searched before a lost run is reopened. Without it
+// WithRecords sets the records that are searched before a lost run is reopened. Without it
 // every lost run is reopened.
-func WithHistory(history History) Option { return func(j *Jobs) { j.history = history } }
+func WithRecords(records RecordStore) Option { return func(j *Jobs) { j.records = records } }
 
 // Jobs reads and settles jobs. It may be used concurrently.
 type Jobs struct {
 	rdb     goredis.UniversalClient
 	runs    Runs
-	history History
+	records RecordStore
 	now     func() time.Time
 }
 
@@ -167,8 +167,8 @@ func (j *Jobs) settle(ctx context.Context, job Job, run scoring.Run) (Job, error
 // replaceLost returns a run in place of one that Redis has lost: a succeeded run if the
 // history has a record made since the job was created, else a reopened or open run.
 func (j *Jobs) replaceLost(ctx context.Context, job Job) (scoring.Run, error) {
-	if j.history != nil {
-		made, err := j.history.FreshSince(ctx, []string{job.Domain}, job.CreatedAt)
+	if j.records != nil {
+		made, err := j.records.FreshSince(ctx, []string{job.Domain}, job.CreatedAt)
 		if err != nil {
 			return scoring.Run{}, fmt.Errorf("find the record of lost run %s: %w", job.RunID, err)
 		}

@@ -81,7 +81,7 @@ func newWorldWithin(t *testing.T, deadline time.Duration, options ...job.Option)
 func (w *world) admit(t *testing.T, domain string) job.Job {
 	t.Helper()
 	a, err := w.meter.Admit(t.Context(), meter.AdmitRequest{
-		Account: account.Account{ID: "account", Tier: account.Scale}, KeyID: "key", Domain: domain, Now: time.Now(),
+		Account: account.Account{ID: "account", Plan: account.Scale}, KeyID: "key", Domain: domain, Now: time.Now(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func TestExpiredJobsAreNotFound(t *testing.T) {
 func TestJobWithLostRun(t *testing.T) {
 	t.Parallel()
 	records := history{}
-	w := newWorld(t, job.WithHistory(records))
+	w := newWorld(t, job.WithRecords(records))
 	lose := func(j job.Job) {
 		t.Helper()
 		if err := w.client.Del(t.Context(), redis.Run(j.RunID)).Err(); err != nil {

@@ -22,7 +22,7 @@ type memory struct {
 var errDown = errors.New("store is down")
 
 func (m *memory) Account(_ context.Context, id string) (account.Account, error) {
-	return account.Account{ID: id, Tier: account.Starter}, nil
+	return account.Account{ID: id, Plan: account.Starter}, nil
 }
 
 func (m *memory) KeyByHash(_ context.Context, hash [32]byte) (account.Key, error) {

@@ -81,7 +81,7 @@ type Admission struct {
 	Replayed bool
 
 	idempotencyKey string
-	tier           account.Tier
+	plan           account.Plan
 }
 
 // Admit charges a cold call and writes its job. The job joins the run of the domain if one
@@ -93,12 +93,12 @@ func (m *Meter) Admit(ctx context.Context, req AdmitRequest) (Admission, error) 
 	a := Admission{
 		// A version 7 id contains its time.
 		JobID: uuid.Must(uuid.NewV7()).String(), AccountID: req.Account.ID, KeyID: req.KeyID, Domain: req.Domain,
-		CreatedAt: now, idempotencyKey: req.IdempotencyKey, tier: req.Account.Tier,
+		CreatedAt: now, idempotencyKey: req.IdempotencyKey, plan: req.Account.Plan,
 	}
 	newRun := queue.NewRunID()
 	reply, err := m.runAdmit(ctx, req, a, newRun)
 	if err == nil && reply.outcome == "unknown" {
-		if err := m.refill(ctx, monthOf(a.AccountID, now), req.Account.Tier, now); err != nil {
+		if err := m.refill(ctx, monthOf(a.AccountID, now), req.Account.Plan, now); err != nil {
 			return Admission{}, fmt.Errorf("admit cold call: %w", err)
 		}
 		reply, err = m.runAdmit(ctx, req, a, newRun)
@@ -115,7 +115,7 @@ func (m *Meter) Admit(ctx context.Context, req AdmitRequest) (Admission, error) 
 	case "admitted", "replayed":
 		a.JobID, a.RunID, a.CreatedAt = reply.job, reply.run, reply.created
 		a.Replayed = reply.outcome == "replayed"
-		m.markDirty(monthOf(a.AccountID, a.CreatedAt), req.Account.Tier)
+		m.markDirty(monthOf(a.AccountID, a.CreatedAt), req.Account.Plan)
 		return a, nil
 	case "reused":
 		return Admission{}, ErrIdempotencyReused
@@ -140,7 +140,7 @@ func (m *Meter) Replay(ctx context.Context, req AdmitRequest) (a Admission, foun
 	defer cancel()
 	a = Admission{
 		AccountID: req.Account.ID, KeyID: req.KeyID, Domain: req.Domain,
-		CreatedAt: req.Now, Replayed: true, idempotencyKey: req.IdempotencyKey, tier: req.Account.Tier,
+		CreatedAt: req.Now, Replayed: true, idempotencyKey: req.IdempotencyKey, plan: req.Account.Plan,
 	}
 	reply, err := decodeAdmit(replayScript.Run(ctx, m.redis, chargeKeys(a),
 		req.Now.UnixMilli(), hex.EncodeToString(req.BodyHash[:]), idempotencyWindow.Milliseconds()))
@@ -154,7 +154,7 @@ func (m *Meter) Replay(ctx context.Context, req AdmitRequest) (a Admission, foun
 	}
 	a.JobID, a.RunID, a.CreatedAt = reply.job, reply.run, reply.created
 	// The server that admitted the call may have ended before it copied the count.
-	m.markDirty(monthOf(a.AccountID, a.CreatedAt), a.tier)
+	m.markDirty(monthOf(a.AccountID, a.CreatedAt), a.plan)
 	return a, true, nil
 }
 
@@ -178,7 +178,7 @@ func (m *Meter) refund(ctx context.Context, a Admission) error {
 	if err := refundScript.Run(ctx, m.redis, chargeKeys(a), a.JobID, refundMemory.Milliseconds()).Err(); err != nil {
 		return fmt.Errorf("refund job %s: %w", a.JobID, err)
 	}
-	m.markDirty(monthOf(a.AccountID, a.CreatedAt), a.tier)
+	m.markDirty(monthOf(a.AccountID, a.CreatedAt), a.plan)
 	return nil
 }
 
@@ -196,7 +196,7 @@ func (m *Meter) runAdmit(ctx context.Context, req AdmitRequest, a Admission, new
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	budget, accountLimit := int64(-1), int64(-1)
-	if n := m.limits.Tiers[req.Account.Tier].ColdCallsIncluded; n != nil {
+	if n := m.limits.Plans[req.Account.Plan].ColdCallsIncluded; n != nil {
 		budget, accountLimit = *n, *n*m.limits.Breakers.ColdPerAccount.BudgetMultiple
 	}
 	body := ""

@@ -22,7 +22,7 @@ func TestConcurrentAdmissionsKeepTheBudget(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(100, 1000, 2))
 	for round := range 20 {
-		acct := account.Account{ID: fmt.Sprint("account", round), Tier: account.Starter}
+		acct := account.Account{ID: fmt.Sprint("account", round), Plan: account.Starter}
 		var admitted, capped atomic.Int64
 		var wg sync.WaitGroup
 		for i := range 500 {
@@ -123,7 +123,7 @@ func TestAccountWindowSlidesAcrossMonths(t *testing.T) {
 	w.mustAdmit(t, before(-14*time.Hour))
 	w.mustReject(t, before(-14*time.Hour), AccountCold24h, time.Hour)
 	other := before(0)
-	other.Account = account.Account{ID: "other", Tier: account.Starter}
+	other.Account = account.Account{ID: "other", Plan: account.Starter}
 	w.mustAdmit(t, other)
 }
 
@@ -132,13 +132,13 @@ func TestMonthlyCapIsNamedBeforeBreakers(t *testing.T) {
 	w := newWorld(t, with(1, 1, 1))
 	w.mustAdmit(t, AdmitRequest{})
 	w.mustReject(t, AdmitRequest{}, MonthlyCap, 19*24*time.Hour+12*time.Hour)
-	w.mustReject(t, AdmitRequest{Account: account.Account{ID: "second", Tier: account.Starter}}, PerKeyCold1h, time.Hour)
+	w.mustReject(t, AdmitRequest{Account: account.Account{ID: "second", Plan: account.Starter}}, PerKeyCold1h, time.Hour)
 }
 
 func TestUnmeteredTierHasOnlyKeyBreaker(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(1, 3, 1))
-	enterprise := account.Account{ID: "big", Tier: account.Enterprise}
+	enterprise := account.Account{ID: "big", Plan: account.Enterprise}
 	for range 3 {
 		w.mustAdmit(t, AdmitRequest{Account: enterprise})
 	}
@@ -152,7 +152,7 @@ func TestUnmeteredTierHasOnlyKeyBreaker(t *testing.T) {
 func TestFreeTierStartsNothing(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, DefaultLimits())
-	w.mustReject(t, AdmitRequest{Account: account.Account{ID: "free", Tier: account.Free}}, MonthlyCap, 19*24*time.Hour+12*time.Hour)
+	w.mustReject(t, AdmitRequest{Account: account.Account{ID: "free", Plan: account.Free}}, MonthlyCap, 19*24*time.Hour+12*time.Hour)
 }
 
 func TestRejectedCallCostsNothing(t *testing.T) {
@@ -172,11 +172,11 @@ func TestCallsForOneDomainShareRun(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(1000, 1000, 2))
 	first := w.mustAdmit(t, AdmitRequest{})
-	second := w.mustAdmit(t, AdmitRequest{Account: account.Account{ID: "second", Tier: account.Starter}})
+	second := w.mustAdmit(t, AdmitRequest{Account: account.Account{ID: "second", Plan: account.Starter}})
 	if first.RunID != second.RunID || first.JobID == second.JobID {
 		t.Errorf("admissions = %+v and %+v; want two jobs of one run", first, second)
 	}
-	for _, acct := range []account.Account{starter, {ID: "second", Tier: account.Starter}} {
+	for _, acct := range []account.Account{starter, {ID: "second", Plan: account.Starter}} {
 		if got := w.usage(t, acct, noon).ColdCalls; got != 1 {
 			t.Errorf("account %s was charged %d calls, want 1", acct.ID, got)
 		}
@@ -513,7 +513,7 @@ func TestAdmissionAgreesWithModel(t *testing.T) {
 			outcomes["late"]++
 			continue
 		}
-		acct := account.Account{ID: fmt.Sprint("account", random.IntN(2)), Tier: account.Starter}
+		acct := account.Account{ID: fmt.Sprint("account", random.IntN(2)), Plan: account.Starter}
 		key := fmt.Sprint(acct.ID, "key", random.IntN(3))
 		req := AdmitRequest{Account: acct, KeyID: key, Now: now, Domain: fmt.Sprintf("d%d.com", random.IntN(5))}
 		if random.IntN(2) == 0 {

@@ -12,7 +12,7 @@ import (
 func TestBreakersCountTheirWindows(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, DefaultLimits())
-	acct := account.Account{ID: "acct", Tier: account.Starter}
+	acct := account.Account{ID: "acct", Plan: account.Starter}
 	for i, call := range []struct {
 		key string
 		ago time.Duration
@@ -25,7 +25,7 @@ func TestBreakersCountTheirWindows(t *testing.T) {
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("breakers: %v\n%s", err, diff)
 	}
-	unmetered, err := w.Breakers(t.Context(), account.Account{ID: "other", Tier: account.Enterprise}, nil, noon)
+	unmetered, err := w.Breakers(t.Context(), account.Account{ID: "other", Plan: account.Enterprise}, nil, noon)
 	if err != nil || unmetered.AccountLimit != nil || unmetered.Account != 0 {
 		t.Errorf("breakers of an unmetered account: %+v, %v", unmetered, err)
 	}

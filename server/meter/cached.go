@@ -27,7 +27,7 @@ func (m *Meter) CountCached(acct account.Account, now time.Time) {
 	m.mu.RUnlock()
 	if t == nil {
 		m.mu.Lock()
-		m.tally(key, acct.Tier).count(1)
+		m.tally(key, acct.Plan).count(1)
 		m.mu.Unlock()
 	}
 }
@@ -41,10 +41,10 @@ func (t *tally) count(calls int64) {
 }
 
 // tally returns the tally of a month for the next flush. The caller holds mu for writing.
-func (m *Meter) tally(key month, tier account.Tier) *tally {
+func (m *Meter) tally(key month, plan account.Plan) *tally {
 	t := m.tallies[key]
 	if t == nil {
-		t = &tally{tier: tier, quota: m.quotas[key]}
+		t = &tally{plan: plan, quota: m.quotas[key]}
 		m.tallies[key] = t
 	}
 	return t
@@ -56,14 +56,14 @@ func (m *Meter) tally(key month, tier account.Tier) *tally {
 func (m *Meter) flush(ctx context.Context) error {
 	missing, err := m.send(ctx)
 	faults := []error{err}
-	for key, tier := range missing {
-		faults = append(faults, m.refill(ctx, key, tier, m.now()))
+	for key, plan := range missing {
+		faults = append(faults, m.refill(ctx, key, plan, m.now()))
 	}
 	return errors.Join(faults...)
 }
 
 // send is flush without the restoration. It returns the months of which Redis has no count.
-func (m *Meter) send(ctx context.Context) (missing map[month]account.Tier, err error) {
+func (m *Meter) send(ctx context.Context) (missing map[month]account.Plan, err error) {
 	if err := m.moving.Acquire(ctx, readersMax); err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (m *Meter) send(ctx context.Context) (missing map[month]account.Tier, err e
 		}
 		m.mu.Unlock()
 	}
-	missing = make(map[month]account.Tier)
+	missing = make(map[month]account.Plan)
 	var faults []error
 	for page := range slices.Chunk(slices.Collect(maps.Keys(m.pending)), pageSize) {
 		faults = append(faults, m.sendPage(ctx, page, missing))
@@ -87,7 +87,7 @@ func (m *Meter) send(ctx context.Context) (missing map[month]account.Tier, err e
 // sendPage adds the calls of the given months to Redis and removes them from pending. It adds the
 // months of which Redis has no count to missing and moves their calls to the next flush. Calls
 // whose write failed stay pending.
-func (m *Meter) sendPage(ctx context.Context, page []month, missing map[month]account.Tier) error {
+func (m *Meter) sendPage(ctx context.Context, page []month, missing map[month]account.Plan) error {
 	now := m.now()
 	callCtx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
@@ -106,13 +106,13 @@ func (m *Meter) sendPage(ctx context.Context, page []month, missing map[month]ac
 		t := m.pending[key]
 		delete(m.pending, key)
 		if counted == 1 {
-			m.markDirty(key, t.tier)
+			m.markDirty(key, t.plan)
 			continue
 		}
 		m.mu.Lock()
-		m.tally(key, t.tier).calls.Add(t.calls.Load()) // the quota has these calls
+		m.tally(key, t.plan).calls.Add(t.calls.Load()) // the quota has these calls
 		m.mu.Unlock()
-		missing[key] = t.tier
+		missing[key] = t.plan
 	}
 	if err != nil {
 		return fmt.Errorf("count cached calls: %w", err)

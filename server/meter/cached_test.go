@@ -19,7 +19,7 @@ func TestUsageHasWhatWasJustCounted(t *testing.T) {
 	w := newWorld(t, DefaultLimits())
 	if got := w.usage(t, starter, noon); got.TotalCalls != 0 || got.Period != "2026-05" ||
 		!got.LastReset.Equal(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)) || !got.NextReset.Equal(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)) ||
-		got.AccountID != starter.ID || got.Tier != account.Starter || *got.Limits.CachedCallsIncluded != 10_000 ||
+		got.AccountID != starter.ID || got.Plan != account.Starter || *got.Limits.CachedCallsIncluded != 10_000 ||
 		*got.Limits.ColdCallsIncluded != 100 || got.Limits.FreshnessWindow != 24*time.Hour {
 		t.Errorf("usage of a new account = %+v", got)
 	}
@@ -140,7 +140,7 @@ func TestRestoringOneAccountDelaysNoOther(t *testing.T) {
 	asked := make(chan struct{})
 	slow := slowLedger{w.Meter.ledger, sync.OnceFunc(func() { close(asked) }), make(chan struct{})}
 	w.Meter.ledger = slow
-	other := account.Account{ID: "other", Tier: account.Growth}
+	other := account.Account{ID: "other", Plan: account.Growth}
 	w.CountCached(other, noon)
 	ended := make(chan struct{})
 	go func() {
@@ -170,7 +170,7 @@ func TestConcurrentCountsAllArrive(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			acct := account.Account{ID: fmt.Sprint(i % 3), Tier: account.Growth}
+			acct := account.Account{ID: fmt.Sprint(i % 3), Plan: account.Growth}
 			for n := range 5000 {
 				w.CountCached(acct, noon)
 				if n%500 == 0 {
@@ -258,7 +258,7 @@ func TestCloseWritesTheLastCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.Close()
-	if row := w.ledger.row(starter.ID, redis.Period(now)); row.CachedCalls != 7 || row.ColdCalls != 1 || row.Tier != "starter" {
+	if row := w.ledger.row(starter.ID, redis.Period(now)); row.CachedCalls != 7 || row.ColdCalls != 1 || row.Plan != "starter" {
 		t.Errorf("ledger row after Close = %+v, want 7 cached and 1 cold of a starter", row)
 	}
 }

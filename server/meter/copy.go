@@ -16,10 +16,10 @@ import (
 )
 
 // markDirty queues the counts of a month for the next copy to the ledger.
-func (m *Meter) markDirty(key month, tier account.Tier) {
+func (m *Meter) markDirty(key month, plan account.Plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.dirty[key] = tier
+	m.dirty[key] = plan
 }
 
 // copy writes to the ledger the cold calls that wait in Redis, of all servers, and the
@@ -92,7 +92,7 @@ func decodeCall(entry goredis.KeyValue) (table.ColdCall, error) {
 func (m *Meter) copyUsage(ctx context.Context) error {
 	m.mu.Lock()
 	dirty := m.dirty
-	m.dirty = make(map[month]account.Tier)
+	m.dirty = make(map[month]account.Plan)
 	m.mu.Unlock()
 	months := make([]month, 0, len(dirty))
 	for key := range dirty {
@@ -111,7 +111,7 @@ func (m *Meter) copyUsage(ctx context.Context) error {
 	return nil
 }
 
-func (m *Meter) copyUsagePage(ctx context.Context, page []month, tiers map[month]account.Tier) error {
+func (m *Meter) copyUsagePage(ctx context.Context, page []month, plans map[month]account.Plan) error {
 	// now is read before the counts. So, if clocks agree, the row with the later
 	// UpdatedAt does not have older counts.
 	now := m.now()
@@ -125,7 +125,7 @@ func (m *Meter) copyUsagePage(ctx context.Context, page []month, tiers map[month
 			continue
 		}
 		rows = append(rows, table.MonthUsage{
-			AccountID: key.account, Period: key.period(), Tier: string(tiers[key]),
+			AccountID: key.account, Period: key.period(), Plan: string(plans[key]),
 			CachedCalls: uint64(read[i].cached), ColdCalls: uint64(read[i].cold), UpdatedAt: now,
 		})
 	}
@@ -138,12 +138,12 @@ func (m *Meter) copyUsagePage(ctx context.Context, page []month, tiers map[month
 	return nil
 }
 
-// markDirtyAgain queues a month again after a failed copy. It keeps a tier that was set
+// markDirtyAgain queues a month again after a failed copy. It keeps a plan that was set
 // since.
-func (m *Meter) markDirtyAgain(key month, tier account.Tier) {
+func (m *Meter) markDirtyAgain(key month, plan account.Plan) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.dirty[key] == "" {
-		m.dirty[key] = tier
+		m.dirty[key] = plan
 	}
 }

@@ -112,7 +112,7 @@ func TestUnknownCountsAreNotZero(t *testing.T) {
 	if _, err := w.admit(t, AdmitRequest{}); !errors.Is(err, away) {
 		t.Errorf("Admit = %v, want %v", err, away)
 	}
-	other := account.Account{ID: "other", Tier: account.Growth}
+	other := account.Account{ID: "other", Plan: account.Growth}
 	w.CountCached(other, noon)
 	if err := w.flush(t.Context()); !errors.Is(err, away) {
 		t.Errorf("flush = %v, want %v", err, away)
@@ -170,7 +170,7 @@ func TestRefundKeepsTheTier(t *testing.T) {
 	must(t, w.copy(t.Context()))
 	must(t, w.refund(t.Context(), a))
 	must(t, w.copy(t.Context()))
-	if row := w.ledger.row(starter.ID, "2026-05"); row.Tier != string(account.Starter) || row.ColdCalls != 0 {
+	if row := w.ledger.row(starter.ID, "2026-05"); row.Plan != string(account.Starter) || row.ColdCalls != 0 {
 		t.Errorf("ledger after a refund = %+v, want tier starter and no calls", row)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"companyscore/scoring"
 )
 
-// Tier holds the limits of one tier. A nil number means unmetered.
-type Tier struct {
+// PlanLimits holds the limits of one plan. A nil number means unmetered.
+type PlanLimits struct {
 	// FreshnessWindow is the age up to which a stored score is served without a cold run.
 	FreshnessWindow     time.Duration `yaml:"freshness_window"`
 	CachedCallsIncluded *int64        `yaml:"cached_calls_included"`
@@ -28,8 +28,8 @@ type Tier struct {
 
 // Limits holds everything that can be set in the file given by --tiers.
 type Limits struct {
-	// Tiers has an entry for every tier.
-	Tiers    map[account.Tier]Tier `yaml:"-"`
+	// Plans has an entry for every plan.
+	Plans    map[account.Plan]PlanLimits `yaml:"-"`
 	Breakers Breakers
 	// JobTTL is the lifetime of a job.
 	JobTTL time.Duration `yaml:"job_ttl"`
@@ -47,7 +47,7 @@ type Breakers struct {
 		Window time.Duration
 	} `yaml:"cold_per_key"`
 	// ColdPerAccount limits the cold calls of one account within any window to a multiple
-	// of its monthly budget. It does not apply to an unmetered tier.
+	// of its monthly budget. It does not apply to an unmetered plan.
 	ColdPerAccount struct {
 		BudgetMultiple int64 `yaml:"budget_multiple"`
 		Window         time.Duration
@@ -90,14 +90,14 @@ type limitsFile struct {
 	Tiers  tiers
 }
 
-type tiers struct{ Free, Starter, Growth, Scale, Enterprise Tier }
+type tiers struct{ Free, Starter, Growth, Scale, Enterprise PlanLimits }
 
 func parseLimits(text []byte) (Limits, error) {
 	var f limitsFile
 	if err := errors.Join(f.read(defaultLimits), f.read(text)); err != nil {
 		return Limits{}, err
 	}
-	f.Limits.Tiers = map[account.Tier]Tier{
+	f.Limits.Plans = map[account.Plan]PlanLimits{
 		account.Free:       f.Tiers.Free,
 		account.Starter:    f.Tiers.Starter,
 		account.Growth:     f.Tiers.Growth,
@@ -160,13 +160,13 @@ func (l *Limits) validate() error {
 			faults = append(faults, fmt.Errorf("%s must be a whole number of %d to %d, not %d", field, least, most, n))
 		}
 	}
-	for _, name := range account.Tiers {
-		tier, field := l.Tiers[name], "tiers."+string(name)
-		duration(field+".freshness_window", tier.FreshnessWindow)
-		if n := tier.CachedCallsIncluded; n != nil {
+	for _, name := range account.Plans {
+		limits, field := l.Plans[name], "tiers."+string(name)
+		duration(field+".freshness_window", limits.FreshnessWindow)
+		if n := limits.CachedCallsIncluded; n != nil {
 			count(field+".cached_calls_included", *n, 0, largestCount)
 		}
-		if n := tier.ColdCallsIncluded; n != nil {
+		if n := limits.ColdCallsIncluded; n != nil {
 			count(field+".cold_calls_included", *n, 0, largestCount)
 		}
 	}

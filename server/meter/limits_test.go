@@ -16,18 +16,18 @@ import (
 
 func TestDefaultLimitsAreTheTable(t *testing.T) {
 	t.Parallel()
-	f := func(tier account.Tier, window time.Duration, cached, cold int64) {
+	f := func(plan account.Plan, window time.Duration, cached, cold int64) {
 		t.Helper()
-		got := DefaultLimits().Tiers[tier]
+		got := DefaultLimits().Plans[plan]
 		if got.FreshnessWindow != window || *got.CachedCallsIncluded != cached || *got.ColdCallsIncluded != cold {
-			t.Errorf("limits of %s = %+v", tier, got)
+			t.Errorf("limits of %s = %+v", plan, got)
 		}
 	}
 	f(account.Free, 7*24*time.Hour, 1_000, 0)
 	f(account.Starter, 24*time.Hour, 10_000, 100)
 	f(account.Growth, 6*time.Hour, 100_000, 1_000)
 	f(account.Scale, time.Hour, 1_000_000, 10_000)
-	if got := DefaultLimits().Tiers[account.Enterprise]; got != (Tier{FreshnessWindow: 15 * time.Minute}) {
+	if got := DefaultLimits().Plans[account.Enterprise]; got != (PlanLimits{FreshnessWindow: 15 * time.Minute}) {
 		t.Errorf("limits of enterprise = %+v, want unmetered", got)
 	}
 	if diff := cmp.Diff(queue.DefaultWeights(), DefaultLimits().Lanes); diff != "" {
@@ -56,14 +56,14 @@ func TestFileChangesOnlyWhatItNames(t *testing.T) {
 	f("", func(*Limits) {})
 	f("# nothing\n", func(*Limits) {})
 	f("tiers: {starter: {cold_calls_included: 5}}", func(l *Limits) {
-		tier := l.Tiers[account.Starter]
-		tier.ColdCallsIncluded = &five
-		l.Tiers[account.Starter] = tier
+		limits := l.Plans[account.Starter]
+		limits.ColdCallsIncluded = &five
+		l.Plans[account.Starter] = limits
 	})
 	f("tiers:\n  growth:\n    cold_calls_included: null\n    freshness_window: 90s\n", func(l *Limits) {
-		tier := l.Tiers[account.Growth]
-		tier.ColdCallsIncluded, tier.FreshnessWindow = nil, 90*time.Second
-		l.Tiers[account.Growth] = tier
+		limits := l.Plans[account.Growth]
+		limits.ColdCallsIncluded, limits.FreshnessWindow = nil, 90*time.Second
+		l.Plans[account.Growth] = limits
 	})
 	f("breakers: {cold_per_key: {limit: 5}}", func(l *Limits) { l.Breakers.ColdPerKey.Limit = 5 })
 	f("breakers: {cold_per_account: {budget_multiple: 5, window: 1h}}", func(l *Limits) {
@@ -72,8 +72,8 @@ func TestFileChangesOnlyWhatItNames(t *testing.T) {
 	f("job_ttl: 1h\nrun_deadline: 5s", func(l *Limits) { l.JobTTL, l.RunDeadline = time.Hour, 5*time.Second })
 	f("lanes: {bulk: 0, api: 5}", func(l *Limits) { l.Lanes[scoring.LaneBulk], l.Lanes[scoring.LaneAPI] = 0, 5 })
 	f("tiers: {starter: &s {cold_calls_included: 5, cached_calls_included: 5, freshness_window: 1h}, growth: *s}", func(l *Limits) {
-		tier := Tier{FreshnessWindow: time.Hour, CachedCallsIncluded: &five, ColdCallsIncluded: &five}
-		l.Tiers[account.Starter], l.Tiers[account.Growth] = tier, tier
+		limits := PlanLimits{FreshnessWindow: time.Hour, CachedCallsIncluded: &five, ColdCallsIncluded: &five}
+		l.Plans[account.Starter], l.Plans[account.Growth] = limits, limits
 	})
 	if got, err := LoadLimits(""); err != nil || !cmp.Equal(got, DefaultLimits()) {
 		t.Errorf("LoadLimits without a file = %+v, %v; want the defaults", got, err)
@@ -158,10 +158,10 @@ func FuzzParseLimits(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, name := range account.Tiers {
-			tier, ok := l.Tiers[name]
-			if !ok || tier.FreshnessWindow <= 0 || (tier.ColdCallsIncluded != nil && *tier.ColdCallsIncluded < 0) {
-				t.Errorf("parseLimits(%q) gave tier %s limits %+v", text, name, tier)
+		for _, name := range account.Plans {
+			limits, ok := l.Plans[name]
+			if !ok || limits.FreshnessWindow <= 0 || (limits.ColdCallsIncluded != nil && *limits.ColdCallsIncluded < 0) {
+				t.Errorf("parseLimits(%q) gave tier %s limits %+v", text, name, limits)
 			}
 		}
 		if err := l.Lanes.Validate(); err != nil || len(l.Lanes) != len(scoring.Lanes) {

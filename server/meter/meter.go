@@ -1,6 +1,6 @@
 // Package meter enforces the limits of accounts and counts their calls.
 //
-// It has the limits of tiers and breakers. It admits cold calls with one atomic script. It
+// It has the limits of plans and breakers. It admits cold calls with one atomic script. It
 // counts cached calls in memory and adds them to Redis every 100 ms. It copies all counts
 // to a [Ledger].
 //
@@ -99,7 +99,7 @@ type Meter struct {
 	mu      sync.RWMutex
 	tallies map[month]*tally // cached calls of the next flush
 	quotas  map[month]*quota
-	dirty   map[month]account.Tier
+	dirty   map[month]account.Plan
 
 	refunds *flush.Buffer[Admission] // calls whose outcome is unknown
 	loops   []*flush.Loop
@@ -114,12 +114,12 @@ type month struct {
 // tally counts calls of one account and month.
 type tally struct {
 	calls atomic.Int64
-	tier  account.Tier
+	plan  account.Plan
 	quota *quota // of the account, nil if it is not in memory
 }
 
 // New returns a meter and starts its goroutines. The caller owns rdb and must close it after
-// the meter. limits must have every tier. Close writes the last counts.
+// the meter. limits must have every plan. Close writes the last counts.
 func New(rdb goredis.UniversalClient, ledger Ledger, limits Limits, logger *slog.Logger) *Meter {
 	m := newMeter(rdb, ledger, limits, logger)
 	repeat := func(trouble string, interval, longest time.Duration, f func(context.Context) error) {
@@ -138,7 +138,7 @@ func newMeter(rdb goredis.UniversalClient, ledger Ledger, limits Limits, logger 
 	m := &Meter{
 		redis: rdb, ledger: ledger, limits: limits, logger: logger, now: time.Now,
 		server: "server:" + hex.EncodeToString(id[:]), moving: semaphore.NewWeighted(readersMax),
-		tallies: make(map[month]*tally), quotas: make(map[month]*quota), dirty: make(map[month]account.Tier),
+		tallies: make(map[month]*tally), quotas: make(map[month]*quota), dirty: make(map[month]account.Plan),
 	}
 	m.refunds = &flush.Buffer[Admission]{Max: refundsMost, PageMax: 1, Write: func(ctx context.Context, calls []Admission) error {
 		return m.refund(ctx, calls[0])
@@ -146,8 +146,8 @@ func newMeter(rdb goredis.UniversalClient, ledger Ledger, limits Limits, logger 
 	return m
 }
 
-// Limits returns the limits of a tier.
-func (m *Meter) Limits(tier account.Tier) Tier { return m.limits.Tiers[tier] }
+// Limits returns the limits of a plan.
+func (m *Meter) Limits(plan account.Plan) PlanLimits { return m.limits.Plans[plan] }
 
 // Close stops the meter and writes pending refunds and counts, within closeTimeout. It logs
 // what it cannot write. The meter must not be used afterwards.

@@ -32,7 +32,7 @@ var quiet = slog.New(slog.DiscardHandler)
 // noon is the time of most tests: a month that is neither beginning nor ending.
 var noon = time.Date(2026, 5, 12, 12, 0, 0, 0, time.UTC)
 
-var starter = account.Account{ID: "starter-account", Tier: account.Starter}
+var starter = account.Account{ID: "starter-account", Plan: account.Starter}
 
 // memoryLedger keeps what it is told, and refuses on command.
 type memoryLedger struct {
@@ -178,9 +178,9 @@ func (w *world) usage(t *testing.T, acct account.Account, now time.Time) Usage {
 // with returns the default limits with a starter's budget and both breakers set.
 func with(budget, perKey, multiple int64) Limits {
 	l := DefaultLimits()
-	tier := l.Tiers[account.Starter]
-	tier.ColdCallsIncluded = &budget
-	l.Tiers[account.Starter] = tier
+	limits := l.Plans[account.Starter]
+	limits.ColdCallsIncluded = &budget
+	l.Plans[account.Starter] = limits
 	l.Breakers.ColdPerKey.Limit = perKey
 	l.Breakers.ColdPerAccount.BudgetMultiple = multiple
 	return l

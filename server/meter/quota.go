@@ -25,7 +25,7 @@ type Quota struct{ Cold, Cached int64 }
 
 // quota is a Quota in memory.
 type quota struct {
-	tier         account.Tier
+	plan         account.Plan
 	cold, cached atomic.Int64
 	known        atomic.Bool   // read at least once
 	used         atomic.Bool   // asked for since the last read
@@ -57,7 +57,7 @@ func (m *Meter) LoadQuota(ctx context.Context, acct account.Account, now time.Ti
 	kept := m.quotas[key]
 	first := kept == nil
 	if first {
-		kept = &quota{tier: acct.Tier, tried: make(chan struct{})}
+		kept = &quota{plan: acct.Plan, tried: make(chan struct{})}
 		m.quotas[key] = kept
 		if t := m.tallies[key]; t != nil {
 			t.quota = kept
@@ -137,8 +137,8 @@ func (m *Meter) readQuotas(ctx context.Context, keys []month, now time.Time) err
 		}
 	}
 	m.mu.RUnlock()
-	tier := func(key month) account.Tier { return quotas[key].tier }
-	return m.current(ctx, slices.Collect(maps.Keys(quotas)), tier, now, func(key month, found counts) {
+	plan := func(key month) account.Plan { return quotas[key].plan }
+	return m.current(ctx, slices.Collect(maps.Keys(quotas)), plan, now, func(key month, found counts) {
 		m.mu.Lock() // so that no call is counted between the sum and its use
 		defer m.mu.Unlock()
 		kept := quotas[key]

@@ -23,7 +23,7 @@ func (w *world) quotaOf(t *testing.T, acct account.Account) Quota {
 func TestQuotaCountsEveryCallAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(3, 1000, 2))
-	acct := account.Account{ID: "acct", Tier: account.Starter}
+	acct := account.Account{ID: "acct", Plan: account.Starter}
 	w.CountCached(acct, noon) // before anyone asks
 	if _, known := w.Quota(acct, noon); known {
 		t.Fatal("a quota is known before it was read")
@@ -67,7 +67,7 @@ func TestQuotaIncludesOtherServers(t *testing.T) {
 	w := newWorld(t, with(100, 1000, 2))
 	other := newMeter(w.client, w.ledger, w.limits, quiet)
 	other.now = w.now
-	acct := account.Account{ID: "acct", Tier: account.Starter}
+	acct := account.Account{ID: "acct", Plan: account.Starter}
 	if _, err := w.LoadQuota(t.Context(), acct, noon); err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +94,7 @@ func TestQuotaIncludesOtherServers(t *testing.T) {
 func TestQuotaSurvivesRedis(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(100, 1000, 2))
-	acct := account.Account{ID: "acct", Tier: account.Starter}
+	acct := account.Account{ID: "acct", Plan: account.Starter}
 	w.ledger.usage["acct2026-05"] = table.MonthUsage{AccountID: "acct", Period: "2026-05", CachedCalls: 40, ColdCalls: 3}
 	w.server.Kill(t)
 	var callers sync.WaitGroup
@@ -119,7 +119,7 @@ func TestQuotaSurvivesRedis(t *testing.T) {
 func TestUnusedQuotasAreDropped(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(100, 1000, 2))
-	used, unused := account.Account{ID: "used", Tier: account.Starter}, account.Account{ID: "unused", Tier: account.Starter}
+	used, unused := account.Account{ID: "used", Plan: account.Starter}, account.Account{ID: "unused", Plan: account.Starter}
 	for _, acct := range []account.Account{used, unused} {
 		if _, err := w.LoadQuota(t.Context(), acct, noon); err != nil {
 			t.Fatal(err)
@@ -147,7 +147,7 @@ func TestUnusedQuotasAreDropped(t *testing.T) {
 func TestQuotaIsExactUnderLoad(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(100, 1000, 2))
-	acct := account.Account{ID: "acct", Tier: account.Starter}
+	acct := account.Account{ID: "acct", Plan: account.Starter}
 	if _, err := w.LoadQuota(t.Context(), acct, noon); err != nil {
 		t.Fatal(err)
 	}

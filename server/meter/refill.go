@@ -13,12 +13,12 @@ import (
 
 // refill restores the counts of an account and month in Redis from the ledger. It does not
 // change counts that exist. Concurrent calls for one account and month share the work.
-func (m *Meter) refill(ctx context.Context, of month, tier account.Tier, now time.Time) error {
+func (m *Meter) refill(ctx context.Context, of month, plan account.Plan, now time.Time) error {
 	done := m.refills.DoChan(of.account+of.period(), func() (any, error) {
 		// Other callers may share this, so it does not end with ctx.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 		defer cancel()
-		return nil, m.refillNow(ctx, of, tier, now)
+		return nil, m.refillNow(ctx, of, plan, now)
 	})
 	select {
 	case result := <-done:
@@ -28,14 +28,14 @@ func (m *Meter) refill(ctx context.Context, of month, tier account.Tier, now tim
 	}
 }
 
-func (m *Meter) refillNow(ctx context.Context, of month, tier account.Tier, now time.Time) error {
+func (m *Meter) refillNow(ctx context.Context, of month, plan account.Plan, now time.Time) error {
 	row, err := m.ledger.Usage(ctx, of.account, of.period())
 	if err != nil {
 		return fmt.Errorf("read usage of account %s: %w", of.account, err)
 	}
 	perKey, perAccount := m.limits.Breakers.ColdPerKey.Window, m.limits.Breakers.ColdPerAccount.Window
 	window := perKey
-	if m.limits.Tiers[tier].ColdCallsIncluded != nil {
+	if m.limits.Plans[plan].ColdCallsIncluded != nil {
 		window = max(perKey, perAccount)
 	}
 	calls, err := m.ledger.ColdCallsSince(ctx, of.account, now.Add(-window))

@@ -17,13 +17,13 @@ import (
 type Usage struct {
 	AccountID   string
 	Period      string // YYYY-MM
-	Tier        account.Tier
+	Plan        account.Plan
 	TotalCalls  int64
 	ColdCalls   int64
 	CachedCalls int64
 	LastReset   time.Time
 	NextReset   time.Time
-	Limits      Tier
+	Limits      PlanLimits
 }
 
 // Usage returns the counts of the month of now. They include all calls of this process, and
@@ -31,7 +31,7 @@ type Usage struct {
 func (m *Meter) Usage(ctx context.Context, acct account.Account, now time.Time) (Usage, error) {
 	key := monthOf(acct.ID, now)
 	var cached, cold int64
-	err := m.current(ctx, []month{key}, func(month) account.Tier { return acct.Tier }, now, func(_ month, found counts) {
+	err := m.current(ctx, []month{key}, func(month) account.Plan { return acct.Plan }, now, func(_ month, found counts) {
 		m.mu.RLock()
 		defer m.mu.RUnlock()
 		cached, cold = found.cached+m.unflushed(key, found.lastFlush), found.cold
@@ -40,10 +40,10 @@ func (m *Meter) Usage(ctx context.Context, acct account.Account, now time.Time) 
 		return Usage{}, fmt.Errorf("read usage of account %s: %w", acct.ID, err)
 	}
 	return Usage{
-		AccountID: acct.ID, Period: key.period(), Tier: acct.Tier,
+		AccountID: acct.ID, Period: key.period(), Plan: acct.Plan,
 		TotalCalls: cached + cold, ColdCalls: cold, CachedCalls: cached,
 		LastReset: key.start(), NextReset: key.end(),
-		Limits: m.limits.Tiers[acct.Tier],
+		Limits: m.limits.Plans[acct.Plan],
 	}, nil
 }
 
@@ -58,7 +58,7 @@ type counts struct {
 
 // current reads the counts of months and calls use with each, while no flush moves calls to Redis. It
 // restores counts that Redis has lost and then reads them again.
-func (m *Meter) current(ctx context.Context, months []month, tier func(month) account.Tier, now time.Time, use func(month, counts)) error {
+func (m *Meter) current(ctx context.Context, months []month, plan func(month) account.Plan, now time.Time, use func(month, counts)) error {
 	for _, again := range []bool{false, true} {
 		if err := m.moving.Acquire(ctx, 1); err != nil {
 			return err
@@ -77,7 +77,7 @@ func (m *Meter) current(ctx context.Context, months []month, tier func(month) ac
 			return err
 		}
 		for _, key := range missing { // which takes longer, and needs no hold of moving
-			if err := m.refill(ctx, key, tier(key), now); err != nil {
+			if err := m.refill(ctx, key, plan(key), now); err != nil {
 				return err
 			}
 		}

@@ -22,7 +22,7 @@ import (
 var seed = flag.Uint64("seed", 1, "seed of the invented companies and faults")
 
 // forgetful is a history without records.
-type forgetful struct{ worker.History }
+type forgetful struct{ worker.RecordStore }
 
 func (forgetful) Earlier(context.Context, string, time.Time) (scoring.Earlier, error) {
 	return scoring.Earlier{}, nil

@@ -14,9 +14,9 @@ import (
 	"companyscore/internal/flush"
 )
 
-func newTestHistory(write func(context.Context, []past) error) *history {
-	return &history{rates: map[string]*rate.Limiter{}, left: map[string]int{},
-		rows: &flush.Buffer[past]{Max: historyMax, DropOldest: true, PageMax: historyMax, Write: write}}
+func newTestHistory(write func(context.Context, []loggedStatement) error) *statementLog {
+	return &statementLog{rates: map[string]*rate.Limiter{}, left: map[string]int{},
+		rows: &flush.Buffer[loggedStatement]{Max: statementLogMax, DropOldest: true, PageMax: statementLogMax, Write: write}}
 }
 
 func request1(analyst, text string, ran bool) *request {
@@ -26,11 +26,11 @@ func request1(analyst, text string, ran bool) *request {
 // TestRowsOfAFailedInsertComeBack has an insert fail while newer statements push the oldest ones out. No other row may be lost, and none may be twice.
 func TestRowsOfAFailedInsertComeBack(t *testing.T) {
 	t.Parallel()
-	var h *history
-	add := func(text string) { h.rows.Add(past{Query: text}) }
-	var stored []past
+	var h *statementLog
+	add := func(text string) { h.rows.Add(loggedStatement{Query: text}) }
+	var stored []loggedStatement
 	failed := false
-	h = newTestHistory(func(_ context.Context, rows []past) error {
+	h = newTestHistory(func(_ context.Context, rows []loggedStatement) error {
 		if !failed {
 			failed = true
 			add("new 1")
@@ -41,7 +41,7 @@ func TestRowsOfAFailedInsertComeBack(t *testing.T) {
 		return nil
 	})
 	add("old")
-	for range historyMax - 2 {
+	for range statementLogMax - 2 {
 		add("middle")
 	}
 	if err := h.flush(t.Context()); err == nil {
@@ -52,7 +52,7 @@ func TestRowsOfAFailedInsertComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(stored); n != historyMax || stored[0].Query != "middle" || stored[n-2].Query != "new 1" || stored[n-1].Query != "new 2" {
+	if n := len(stored); n != statementLogMax || stored[0].Query != "middle" || stored[n-2].Query != "new 1" || stored[n-1].Query != "new 2" {
 		t.Errorf("%d rows, the first %q, the last two %q and %q", n, stored[0].Query, stored[n-2].Query, stored[n-1].Query)
 	}
 }
@@ -75,10 +75,10 @@ func TestRowsOfAnAnalystHaveARate(t *testing.T) {
 	for _, row := range rows {
 		bytes += len(row.Query)
 	}
-	if bytes > historyBurst+historyRate || bytes < historyBurst/2 {
+	if bytes > statementLogBurst+statementLogRate || bytes < statementLogBurst/2 {
 		t.Errorf("%d bytes of texts are kept", bytes)
 	}
-	kept := func(f func(past) bool) (n int) {
+	kept := func(f func(loggedStatement) bool) (n int) {
 		for _, row := range rows {
 			if f(row) {
 				n++
@@ -86,16 +86,16 @@ func TestRowsOfAnAnalystHaveARate(t *testing.T) {
 		}
 		return n
 	}
-	greedy := kept(func(r past) bool { return r.Analyst == "greedy" && len(r.Query) == queryTextMax })
-	if !slices.ContainsFunc(rows, func(r past) bool {
+	greedy := kept(func(r loggedStatement) bool { return r.Analyst == "greedy" && len(r.Query) == queryTextMax })
+	if !slices.ContainsFunc(rows, func(r loggedStatement) bool {
 		return r.Analyst == "greedy" && strings.HasPrefix(r.Query, "("+strconv.Itoa(statements-greedy)+" statements")
 	}) {
 		t.Errorf("%d are kept, and no row counts the others", greedy)
 	}
-	if n := kept(func(r past) bool { return r.Analyst == "modest" }); n != 2 {
+	if n := kept(func(r loggedStatement) bool { return r.Analyst == "modest" }); n != 2 {
 		t.Errorf("%d statements of another analyst", n)
 	}
-	if n := kept(func(r past) bool { return len(r.Query) == refusedTextMax }); n != 1 {
+	if n := kept(func(r loggedStatement) bool { return len(r.Query) == refusedTextMax }); n != 1 {
 		t.Errorf("a refused statement has not its first %d bytes", refusedTextMax)
 	}
 }

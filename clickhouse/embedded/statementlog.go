@@ -16,15 +16,15 @@ import (
 	"companyscore/sql"
 )
 
-// history writes the statements of analysts to the table analyst_query, in batches. A statement is written within about historyPause of
-// its end. Until the table exists, and while inserts fail, the newest historyMax are kept.
+// statementLog writes the statements of analysts to the table analyst_query, in batches. A statement is written within about statementLogPause of
+// its end. Until the table exists, and while inserts fail, the newest statementLogMax are kept.
 //
 // The rows of an analyst have a rate, so that they cannot fill the disk. Statements above it are counted, and the count is a row.
-type history struct {
+type statementLog struct {
 	pool   *pool
 	spool  *spool
 	insert string // statement up to FROM
-	rows   *flush.Buffer[past]
+	rows   *flush.Buffer[loggedStatement]
 	loop   *flush.Loop
 
 	mu    sync.Mutex
@@ -33,17 +33,17 @@ type history struct {
 }
 
 const (
-	historyPause   = time.Second
-	historyMax     = 10_000
-	queryTextMax   = 10_000  // bytes
-	refusedTextMax = 300     // bytes of a statement that was refused
-	rowBytes       = 300     // of a row without its text, about
-	historyRate    = 8 << 10 // bytes a second of one analyst
-	historyBurst   = 4 << 20 // bytes of one analyst
+	statementLogPause = time.Second
+	statementLogMax   = 10_000
+	queryTextMax      = 10_000  // bytes
+	refusedTextMax    = 300     // bytes of a statement that was refused
+	rowBytes          = 300     // of a row without its text, about
+	statementLogRate  = 8 << 10 // bytes a second of one analyst
+	statementLogBurst = 4 << 20 // bytes of one analyst
 )
 
-// past is a row of analyst_query.
-type past struct {
+// loggedStatement is a row of analyst_query.
+type loggedStatement struct {
 	StartedAt     string `json:"started_at"`
 	Analyst       string `json:"analyst"`
 	QueryID       string `json:"query_id"`
@@ -58,23 +58,23 @@ type past struct {
 	Exception     string `json:"exception"`
 }
 
-// newHistory returns a history that writes until its loop is closed.
-func newHistory(s *Server, own *pool) *history {
-	h := &history{pool: own, spool: s.spool, insert: "INSERT INTO " + quoteName(sql.Private(s.cfg.Database)) + ".analyst_query",
+// newStatementLog returns a log that writes until its loop is closed.
+func newStatementLog(s *Server, own *pool) *statementLog {
+	h := &statementLog{pool: own, spool: s.spool, insert: "INSERT INTO " + quoteName(sql.Private(s.cfg.Database)) + ".analyst_query",
 		rates: map[string]*rate.Limiter{}, left: map[string]int{}}
-	h.rows = &flush.Buffer[past]{Max: historyMax, DropOldest: true, PageMax: historyMax, Write: h.write}
-	cfg := flush.Config{Interval: historyPause, Trouble: "statements of analysts not written yet", Logger: s.cfg.Logger}
+	h.rows = &flush.Buffer[loggedStatement]{Max: statementLogMax, DropOldest: true, PageMax: statementLogMax, Write: h.write}
+	cfg := flush.Config{Interval: statementLogPause, Trouble: "statements of analysts not written yet", Logger: s.cfg.Logger}
 	h.loop = flush.Start(cfg, h.flush)
 	return h
 }
 
 // add records a statement that has ended with e, nil for none.
-func (h *history) add(req *request, began time.Time, sum summary, e *exception) {
+func (h *statementLog) add(req *request, began time.Time, sum summary, e *exception) {
 	size := queryTextMax
 	if !req.ran {
 		size = refusedTextMax
 	}
-	row := past{StartedAt: began.UTC().Format(historyTime), Analyst: req.user.name, QueryID: req.queryID, Query: strings.Clone(req.text[:min(len(req.text), size)]),
+	row := loggedStatement{StartedAt: began.UTC().Format(statementLogTime), Analyst: req.user.name, QueryID: req.queryID, Query: strings.Clone(req.text[:min(len(req.text), size)]),
 		WaitMs: req.waited.Milliseconds(), DurationMs: time.Since(began).Milliseconds(),
 		ReadRows: sum.readRows, ReadBytes: sum.readBytes, ResultRows: sum.resultRows, ResultBytes: sum.resultBytes}
 	if e != nil {
@@ -84,7 +84,7 @@ func (h *history) add(req *request, began time.Time, sum summary, e *exception) 
 	defer h.mu.Unlock()
 	limiter := h.rates[row.Analyst]
 	if limiter == nil {
-		limiter = rate.NewLimiter(historyRate, historyBurst)
+		limiter = rate.NewLimiter(statementLogRate, statementLogBurst)
 		h.rates[row.Analyst] = limiter
 	}
 	if limiter.AllowN(began, rowBytes+len(row.QueryID)+len(row.Query)) {
@@ -94,29 +94,29 @@ func (h *history) add(req *request, began time.Time, sum summary, e *exception) 
 	}
 }
 
-const historyTime = "2006-01-02 15:04:05.000"
+const statementLogTime = "2006-01-02 15:04:05.000"
 
 // flush writes the rows that wait, and the numbers of statements without one.
-func (h *history) flush(ctx context.Context) error {
+func (h *statementLog) flush(ctx context.Context) error {
 	h.addLeft(time.Now())
 	return h.rows.Flush(ctx)
 }
 
 // addLeft adds a row for each analyst with statements without a row.
-func (h *history) addLeft(now time.Time) {
+func (h *statementLog) addLeft(now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for name, n := range h.left {
 		if h.rates[name].AllowN(now, rowBytes) {
-			text := fmt.Sprintf("(%d statements without a row of their own: they came faster than %d bytes a second)", n, historyRate)
-			h.rows.Add(past{StartedAt: now.UTC().Format(historyTime), Analyst: name, Query: text})
+			text := fmt.Sprintf("(%d statements without a row of their own: they came faster than %d bytes a second)", n, statementLogRate)
+			h.rows.Add(loggedStatement{StartedAt: now.UTC().Format(statementLogTime), Analyst: name, Query: text})
 			delete(h.left, name)
 		}
 	}
 }
 
 // write inserts rows. It does not cancel the insert when ctx ends: a canceled one may have stored the rows, which are then repeated.
-func (h *history) write(ctx context.Context, rows []past) error {
+func (h *statementLog) write(ctx context.Context, rows []loggedStatement) error {
 	var data bytes.Buffer
 	lines := json.NewEncoder(&data)
 	for _, row := range rows {
