@@ -40,13 +40,14 @@ deps: ## Install missing dependencies: the ClickHouse engine and redis-server
 build: ## Build bin/companyscore
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN) .
 
-lint: ## Check format, vet, staticcheck, spelling, and words that the glossary replaces
+lint: ## Check format, width of lines, vet, staticcheck, spelling, and words that the glossary replaces
 	@unformatted=$$(gofmt -l $(GO_FILES)); if [ -n "$$unformatted" ]; then echo "gofmt: $$unformatted" >&2; exit 1; fi
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 	@git ls-files '*.go' '*.lua' '*.sh' '*.sql' '*.md' '*.yaml' Makefile | grep -v /testdata/ | \
 		xargs $(GO) run $(MISSPELL) -error -i clientes,productos # Spanish, in links of sites
 	@scripts/words.sh
+	@scripts/width.sh
 
 .PHONY: docs-test
 docs-test: deps build ## Run the commands and code of README.md and docs/ against a real `up` (PAGES=docs/quickstart.md)

@@ -94,12 +94,16 @@ var imports = []struct {
 		return path == "internal/table" && isOwn(imported) && imported != module+"/scoring"
 	}},
 	// The parser of fetched pages cannot send a request or open a file.
-	{"scoring/source/site imports no network, no file and no package of the project but internal/country", func(path, imported string) bool {
-		return path == "scoring/source/site" && (isOwn(imported) && imported != module+"/internal/country" || imported == "net" || imported == "net/http" || imported == "os")
-	}},
-	// A role can be deployed, changed and read without the others. `up` starts them all. batch/jobs is what other processes read of the jobs.
+	{"scoring/source/site imports no network, no file and no package of the project but internal/country",
+		func(path, imported string) bool {
+			return path == "scoring/source/site" && (isOwn(imported) && imported != module+"/internal/country" || imported == "net" ||
+				imported == "net/http" || imported == "os")
+		}},
+	// A role can be deployed, changed and read without the others. `up` starts them all. batch/jobs is what other processes read of the
+	// jobs.
 	{"a role imports no other role", func(path, imported string) bool {
-		return isOwn(imported) && in(path, roles...) && in(imported, roles...) && !in(path, "up") && !in(imported, "batch/jobs") && !sameRole(path, imported)
+		return isOwn(imported) && in(path, roles...) && in(imported, roles...) && !in(path, "up") && !in(imported, "batch/jobs") &&
+			!sameRole(path, imported)
 	}},
 	{"batch/jobs imports no package of the project but Redis and the rows below the store", func(path, imported string) bool {
 		return path == "batch/jobs" && isOwn(imported) && !in(imported, "internal/redis", "internal/table")
@@ -115,11 +119,13 @@ var imports = []struct {
 	// The console shows what the API knows and repeats no rule of it: it is below the server, has no
 	// driver, and could be served by another HTTP server.
 	{"server/console imports no HTTP server and no driver of ClickHouse", func(path, imported string) bool {
-		return path == "server/console" && (imported == module+"/server" || in(imported, "clickhouse", "internal/stores") || strings.HasPrefix(imported, "github.com/valyala/"))
+		return path == "server/console" && (imported == module+"/server" || in(imported, "clickhouse", "internal/stores") ||
+			strings.HasPrefix(imported, "github.com/valyala/"))
 	}},
 	// Facts can be read from a file without a store.
 	{"facts imports no store", func(path, imported string) bool {
-		return in(path, "facts") && (in(imported, "clickhouse", "internal/redis", "internal/stores") || strings.HasPrefix(imported, "github.com/redis/"))
+		return in(path, "facts") && (in(imported, "clickhouse", "internal/redis", "internal/stores") ||
+			strings.HasPrefix(imported, "github.com/redis/"))
 	}},
 	// A customer's program can import the client without the service.
 	{"client imports the standard library only", func(path, imported string) bool {
@@ -176,7 +182,8 @@ var reaches = []struct {
 	// The store is below the roles and what they do: a change of a role or a job cannot change what is stored, and a tool
 	// that reads the store needs no scheduler.
 	{"clickhouse", "clickhouse reaches no role, no job, no generator and no scheduler", func(dep string) bool {
-		return isOwn(dep) && in(dep, append(roles, "internal/stores", "internal/cli", "internal/queue", "internal/seed", "scoring/rescore", "scoring/backtest")...) || strings.HasPrefix(dep, "github.com/robfig/cron")
+		return isOwn(dep) && in(dep, append(roles, "internal/stores", "internal/cli", "internal/queue", "internal/seed", "scoring/rescore",
+			"scoring/backtest")...) || strings.HasPrefix(dep, "github.com/robfig/cron")
 	}},
 	// A test key never reads or writes stored data and never causes a request to a source.
 	{"server/sandbox", "the sandbox reaches no store, no source and no network", func(dep string) bool {
@@ -222,11 +229,13 @@ func TestRootHasMainOnly(t *testing.T) {
 }
 
 // statement finds SQL in a string of Go code. A SELECT of ?variables is SPARQL.
-var statement = regexp.MustCompile("[\"`]\\s*(SELECT\\s+[^?\\s]|INSERT\\s+INTO|CREATE\\s+(TABLE|DATABASE|VIEW|MATERIALIZED)|ALTER\\s+TABLE|DROP\\s+(TABLE|DATABASE)|OPTIMIZE\\s+TABLE)")
+var statement = regexp.MustCompile("[\"`]\\s*(SELECT\\s+[^?\\s]|INSERT\\s+INTO|CREATE\\s+(TABLE|DATABASE|VIEW|MATERIALIZED)|ALTER\\s+TABL" +
+	"E|DROP\\s+(TABLE|DATABASE)|OPTIMIZE\\s+TABLE)")
 
 // sqlAllowed has statements in Go: the embedded engine parses them, servers of tests send them,
 // and commands show one in their help or output.
-var sqlAllowed = []string{"clickhouse/embedded", "internal/test/stores", "cmd/analyst.go", "cmd/sql.go", "cmd/sql_connection.go", "up/up.go"}
+var sqlAllowed = []string{"clickhouse/embedded", "internal/test/stores", "cmd/analyst.go", "cmd/sql.go", "cmd/sql_connection.go",
+	"up/up.go"}
 
 // TestSQLStaysUnderSQL checks that all SQL statements are under sql/.
 func TestSQLStaysUnderSQL(t *testing.T) {
@@ -238,7 +247,8 @@ func TestSQLStaysUnderSQL(t *testing.T) {
 		if entry.IsDir() && slices.Contains([]string{".deps", ".git", "data"}, path) {
 			return filepath.SkipDir
 		}
-		if entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") || in(filepath.ToSlash(path), sqlAllowed...) {
+		if entry.IsDir() || filepath.Ext(path) != ".go" || strings.HasSuffix(path, "_test.go") ||
+			in(filepath.ToSlash(path), sqlAllowed...) {
 			return nil
 		}
 		text, err := os.ReadFile(path)

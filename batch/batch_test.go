@@ -72,7 +72,8 @@ func (s *store) WriteRuns(_ context.Context, runs []table.BatchRun) error {
 }
 
 // never are schedules that start no job.
-var never = Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off", Spreads: "off", CountEpoch: 10 * time.Minute, MoversEpoch: 5 * time.Minute}
+var never = Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off", Spreads: "off", CountEpoch: 10 * time.Minute,
+	MoversEpoch: 5 * time.Minute}
 
 func runnerOf(t *testing.T, url string, s *store) *Runner {
 	t.Helper()
@@ -254,8 +255,11 @@ func TestStopEndsTheJobUnderWay(t *testing.T) {
 
 func TestNewNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	_, err := New(Config{Schedules: Schedules{Count: "sometimes", Movers: "@every 1m", Refresh: "often", Housekeeping: "61 2 * * *", Spreads: "@every 1h", CountEpoch: 9 * time.Second, MoversEpoch: time.Minute}, Refresh: Refresh{Pace: -1, RefreshTargets: table.RefreshTargets{Ages: table.RefreshAges{Asked: time.Minute - 1}}}})
-	for _, field := range []string{"Store", "Redis", "Logger", "schedule-count", "schedule-refresh", "schedule-housekeeping", "epoch-count 9s", "Refresh.Queue", "Refresh.Pace", "refresh-asked 59.9", "refresh-others 0s"} {
+	_, err := New(Config{Schedules: Schedules{Count: "sometimes", Movers: "@every 1m", Refresh: "often", Housekeeping: "61 2 * * *",
+		Spreads: "@every 1h", CountEpoch: 9 * time.Second, MoversEpoch: time.Minute},
+		Refresh: Refresh{Pace: -1, RefreshTargets: table.RefreshTargets{Ages: table.RefreshAges{Asked: time.Minute - 1}}}})
+	for _, field := range []string{"Store", "Redis", "Logger", "schedule-count", "schedule-refresh", "schedule-housekeeping",
+		"epoch-count 9s", "Refresh.Queue", "Refresh.Pace", "refresh-asked 59.9", "refresh-others 0s"} {
 		if err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("New of nothing = %v, want %s named", err, field)
 		}

@@ -62,7 +62,8 @@ func TestFailedJobKeepsLastPublishedPart(t *testing.T) {
 			t.Fatalf("%s: status is %+v, %v", step.name, status, err)
 		}
 		last := s.runs[len(s.runs)-1]
-		if last.ID != run.ID || last.Job != r.jobs[step.job].name || step.job == count && step.outcome == table.BatchOK && last.Companies != step.served {
+		if last.ID != run.ID || last.Job != r.jobs[step.job].name || step.job == count && step.outcome == table.BatchOK &&
+			last.Companies != step.served {
 			t.Fatalf("%s: the last run on record is %+v", step.name, last)
 		}
 	}
@@ -160,7 +161,8 @@ func TestLargeUniversesAreAdoptedAtEpochs(t *testing.T) {
 		companies int64
 		once      bool
 		now, then uint64 // companies in use now and in the next epoch
-	}{{9_999, false, 9_999, 9_999}, {9_998, false, 9_998, 9_998}, {10_000, false, 9_998, 10_000}, {10_001, true, 10_001, 10_001}, {10_002, false, 10_001, 10_002}} {
+	}{{9_999, false, 9_999, 9_999}, {9_998, false, 9_998, 9_998}, {10_000, false, 9_998, 10_000}, {10_001, true, 10_001, 10_001},
+		{10_002, false, 10_001, 10_002}} {
 		s.companies = step.companies
 		if step.once {
 			if err := r.Once(t.Context(), []string{jobs.Count, jobs.Movers}, silent); err != nil {

@@ -80,10 +80,12 @@ func (s *site) record(age time.Duration, version string, domains ...string) {
 // refresh runs the job once and returns its result.
 func (s *site) refresh(live bool, pace float64) table.Refreshed {
 	s.Helper()
-	off := batch.Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off", Spreads: "off", CountEpoch: time.Minute, MoversEpoch: time.Minute}
+	off := batch.Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off", Spreads: "off", CountEpoch: time.Minute,
+		MoversEpoch: time.Minute}
 	r, err := batch.New(batch.Config{
 		Store: clickhouse.NewUniverse(s.db), Redis: s.client, Logger: slog.New(slog.DiscardHandler), Schedules: off,
-		Refresh: batch.Refresh{RefreshTargets: table.RefreshTargets{Ages: table.RefreshAges{Asked: 24 * time.Hour, Others: 168 * time.Hour}, Live: live}, Pace: pace, Queue: s.queue},
+		Refresh: batch.Refresh{RefreshTargets: table.RefreshTargets{Ages: table.RefreshAges{Asked: 24 * time.Hour, Others: 168 * time.Hour},
+			Live: live}, Pace: pace, Queue: s.queue},
 	})
 	if err != nil {
 		s.Fatal(err)
@@ -239,7 +241,8 @@ func (k kept) Publish(ctx context.Context, recs ...scoring.Record) error {
 // work runs a worker with facts alone until the runs have ended, and returns them.
 func (s *site) work(ids ...string) []scoring.Run {
 	s.Helper()
-	w, err := worker.New([]source.Source{source.Facts{Store: clickhouse.NewFacts(s.db)}}, kept{s.scores, s.client}, nil, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	w, err := worker.New([]source.Source{source.Facts{Store: clickhouse.NewFacts(s.db)}}, kept{s.scores, s.client}, nil,
+		prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -51,7 +51,8 @@ func (s *Schedules) Flags(flags *pflag.FlagSet) {
 // Args returns the flags that set the same schedules in another process.
 func (s Schedules) Args() []string {
 	return []string{
-		"--schedule-count", s.Count, "--schedule-movers", s.Movers, "--schedule-refresh", s.Refresh, "--schedule-housekeeping", s.Housekeeping,
+		"--schedule-count", s.Count, "--schedule-movers", s.Movers, "--schedule-refresh", s.Refresh, "--schedule-housekeeping",
+		s.Housekeeping,
 		"--schedule-spreads", s.Spreads, "--epoch-count", s.CountEpoch.String(), "--epoch-movers", s.MoversEpoch.String(),
 	}
 }
@@ -59,12 +60,15 @@ func (s Schedules) Args() []string {
 // Validate returns an error that names every invalid schedule and epoch.
 func (s Schedules) Validate() error {
 	var faults []error
-	for _, f := range []struct{ name, spec string }{{"count", s.Count}, {"movers", s.Movers}, {"refresh", s.Refresh}, {"housekeeping", s.Housekeeping}, {"spreads", s.Spreads}} {
+	for _, f := range []struct {
+		name, spec string
+	}{{"count", s.Count}, {"movers", s.Movers}, {"refresh", s.Refresh}, {"housekeeping", s.Housekeeping}, {"spreads", s.Spreads}} {
 		if f.spec == "off" {
 			continue
 		}
 		if _, err := cron.ParseStandard(f.spec); err != nil {
-			faults = append(faults, fmt.Errorf("schedule-%s %q: %w: use five cron fields, @every and a duration, or off", f.name, f.spec, err))
+			faults = append(faults, fmt.Errorf("schedule-%s %q: %w: use five cron fields, @every and a duration, or off", f.name, f.spec,
+				err))
 		}
 	}
 	for _, f := range []struct {

@@ -17,11 +17,13 @@ func TestMeasurementSwitchesOffEveryJob(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found := regexp.MustCompile(`!= analytics \] \|\| for job in ([a-z ]+); do\n\tschedules="\$schedules --schedule-\$job off"`).FindSubmatch(script)
+	found := regexp.MustCompile(`!= analytics \] \|\| for job in ([a-z ]+); do\n\tschedules="\$schedules --schedule-\$job off"`).
+		FindSubmatch(script)
 	if found == nil {
 		t.Fatal("scripts/bench.sh switches off no job")
 	}
-	if off := strings.Fields(string(found[1])); !slices.Equal(slices.Sorted(slices.Values(off)), slices.Sorted(slices.Values(jobs.Names()))) {
+	if off := strings.Fields(string(found[1])); !slices.Equal(slices.Sorted(slices.Values(off)),
+		slices.Sorted(slices.Values(jobs.Names()))) {
 		t.Errorf("scripts/bench.sh switches off %v of %v", off, jobs.Names())
 	}
 }

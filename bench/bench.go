@@ -73,7 +73,8 @@ func (c *Config) Validate() error {
 	for _, key := range c.Keys {
 		fault(key == "" || strings.ContainsAny(key, " \t\r\n"), "a key is one word")
 	}
-	fault(scenario != nil && c.Universe.Len() == 0 && c.Scenario != "cold-start" && c.Scenario != "not-found", "give companies with --domains-file, or --domains and --seed")
+	fault(scenario != nil && c.Universe.Len() == 0 && c.Scenario != "cold-start" && c.Scenario != "not-found",
+		"give companies with --domains-file, or --domains and --seed")
 	fault(c.ColdShare < 0 || c.ColdShare > 1, "cold share %g: 0 to 1", c.ColdShare)
 	fault(c.PollEvery <= 0, "poll every %s: more than nothing", c.PollEvery)
 	fault(c.BatchSize < 1 || c.BatchSize > fillBatch, "batch of %d: 1 to %d companies", c.BatchSize, fillBatch)
@@ -90,7 +91,8 @@ func (c *Config) Validate() error {
 			for _, o := range scenario.ops {
 				known = known || o.name == op
 			}
-			fault(!known, "slo class %q: scenario %s has %s, each with an outcome such as l1, redis or 404", slo.Class, scenario.Name, strings.Join(scenario.opNames(), ", "))
+			fault(!known, "slo class %q: scenario %s has %s, each with an outcome such as l1, redis or 404", slo.Class, scenario.Name,
+				strings.Join(scenario.opNames(), ", "))
 		}
 	}
 	return errors.Join(faults...)
@@ -144,8 +146,9 @@ type runner struct {
 func (r *runner) load(rate float64) load.Config {
 	c := r.cfg
 	return load.Config{
-		Address: c.Address, Ops: r.scenario.opNames(), Rate: rate, Arrivals: c.Arrivals, Seed: c.Seed, Duration: c.Duration, Warmup: c.Warmup,
-		Drain: c.Drain, Timeout: c.Timeout, Connections: c.Connections, Pipeline: c.Pipeline, Loops: c.Threads, Priority: c.Priority,
+		Address: c.Address, Ops: r.scenario.opNames(), Rate: rate, Arrivals: c.Arrivals, Seed: c.Seed, Duration: c.Duration,
+		Warmup: c.Warmup,
+		Drain:  c.Drain, Timeout: c.Timeout, Connections: c.Connections, Pipeline: c.Pipeline, Loops: c.Threads, Priority: c.Priority,
 		Headline: r.scenario.Headline[0],
 		Source:   func(i, _ int) load.Source { return r.scenario.source(r.client, i) },
 	}
@@ -229,8 +232,10 @@ func (r *runner) describe(out *report.Run, result *load.Result) {
 			}
 			n := c.Latency.TotalCount()
 			class := report.Class{
-				Name: c.Key.String(), Op: c.Op, Outcome: c.Outcome, Expected: r.scenario.expects(c.Key), Count: n, Share: float64(n) / float64(ofOp[c.Op]),
-				PerSecond: float64(n) / seconds, Bytes: c.Bytes, Latency: report.QuantilesOf(c.Latency), Service: report.QuantilesOf(c.Service), Curve: report.CurveOf(c.Latency),
+				Name: c.Key.String(), Op: c.Op, Outcome: c.Outcome, Expected: r.scenario.expects(c.Key), Count: n,
+				Share:     float64(n) / float64(ofOp[c.Op]),
+				PerSecond: float64(n) / seconds, Bytes: c.Bytes, Latency: report.QuantilesOf(c.Latency),
+				Service: report.QuantilesOf(c.Service), Curve: report.CurveOf(c.Latency),
 			}
 			if !class.Expected {
 				out.Load.Unexpected += n
@@ -253,8 +258,9 @@ func (r *runner) describe(out *report.Run, result *load.Result) {
 	us := func(ns int64) float64 { return float64(ns) / 1000 }
 	for _, i := range result.Intervals {
 		out.Intervals = append(out.Intervals, report.Interval{
-			At: i.At.Seconds(), Measured: i.Measured, Sent: i.Sent, Answered: i.Answered, Failed: i.Failed, Waiting: i.Waiting, Headline: i.Headline,
-			P50: us(i.P50), P99: us(i.P99), Max: us(i.Max), PacingP99: us(i.PacingP99),
+			At: i.At.Seconds(), Measured: i.Measured, Sent: i.Sent, Answered: i.Answered, Failed: i.Failed, Waiting: i.Waiting,
+			Headline: i.Headline,
+			P50:      us(i.P50), P99: us(i.P99), Max: us(i.Max), PacingP99: us(i.PacingP99),
 		})
 	}
 }
@@ -262,7 +268,8 @@ func (r *runner) describe(out *report.Run, result *load.Result) {
 // evidence collects the inputs of the verdict.
 func (r *runner) evidence(out *report.Run, result *load.Result, rate float64) evidence {
 	e := evidence{
-		closed: rate == 0, pacingP99: time.Duration(result.Pacing.ValueAtPercentile(99)), slo: tightest(r.cfg.SLO), busy: out.Generator.CPUShare,
+		closed: rate == 0, pacingP99: time.Duration(result.Pacing.ValueAtPercentile(99)), slo: tightest(r.cfg.SLO),
+		busy:  out.Generator.CPUShare,
 		first: time.Duration(result.First.ValueAtPercentile(50)), last: time.Duration(result.Last.ValueAtPercentile(50)),
 		achieved: 1, headlineNeeded: true,
 	}
@@ -301,7 +308,8 @@ func (r *runner) evidence(out *report.Run, result *load.Result, rate float64) ev
 func (j *jobs) report() *report.Jobs {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return &report.Jobs{Started: j.started, Complete: j.complete, Failed: j.failed, Unsettled: j.started - j.complete - j.failed, ToScore: report.QuantilesOf(j.toScore)}
+	return &report.Jobs{Started: j.started, Complete: j.complete, Failed: j.failed, Unsettled: j.started - j.complete - j.failed,
+		ToScore: report.QuantilesOf(j.toScore)}
 }
 
 // fillMax bounds the time to load the universe into memory.

@@ -17,7 +17,8 @@ import (
 // second to measure interruptions of the processors.
 func Environment(command string, versions map[string]string) report.Environment {
 	e := report.Environment{
-		Command: command, Cores: runtime.NumCPU(), Go: runtime.Version(), Commit: release.Commit(), CPU: runtime.GOARCH, Versions: make(map[string]string), LoadBefore: LoadAverage(), Stops: watchStops(stopsFor),
+		Command: command, Cores: runtime.NumCPU(), Go: runtime.Version(), Commit: release.Commit(), CPU: runtime.GOARCH,
+		Versions: make(map[string]string), LoadBefore: LoadAverage(), Stops: watchStops(stopsFor),
 	}
 	if text, err := os.ReadFile("/proc/cpuinfo"); err == nil {
 		e.Virtual = bytes.Contains(text, []byte(" hypervisor"))

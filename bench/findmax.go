@@ -24,7 +24,8 @@ func (r *runner) findMax(ctx context.Context) (*report.Run, error) {
 		if err != nil {
 			return nil, err
 		}
-		step := report.Step{Rate: rate, Achieved: run.Load.Achieved, Status: run.Verdict.Status, Met: run.Met() && run.Verdict.Status == report.Valid}
+		step := report.Step{Rate: rate, Achieved: run.Load.Achieved, Status: run.Verdict.Status, Met: run.Met() &&
+			run.Verdict.Status == report.Valid}
 		if class := run.ClassNamed(run.Headline[0]); class != nil {
 			step.P99 = class.Latency.P99
 		}

@@ -57,42 +57,50 @@ var Scenarios = []Scenario{
 		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: func() int { return 0 }} },
 	},
 	{
-		Name: "zipf", About: "companies with a Zipf distribution (s = 1.1)", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
+		Name: "zipf", About: "companies with a Zipf distribution (s = 1.1)", Headline: []load.Key{{Op: "score", Outcome: "l1"}},
+		ops:    []operation{scoreOp},
 		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: c.zipf(loop)} },
 	},
 	{
-		Name: "uniform-miss", About: "every company once in random order, none in memory", Headline: []load.Key{{Op: "score", Outcome: "clickhouse"}, {Op: "score", Outcome: "redis"}}, ops: []operation{scoreOp},
+		Name: "uniform-miss", About: "every company once in random order, none in memory",
+		Headline: []load.Key{{Op: "score", Outcome: "clickhouse"}, {Op: "score", Outcome: "redis"}}, ops: []operation{scoreOp},
 		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: c.permuted(loop)} },
 	},
 	{
-		Name: "not-found", About: "companies without a score", Headline: []load.Key{{Op: "score", Outcome: "404"}}, ops: []operation{{"score", []string{"404"}}},
+		Name: "not-found", About: "companies without a score", Headline: []load.Key{{Op: "score", Outcome: "404"}},
+		ops:    []operation{{"score", []string{"404"}}},
 		source: func(c *client, loop int) load.Source { return &unknown{client: c, random: c.random(loop)} },
 	},
 	{
-		Name: "conditional", About: "with the ETag of the previous answer, after a first read without", Headline: []load.Key{{Op: "score", Outcome: "304"}},
-		ops: []operation{opTagged: {"score", append(slices.Clone(origins), "304")}, opFirst: {"first read", origins}},
+		Name: "conditional", About: "with the ETag of the previous answer, after a first read without",
+		Headline: []load.Key{{Op: "score", Outcome: "304"}},
+		ops:      []operation{opTagged: {"score", append(slices.Clone(origins), "304")}, opFirst: {"first read", origins}},
 		source: func(c *client, loop int) load.Source {
 			return &conditional{client: c, pick: c.zipf(loop), tags: make(map[int][]byte)}
 		},
 	},
 	{
-		Name: "batch", About: "many companies in one call", Headline: []load.Key{{Op: "batch", Outcome: "l1"}}, ops: []operation{{"batch", origins}},
+		Name: "batch", About: "many companies in one call", Headline: []load.Key{{Op: "batch", Outcome: "l1"}},
+		ops:    []operation{{"batch", origins}},
 		source: func(c *client, loop int) load.Source { return &batches{client: c, pick: c.zipf(loop)} },
 	},
 	{
-		Name: "history-paging", About: "all history pages of a company", Headline: []load.Key{{Op: "history", Outcome: "l1"}, {Op: "history", Outcome: "clickhouse"}},
+		Name: "history-paging", About: "all history pages of a company", Headline: []load.Key{{Op: "history", Outcome: "l1"},
+			{Op: "history", Outcome: "clickhouse"}},
 		ops:    []operation{{"history", origins}, {"next page", origins}},
 		source: func(c *client, loop int) load.Source { return &history{client: c, pick: c.zipf(loop)} },
 	},
 	{
-		Name: "analytics", About: "distribution, movers and cohorts in turn", Headline: []load.Key{{Op: "distribution", Outcome: "table"}, {Op: "movers", Outcome: "table"}, {Op: "cohort", Outcome: "l1"}},
+		Name: "analytics", About: "distribution, movers and cohorts in turn", Headline: []load.Key{{Op: "distribution", Outcome: "table"},
+			{Op: "movers", Outcome: "table"}, {Op: "cohort", Outcome: "l1"}},
 		ops:    []operation{{"distribution", origins}, {"movers", origins}, {"cohort", origins}},
 		source: func(c *client, loop int) load.Source { return &analytics{client: c, pick: c.zipf(loop)} },
 	},
 	{
-		Name: "cold-start", About: "companies without a score: start a run, poll the job, read the score", Headline: []load.Key{{Op: "post", Outcome: "202"}},
-		ops:    coldOps,
-		source: func(c *client, loop int) load.Source { return newCold(c, loop, 1) },
+		Name: "cold-start", About: "companies without a score: start a run, poll the job, read the score",
+		Headline: []load.Key{{Op: "post", Outcome: "202"}},
+		ops:      coldOps,
+		source:   func(c *client, loop int) load.Source { return newCold(c, loop, 1) },
 	},
 	{
 		Name: "mixed", About: "zipf, and a share of companies without a score", Headline: []load.Key{{Op: "score", Outcome: "l1"}},
@@ -100,17 +108,20 @@ var Scenarios = []Scenario{
 		source: func(c *client, loop int) load.Source { return newCold(c, loop, c.cfg.ColdShare) },
 	},
 	{
-		Name: "resident", About: "load all companies with batch calls, then read random ones", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
+		Name: "resident", About: "load all companies with batch calls, then read random ones",
+		Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
 		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: c.uniform(loop)} },
 	},
 	{
-		Name: "null", About: "an own server that does nothing, for the maximum of the generator", Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
+		Name: "null", About: "an own server that does nothing, for the maximum of the generator",
+		Headline: []load.Key{{Op: "score", Outcome: "l1"}}, ops: []operation{scoreOp},
 		source: func(c *client, loop int) load.Source { return &reads{client: c, pick: func() int { return 0 }} },
 	},
 }
 
 var coldOps = []operation{
-	opRead: scoreOp, opPost: {"post", append(slices.Clone(origins), "202")}, opPoll: {"poll", origins}, opScored: {"score after job", origins},
+	opRead: scoreOp, opPost: {"post", append(slices.Clone(origins), "202")}, opPoll: {"poll", origins},
+	opScored: {"score after job", origins},
 }
 
 // FindScenario returns a scenario by its name.
@@ -148,7 +159,8 @@ type client struct {
 }
 
 func newClient(cfg *Config, universe *Universe) *client {
-	c := &client{cfg: cfg, universe: universe, runID: strconv.FormatInt(time.Now().UnixMilli(), 36), jobs: &jobs{toScore: load.NewHistogram()}}
+	c := &client{cfg: cfg, universe: universe, runID: strconv.FormatInt(time.Now().UnixMilli(), 36),
+		jobs: &jobs{toScore: load.NewHistogram()}}
 	for _, key := range cfg.Keys {
 		c.tails = append(c.tails, fmt.Appendf(nil, " HTTP/1.1\r\nHost: %s\r\nX-API-Key: %s\r\n", cfg.Address, key))
 	}
@@ -336,7 +348,8 @@ const historyLimit = "/history?limit=50"
 func (s *history) Next(dst []byte) ([]byte, load.Request, bool) {
 	slot := s.next.take()
 	s.next.at(slot).company = s.pick()
-	return s.get(s.client, dst, "/v1/score/", s.client.universe.Domain(s.next.at(slot).company), historyLimit), load.Request{Op: 0, Watch: true, Slot: slot}, true
+	return s.get(s.client, dst, "/v1/score/", s.client.universe.Domain(s.next.at(slot).company), historyLimit),
+		load.Request{Op: 0, Watch: true, Slot: slot}, true
 }
 
 func (s *history) Answered(r load.Request, a load.Answer) (time.Duration, bool) {

@@ -20,7 +20,8 @@ func TestParseSLO(t *testing.T) {
 			t.Errorf("ParseSLO(%q) is %v, %v; want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "p99", "99<2ms", "p<2ms", "p0<2ms", "p100<1ms", "pNaN<1ms", "p99<2", "p99<-1ms", "p99<0s", ":p99<1ms", "min<1ms", "p99>2ms"} {
+	for _, text := range []string{"", "p99", "99<2ms", "p<2ms", "p0<2ms", "p100<1ms", "pNaN<1ms", "p99<2", "p99<-1ms", "p99<0s", ":p99<1ms",
+		"min<1ms", "p99>2ms"} {
 		if got, err := ParseSLO(text); err == nil || !strings.Contains(err.Error(), "p99<2ms") {
 			t.Errorf("ParseSLO(%q) is %v, %v; want an error that shows how", text, got, err)
 		}

@@ -67,7 +67,8 @@ func judge(e evidence) report.Verdict {
 			limit = max(time.Duration(pacingShareOfSLO*float64(e.slo)), pacingMin)
 		}
 		check(report.GeneratorSaturated, "pacing_p99_us", us(e.pacingP99), us(limit), e.pacingP99 <= limit,
-			"the generator was %s late (p99; limit %s): it got too little CPU time, and all figures include the delay", report.Duration(us(e.pacingP99)), report.Duration(us(limit)))
+			"the generator was %s late (p99; limit %s): it got too little CPU time, and all figures include the delay",
+			report.Duration(us(e.pacingP99)), report.Duration(us(limit)))
 		check(report.ConditionsDrifted, "achieved", e.achieved, achievedMin, e.achieved >= achievedMin,
 			"%s of the due requests were answered in time: the server does not keep up", report.Percent(e.achieved))
 	}
@@ -81,7 +82,8 @@ func judge(e evidence) report.Verdict {
 	}
 	others := max(e.firstOthers, e.lastOthers) - min(e.firstOthers, e.lastOthers)
 	check(report.ConditionsDrifted, "drift_others", others, driftOthers, others <= driftOthers,
-		"other processes used %s of the CPU time in the first third and %s in the last", report.Percent(e.firstOthers), report.Percent(e.lastOthers))
+		"other processes used %s of the CPU time in the first third and %s in the last", report.Percent(e.firstOthers),
+		report.Percent(e.lastOthers))
 	check(report.ConditionsDrifted, "steal", e.steal, stealMax, e.steal <= stealMax,
 		"the hypervisor took %s of the CPU time", report.Percent(e.steal))
 	if e.headlineNeeded && e.headline == 0 {

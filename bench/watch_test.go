@@ -49,7 +49,8 @@ func TestWatchingTellsWhatHappenedWithin(t *testing.T) {
 	burn(100 * time.Millisecond)
 	w.Close()
 	got := w.report(begin, time.Now(), 10)
-	if len(got.Processes) != 2 || got.Processes[1].Name != "me" || got.Processes[1].CPU <= 0 || got.Processes[1].RSSEnd < 1<<20 || got.CPUPerRequest <= 0 {
+	if len(got.Processes) != 2 || got.Processes[1].Name != "me" || got.Processes[1].CPU <= 0 || got.Processes[1].RSSEnd < 1<<20 ||
+		got.CPUPerRequest <= 0 {
 		t.Errorf("%+v", got)
 	}
 	if gone := got.Processes[0]; gone.CPU != 0 || gone.RSSEnd != 0 {

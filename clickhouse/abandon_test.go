@@ -43,7 +43,8 @@ func TestAbandonedStreamsLeaveTheEngineAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			request := fmt.Sprintf("POST /?%s %s\r\nHost: %s\r\nAuthorization: Basic %s\r\n%sContent-Length: %d\r\n\r\n%s", kind.params, kind.proto, u.Host,
+			request := fmt.Sprintf("POST /?%s %s\r\nHost: %s\r\nAuthorization: Basic %s\r\n%sContent-Length: %d\r\n\r\n%s", kind.params,
+				kind.proto, u.Host,
 				base64.StdEncoding.EncodeToString([]byte(u.User.String())), kind.headers, len(endless+kind.format), endless+kind.format)
 			abandonMany := func(streams int) {
 				const clients = 4

@@ -93,7 +93,8 @@ func TestKeysAreListedWithLastUse(t *testing.T) {
 	t.Parallel()
 	accounts := clickhouse.NewAccounts(open(t))
 	for i, id := range []string{"b", "a", "c"} {
-		key := account.Key{ID: id, AccountID: "acct-" + id[:1], Mode: account.Test, Hash: sha256.Sum256([]byte(id)), CreatedAt: noon.Add(time.Duration(i) * time.Minute)}
+		key := account.Key{ID: id, AccountID: "acct-" + id[:1], Mode: account.Test, Hash: sha256.Sum256([]byte(id)),
+			CreatedAt: noon.Add(time.Duration(i) * time.Minute)}
 		if id == "c" {
 			key.AccountID = "acct-a"
 		}

@@ -34,21 +34,29 @@ type knownCompany struct {
 
 var knownCompanies = []knownCompany{
 	{"example.com", "Example", "software", "europe", "DE", scoring.ProfileGrowth, 2, 70, 62, scoring.BandMedium,
-		scoring.BucketScores{TeamStructure: 60, MarketPosition: 50, MomentumTailwinds: 62, FinancialHealth: 40}, map[int]float64{1: 55, 35: 48, 70: 47.5, 100: 44}, map[string]float64{"open_roles": 12, "traffic_rank": 90000}},
+		scoring.BucketScores{TeamStructure: 60, MarketPosition: 50, MomentumTailwinds: 62, FinancialHealth: 40},
+		map[int]float64{1: 55, 35: 48, 70: 47.5, 100: 44}, map[string]float64{"open_roles": 12, "traffic_rank": 90000}},
 	{"alpha.com", "Alpha", "software", "europe", "DE", scoring.ProfileGrowth, 0, 90, 50, scoring.BandHigh,
-		scoring.BucketScores{TeamStructure: 40, MarketPosition: 40, MomentumTailwinds: 50, FinancialHealth: 50}, map[int]float64{2: 45, 40: 52, 99: 50}, map[string]float64{"open_roles": 100}},
+		scoring.BucketScores{TeamStructure: 40, MarketPosition: 40, MomentumTailwinds: 50, FinancialHealth: 50},
+		map[int]float64{2: 45, 40: 52, 99: 50}, map[string]float64{"open_roles": 100}},
 	{"beta.com", "Beta", "software", "europe", "FR", scoring.ProfileGrowth, 6, 88, 70, scoring.BandHigh,
-		scoring.BucketScores{TeamStructure: 70, MarketPosition: 60, MomentumTailwinds: 70, FinancialHealth: 60}, map[int]float64{3: 70, 20: 69, 95: 60}, map[string]float64{"open_roles": 250}},
+		scoring.BucketScores{TeamStructure: 70, MarketPosition: 60, MomentumTailwinds: 70, FinancialHealth: 60},
+		map[int]float64{3: 70, 20: 69, 95: 60}, map[string]float64{"open_roles": 250}},
 	{"gamma.com", "Gamma", "software", "europe", "FR", scoring.ProfileGrowth, 0, 30, 60, scoring.BandDirectional,
-		scoring.BucketScores{TeamStructure: 55, MarketPosition: 55, MomentumTailwinds: 60, FinancialHealth: 50}, map[int]float64{4: 55}, nil},
+		scoring.BucketScores{TeamStructure: 55, MarketPosition: 55, MomentumTailwinds: 60, FinancialHealth: 50}, map[int]float64{4: 55},
+		nil},
 	{"delta.com", "Delta", "software", "global", "US", scoring.ProfileEstablished, 11.5, 95, 55, scoring.BandHigh,
-		scoring.BucketScores{TeamStructure: 80, MarketPosition: 85, MomentumTailwinds: 55, FinancialHealth: 80}, map[int]float64{5: 86.5, 45: 86.5}, map[string]float64{"open_roles": 700}},
+		scoring.BucketScores{TeamStructure: 80, MarketPosition: 85, MomentumTailwinds: 55, FinancialHealth: 80},
+		map[int]float64{5: 86.5, 45: 86.5}, map[string]float64{"open_roles": 700}},
 	{"bank.com", "Bank", "financial_services", "north_america", "US", scoring.ProfileEstablished, 8, 80, 48, scoring.BandMedium,
-		scoring.BucketScores{TeamStructure: 60, MarketPosition: 60, MomentumTailwinds: 48, FinancialHealth: 65}, map[int]float64{6: 66, 50: 72, 120: 80}, nil},
+		scoring.BucketScores{TeamStructure: 60, MarketPosition: 60, MomentumTailwinds: 48, FinancialHealth: 65},
+		map[int]float64{6: 66, 50: 72, 120: 80}, nil},
 	{"trust.com", "Trust", "financial_services", "north_america", "US", scoring.ProfileEstablished, 0, 50, 40, scoring.BandLow,
-		scoring.BucketScores{TeamStructure: 30, MarketPosition: 30, MomentumTailwinds: 40, FinancialHealth: 30}, map[int]float64{33: 31, 70: 36}, nil},
+		scoring.BucketScores{TeamStructure: 30, MarketPosition: 30, MomentumTailwinds: 40, FinancialHealth: 30},
+		map[int]float64{33: 31, 70: 36}, nil},
 	{"shop.com", "Shop", "ecommerce_retail", "unknown", "", scoring.ProfileUnclassified, 0, 45, 50, scoring.BandLow,
-		scoring.BucketScores{TeamStructure: 50, MarketPosition: 50, MomentumTailwinds: 50, FinancialHealth: 50}, map[int]float64{7: 50}, nil},
+		scoring.BucketScores{TeamStructure: 50, MarketPosition: 50, MomentumTailwinds: 50, FinancialHealth: 50}, map[int]float64{7: 50},
+		nil},
 }
 
 // known fills a database and returns it with the time to which ages of records refer. Some
@@ -70,9 +78,11 @@ func known(t *testing.T) (server *stores.ClickHouseServer, db *clickhouse.DB, no
 		for days, composite := range c.composites {
 			in := scoring.Input{Domain: c.domain, RunID: fmt.Sprintf("%s %d", c.domain, days), Now: now.AddDate(0, 0, -days)}
 			for signal, raw := range c.raws {
-				in.Observations = append(in.Observations, scoring.Observation{Signal: signal, State: scoring.StateOK, Raw: raw, Source: "facts"})
+				in.Observations = append(in.Observations, scoring.Observation{Signal: signal, State: scoring.StateOK, Raw: raw,
+					Source: "facts"})
 			}
-			in.Observations = append(in.Observations, scoring.Observation{Signal: "news_volume_90d", State: scoring.StateMissing, Source: "gdelt", Reason: scoring.ReasonSourceTimeout})
+			in.Observations = append(in.Observations, scoring.Observation{Signal: "news_volume_90d", State: scoring.StateMissing,
+				Source: "gdelt", Reason: scoring.ReasonSourceTimeout})
 			rec, err := scoring.Score(in)
 			if err != nil {
 				t.Fatal(err)
@@ -89,7 +99,8 @@ func known(t *testing.T) (server *stores.ClickHouseServer, db *clickhouse.DB, no
 		t.Fatal(err)
 	}
 	// Rows that the records replace, written an hour before, merged or not.
-	if err := db.Conn().Exec(t.Context(), `INSERT INTO score_history SELECT * REPLACE ('v1' AS pipeline_version, scored_at + INTERVAL 200 DAY AS scored_at,
+	if err := db.Conn().Exec(t.Context(),
+		`INSERT INTO score_history SELECT * REPLACE ('v1' AS pipeline_version, scored_at + INTERVAL 200 DAY AS scored_at,
 		99 AS composite, 'SVC-1+' AS rating, written_at - INTERVAL 1 HOUR AS written_at) FROM score_history`); err != nil {
 		t.Fatal(err)
 	}
@@ -98,14 +109,16 @@ func known(t *testing.T) (server *stores.ClickHouseServer, db *clickhouse.DB, no
 	}
 	at := func(days int, more time.Duration) int64 { return now.AddDate(0, 0, -days).Add(more).UnixMilli() }
 	for _, statement := range []string{
-		fmt.Sprintf(`INSERT INTO run_log (created_at, id, domain, state, lane, started_at, finished_at, scored_at, attempts, error, revision) VALUES
+		fmt.Sprintf(
+			`INSERT INTO run_log (created_at, id, domain, state, lane, started_at, finished_at, scored_at, attempts, error, revision) VALUES
 			(%[1]d, 'r1', 'example.com', 'running', 'api', %[1]d, 0, 0, 1, '', 1), (%[1]d, 'r1', 'example.com', 'succeeded', 'api', %[1]d, %[2]d, %[1]d, 1, '', 2),
 			(%[1]d, 'r2', 'alpha.com', 'succeeded', 'api', %[1]d, %[3]d, %[1]d, 2, '', 2), (%[1]d, 'r3', 'beta.com', 'failed', 'bulk', %[1]d, %[3]d, 0, 4, 'worker lost in attempt 4', 9),
 			(%[1]d, 'r4', 'gamma.com', 'queued', 'api', 0, 0, 0, 0, '', 1)`, at(1, 0), at(1, 30*time.Second), at(1, 45*time.Second)),
 		fmt.Sprintf(`INSERT INTO batch_run (started_at, job, id, fence, took_ms, read_rows, read_bytes, peak_memory_bytes, companies, outcome, error) VALUES
 			(%d, 'count', 'b1', 1, 900, 10, 1000, 5, 8, 'ok', ''), (%d, 'count', 'b2', 2, 100, 1, 10, 5, 8, 'ok', ''), (%d, 'movers', 'b3', 2, 7, 0, 0, 0, 0, 'failed', 'store is gone')`,
 			at(1, 0), at(0, -time.Minute), at(0, -time.Minute)),
-		fmt.Sprintf(`INSERT INTO batch_run (started_at, job, id, fence, took_ms, companies, young, due, started, oldest_scored_at, outcome) VALUES
+		fmt.Sprintf(
+			`INSERT INTO batch_run (started_at, job, id, fence, took_ms, companies, young, due, started, oldest_scored_at, outcome) VALUES
 			(%d, 'refresh', 'b4', 1, 30, 8, 6, 1, 1, %d, 'ok')`, at(0, -time.Minute), at(9, 0)),
 		fmt.Sprintf(`INSERT INTO usage (period, account_id, tier, cached_calls, cold_calls, updated_at) VALUES
 			(toStartOfMonth(toDateTime(%[1]d)), 'a', 'starter', 10, 1, %[3]d), (toStartOfMonth(toDateTime(%[1]d)), 'a', 'growth', 25, 3, %[2]d), (toStartOfMonth(toDateTime(%[1]d)), 'b', 'free', 5, 0, %[2]d)`,
@@ -237,7 +250,8 @@ func TestExportsAreWholeFiles(t *testing.T) {
 	}
 	status, file = asAnalyst(t, server, query, "CSVWithNames")
 	lines, err := csv.NewReader(strings.NewReader(file)).ReadAll()
-	if err != nil || status != http.StatusOK || len(lines) != len(knownCompanies)+1 || lines[0][0] != "domain" || lines[1][0] != "alpha.com" {
+	if err != nil || status != http.StatusOK || len(lines) != len(knownCompanies)+1 || lines[0][0] != "domain" ||
+		lines[1][0] != "alpha.com" {
 		t.Errorf("CSV: status %d, %v: %v", status, err, lines)
 	}
 }
@@ -260,7 +274,9 @@ func TestViewsReadLittleForOneDomain(t *testing.T) {
 func TestSQLKnowsCurrentVersion(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	if got := column(t, db, "SELECT pipeline_version FROM v1_freshness WHERE is_current"); len(got) != 1 || got[0] != scoring.PipelineVersion {
-		t.Errorf("SQL takes %q for current, the program makes records of %s: add a migration that inserts it into pipeline_version", got, scoring.PipelineVersion)
+	if got := column(t, db, "SELECT pipeline_version FROM v1_freshness WHERE is_current"); len(got) != 1 ||
+		got[0] != scoring.PipelineVersion {
+		t.Errorf("SQL takes %q for current, the program makes records of %s: add a migration that inserts it into pipeline_version", got,
+			scoring.PipelineVersion)
 	}
 }

@@ -48,8 +48,9 @@ func (a *Accounts) Audit(ctx context.Context, limit int) ([]table.AuditEntry, er
 	entries := make([]table.AuditEntry, len(rows))
 	for i, r := range rows {
 		entries[i] = table.AuditEntry{
-			At: r.At.UTC(), AccountID: r.AccountID, AccountName: r.AccountName, Operator: r.Operator, Session: r.Session, Address: r.Address,
-			Action: table.Action(r.Action), Subject: r.Subject, Detail: r.Detail,
+			At: r.At.UTC(), AccountID: r.AccountID, AccountName: r.AccountName, Operator: r.Operator, Session: r.Session,
+			Address: r.Address,
+			Action:  table.Action(r.Action), Subject: r.Subject, Detail: r.Detail,
 		}
 	}
 	return entries, nil

@@ -19,7 +19,8 @@ func TestAuditLogHasNewestFirst(t *testing.T) {
 	if err := accounts.Put(t.Context(), account.Account{ID: "a", Name: "Acme", Plan: account.Free, CreatedAt: now}); err != nil {
 		t.Fatal(err)
 	}
-	entry := table.AuditEntry{At: now, AccountID: "a", Operator: true, Session: "0123", Address: "2001:db8::1", Action: table.PlanChanged, Subject: "b", Detail: "free to scale"}
+	entry := table.AuditEntry{At: now, AccountID: "a", Operator: true, Session: "0123", Address: "2001:db8::1", Action: table.PlanChanged,
+		Subject: "b", Detail: "free to scale"}
 	earlier := entry
 	earlier.At, earlier.Action = now.Add(-time.Second), table.SignIn
 	for _, e := range []table.AuditEntry{entry, earlier} {

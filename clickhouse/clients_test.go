@@ -27,7 +27,8 @@ func TestRecordedClientsConnect(t *testing.T) {
 		t.Fatal(err)
 	}
 	password, _ := u.User.Password()
-	secrets := strings.NewReplacer("BASIC", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.String())), "USER", u.User.Username(), "PASSWORD", password)
+	secrets := strings.NewReplacer("BASIC", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.String())), "USER", u.User.Username(),
+		"PASSWORD", password)
 	files, err := filepath.Glob("testdata/clients/*.http")
 	if err != nil || len(files) != 3 {
 		t.Fatalf("%v, %v", files, err)
@@ -67,7 +68,8 @@ func TestRecordedClientsConnect(t *testing.T) {
 	}
 }
 
-// TestDriverOfGoAsAnalyst uses clickhouse-go as an analyst does: queries, streams, parameters, settings, compression, cancellation and what is refused.
+// TestDriverOfGoAsAnalyst uses clickhouse-go as an analyst does: queries, streams, parameters, settings, compression, cancellation and what
+// is refused.
 func TestDriverOfGoAsAnalyst(t *testing.T) {
 	t.Parallel()
 	server, _, _ := known(t)
@@ -109,15 +111,19 @@ func TestDriverOfGoAsAnalyst(t *testing.T) {
 	defer conn.Close()
 	var domain string
 	var composite float64
-	if err := conn.QueryRow(t.Context(), "SELECT domain, composite FROM v1_score_latest WHERE domain = {d:String} AND scored_at < {at:DateTime64(3)}", ch.Named("d", "example.com"),
+	if err := conn.QueryRow(t.Context(),
+		"SELECT domain, composite FROM v1_score_latest WHERE domain = {d:String} AND scored_at < {at:DateTime64(3)}",
+		ch.Named("d", "example.com"),
 		ch.Named("at", time.Now())).Scan(&domain, &composite); err != nil || domain != "example.com" || composite != 55 {
 		t.Errorf("%s %v, %v", domain, composite, err)
 	}
 	var views uint64
-	if err := conn.QueryRow(t.Context(), "SELECT count() FROM {t:Identifier}", ch.Named("t", "v1_score_latest")).Scan(&views); err != nil || views != uint64(len(knownCompanies)) {
+	if err := conn.QueryRow(t.Context(), "SELECT count() FROM {t:Identifier}", ch.Named("t", "v1_score_latest")).Scan(&views); err != nil ||
+		views != uint64(len(knownCompanies)) {
 		t.Errorf("by identifier: %d, %v", views, err)
 	}
-	settings := ch.Context(t.Context(), ch.WithSettings(ch.Settings{"max_memory_usage": 1_000_000_000, "max_threads": 1, "join_use_nulls": 1}), ch.WithQueryID("from-go"))
+	settings := ch.Context(t.Context(), ch.WithSettings(ch.Settings{"max_memory_usage": 1_000_000_000, "max_threads": 1,
+		"join_use_nulls": 1}), ch.WithQueryID("from-go"))
 	if err := conn.QueryRow(settings, "SELECT count() FROM v1_score_history").Scan(&views); err != nil || views == 0 {
 		t.Errorf("with settings: %d, %v", views, err)
 	}

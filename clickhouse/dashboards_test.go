@@ -64,8 +64,8 @@ var (
 	companyOnPage = "${company:sqlstring}"
 )
 
-// expand replaces the macros of the ClickHouse plugin and the variables of the dashboards, as Grafana does for a time range and a panel that is
-// 100 points wide.
+// expand replaces the macros of the ClickHouse plugin and the variables of the dashboards, as Grafana does for a time range and a panel
+// that is 100 points wide.
 func expand(query string, from, to time.Time, company, other string) string {
 	seconds := func(at time.Time) string { return fmt.Sprintf("toDateTime(%d)", at.Unix()) }
 	date := func(at time.Time) string { return "toDate('" + at.Format(time.DateOnly) + "')" }
@@ -79,11 +79,12 @@ func expand(query string, from, to time.Time, company, other string) string {
 		}
 		return fmt.Sprintf("toStartOfInterval(toDateTime(%s), INTERVAL %d second)", m[2], max(1, int(to.Sub(from).Seconds()/100)))
 	})
-	return strings.NewReplacer("$__fromTime", seconds(from), "$__toTime", seconds(to), companyOnPage, "'"+company+"'", "${other:sqlstring}", "'"+other+"'").Replace(query)
+	return strings.NewReplacer("$__fromTime", seconds(from), "$__toTime", seconds(to), companyOnPage, "'"+company+"'", "${other:sqlstring}",
+		"'"+other+"'").Replace(query)
 }
 
-// TestDashboardsAnswer runs every query of the Grafana dashboards as the analyst. Those with a macro must follow the time range, and those with the
-// variable of the company must follow both its list and its text box.
+// TestDashboardsAnswer runs every query of the Grafana dashboards as the analyst. Those with a macro must follow the time range, and those
+// with the variable of the company must follow both its list and its text box.
 func TestDashboardsAnswer(t *testing.T) {
 	t.Parallel()
 	server, _, now := known(t)
@@ -171,7 +172,8 @@ func TestDashboardsLinkToEachOther(t *testing.T) {
 	}
 }
 
-// TestDashboardsNameGradesAsViews compares the names that dashboards give to the numbers of grades and confidences with the types of the views.
+// TestDashboardsNameGradesAsViews compares the names that dashboards give to the numbers of grades and confidences with the types of the
+// views.
 func TestDashboardsNameGradesAsViews(t *testing.T) {
 	t.Parallel()
 	server, _, _ := known(t)
@@ -205,7 +207,8 @@ func TestDashboardsNameGradesAsViews(t *testing.T) {
 						got[i] = mappings[0].Options[fmt.Sprint(i+1)].Text
 					}
 					if !slices.Equal(got, want[override.Matcher.Options]) {
-						t.Errorf("%s: %s: %s are named %q, want %q", name, panel.Title, override.Matcher.Options, got, want[override.Matcher.Options])
+						t.Errorf("%s: %s: %s are named %q, want %q", name, panel.Title, override.Matcher.Options, got,
+							want[override.Matcher.Options])
 					}
 					compared++
 				}
@@ -217,8 +220,8 @@ func TestDashboardsNameGradesAsViews(t *testing.T) {
 	}
 }
 
-// TestProvisioningLoadsTheDashboards follows the files that Grafana reads in deploy/grafana/docker-compose.yml: the provisioned directory must be the
-// mounted one, and the data source the plugin and the database of the dashboards.
+// TestProvisioningLoadsTheDashboards follows the files that Grafana reads in deploy/grafana/docker-compose.yml: the provisioned directory
+// must be the mounted one, and the data source the plugin and the database of the dashboards.
 func TestProvisioningLoadsTheDashboards(t *testing.T) {
 	t.Parallel()
 	read := func(path string, into any) {
@@ -253,18 +256,21 @@ func TestProvisioningLoadsTheDashboards(t *testing.T) {
 	read("provisioning/dashboards/companyscore.yaml", &dashboards)
 	read("provisioning/datasources/companyscore.yaml", &sources)
 	grafana := compose.Services["grafana"]
-	if len(dashboards.Providers) != 1 || dashboards.Providers[0].Type != "file" || !slices.Contains(grafana.Volumes, "./deploy/grafana:"+dashboards.Providers[0].Options.Path+":ro") ||
+	if len(dashboards.Providers) != 1 || dashboards.Providers[0].Type != "file" ||
+		!slices.Contains(grafana.Volumes, "./deploy/grafana:"+dashboards.Providers[0].Options.Path+":ro") ||
 		!slices.Contains(grafana.Volumes, "./deploy/grafana/provisioning:/etc/grafana/provisioning:ro") {
 		t.Errorf("providers %+v, volumes %q", dashboards.Providers, grafana.Volumes)
 	}
-	if home := grafana.Environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]; home != filepath.Join(dashboards.Providers[0].Options.Path, "companyscore.json") {
+	if home := grafana.Environment["GF_DASHBOARDS_DEFAULT_HOME_DASHBOARD_PATH"]; home != filepath.Join(dashboards.Providers[0].Options.Path,
+		"companyscore.json") {
 		t.Errorf("the first page is %s", home)
 	}
 	if len(sources.Datasources) != 1 {
 		t.Fatalf("data sources %+v", sources.Datasources)
 	}
 	source := sources.Datasources[0]
-	if password := strings.TrimPrefix(source.SecureJSONData["password"], "$"); source.Type != grafana.Environment["GF_PLUGINS_PREINSTALL"] || source.JSONData["defaultDatabase"] != "companyscore" ||
+	if password := strings.TrimPrefix(source.SecureJSONData["password"],
+		"$"); source.Type != grafana.Environment["GF_PLUGINS_PREINSTALL"] || source.JSONData["defaultDatabase"] != "companyscore" ||
 		source.JSONData["protocol"] != "http" || source.JSONData["port"] != 8123 || grafana.Environment[password] == "" {
 		t.Errorf("data source %+v", source)
 	}

@@ -39,8 +39,10 @@ func (db *DB) writeDefinitions(ctx context.Context) error {
 	var rows []*definitionRow
 	for i, s := range scoring.Manifest() {
 		row := &definitionRow{
-			PipelineVersion: scoring.PipelineVersion, Position: uint8(i + 1), Signal: s.ID, Bucket: string(s.Bucket), Name: s.Name, Unit: s.Unit,
-			Direction: string(s.Direction), WeightInBucket: s.Weight, Weight: s.Weight * s.Bucket.Weight(), Population: s.Population, Basis: s.Basis,
+			PipelineVersion: scoring.PipelineVersion, Position: uint8(i + 1), Signal: s.ID, Bucket: string(s.Bucket), Name: s.Name,
+			Unit:      s.Unit,
+			Direction: string(s.Direction), WeightInBucket: s.Weight, Weight: s.Weight * s.Bucket.Weight(), Population: s.Population,
+			Basis: s.Basis,
 			Curve: s.Normalization, Sources: s.Sources, NotFor: s.NotFor, MaxAgeDays: uint16(s.MaxAge / (24 * time.Hour)),
 		}
 		if !s.Curve.Share() {

@@ -25,7 +25,8 @@ func TestDamagedPartsAreLogged(t *testing.T) {
 	}
 	for _, statement := range []string{
 		"CREATE DATABASE damaged", "CREATE TABLE damaged.parts (a UInt8) ENGINE = MergeTree ORDER BY a", "SYSTEM STOP MERGES damaged.parts",
-		"INSERT INTO damaged.parts SELECT 1", "INSERT INTO damaged.parts SELECT 2", "INSERT INTO damaged.parts SELECT 3", "ALTER TABLE damaged.parts DETACH PART 'all_3_3_0'",
+		"INSERT INTO damaged.parts SELECT 1", "INSERT INTO damaged.parts SELECT 2", "INSERT INTO damaged.parts SELECT 3",
+		"ALTER TABLE damaged.parts DETACH PART 'all_3_3_0'",
 	} {
 		if err := db.Conn().Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
@@ -44,7 +45,8 @@ func TestDamagedPartsAreLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{" ERROR ", "table=damaged.parts", "part=broken-on-start_all_2_2_0", "reason=broken-on-start", "remedy=", filepath.Join("detached", "broken-on-start_all_2_2_0")} {
+	for _, want := range []string{" ERROR ", "table=damaged.parts", "part=broken-on-start_all_2_2_0", "reason=broken-on-start", "remedy=",
+		filepath.Join("detached", "broken-on-start_all_2_2_0")} {
 		if !strings.Contains(string(log), want) {
 			t.Errorf("%q is not logged:\n%s", want, log)
 		}

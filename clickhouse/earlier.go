@@ -88,8 +88,10 @@ func (s *Scores) pageOfEarlier(ctx context.Context, keys map[string]earlierKey, 
 		ReferenceBase float64   `ch:"reference_base"`
 	}
 	err := s.db.listBuffered(ctx, &times, scoreEarlier,
-		ch.Named("domains", domains), ch.Named("nows_ms", nows), ch.Named("version", scoring.PipelineVersion), ch.Named("previous_days", days(scoring.PreviousMaxAge)),
-		ch.Named("min_days", days(scoring.ReferenceMinAge)), ch.Named("best_days", days(scoring.ReferenceAge)), ch.Named("max_days", days(scoring.ReferenceMaxAge)))
+		ch.Named("domains", domains), ch.Named("nows_ms", nows), ch.Named("version", scoring.PipelineVersion),
+		ch.Named("previous_days", days(scoring.PreviousMaxAge)),
+		ch.Named("min_days", days(scoring.ReferenceMinAge)), ch.Named("best_days", days(scoring.ReferenceAge)),
+		ch.Named("max_days", days(scoring.ReferenceMaxAge)))
 	if err != nil {
 		return err
 	}

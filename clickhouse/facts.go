@@ -25,7 +25,8 @@ type Facts struct {
 // NewFacts returns the store of facts in db.
 func NewFacts(db *DB) *Facts {
 	f := &Facts{db: db}
-	f.lookups = coalesce.New(coalesce.Config[string, scoring.CompanyFacts]{Query: f.GetMany, KeysMax: runPage, Pause: runPause, Timeout: runTimeout})
+	f.lookups = coalesce.New(coalesce.Config[string, scoring.CompanyFacts]{Query: f.GetMany, KeysMax: runPage, Pause: runPause,
+		Timeout: runTimeout})
 	return f
 }
 
@@ -75,7 +76,8 @@ func (r *factsRow) facts() scoring.CompanyFacts {
 		Domain: r.Domain, CompanyName: r.CompanyName, Country: r.Country, Region: r.Region, City: r.City,
 		Industry: r.Industry, Categories: r.Categories, Status: r.Status,
 		Employees: r.Employees, RevenueUSD: r.RevenueUSD, TotalAssetsUSD: r.TotalAssetsUSD, EBITDAUSD: r.EBITDAUSD,
-		MarketCapUSD: r.MarketCapUSD, MarketCapClass: r.MarketCapClass, PERatio: r.PERatio, PriceSales: r.PriceSales, PriceBook: r.PriceBook,
+		MarketCapUSD: r.MarketCapUSD, MarketCapClass: r.MarketCapClass, PERatio: r.PERatio, PriceSales: r.PriceSales,
+		PriceBook:       r.PriceBook,
 		FundingTotalUSD: r.FundingTotalUSD, FundingRounds: r.FundingRounds, Founders: r.Founders,
 		Listed: r.Listed, Signals: maps.Clone(r.Signals), Source: r.Source,
 	}
@@ -103,7 +105,8 @@ func factsRowOf(c scoring.CompanyFacts, importedAt time.Time) *factsRow {
 		Domain: c.Domain, CompanyName: c.CompanyName, Country: c.Country, Region: c.Region, City: c.City,
 		Industry: c.Industry, Categories: c.Categories, Status: c.Status,
 		Employees: c.Employees, RevenueUSD: c.RevenueUSD, TotalAssetsUSD: c.TotalAssetsUSD, EBITDAUSD: c.EBITDAUSD,
-		MarketCapUSD: c.MarketCapUSD, MarketCapClass: c.MarketCapClass, PERatio: c.PERatio, PriceSales: c.PriceSales, PriceBook: c.PriceBook,
+		MarketCapUSD: c.MarketCapUSD, MarketCapClass: c.MarketCapClass, PERatio: c.PERatio, PriceSales: c.PriceSales,
+		PriceBook:       c.PriceBook,
 		FundingTotalUSD: c.FundingTotalUSD, FundingRounds: c.FundingRounds, Founders: c.Founders,
 		SIC: known(c.SIC), FoundedYear: known(c.FoundedYear), HiringRegions: known(c.HiringRegions),
 		Listed: c.Listed, Signals: c.Signals, Source: c.Source, ImportedAt: importedAt,

@@ -35,7 +35,8 @@ func TestImportRealCompanies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.CompanyName != "Zoetis" || got.Country != "US" || *got.Employees != 13800 || *got.RevenueUSD != 9.3e9 || *got.PriceSales != 3.3721652 ||
+	if got.CompanyName != "Zoetis" || got.Country != "US" || *got.Employees != 13800 || *got.RevenueUSD != 9.3e9 ||
+		*got.PriceSales != 3.3721652 ||
 		got.PriceBook != nil || got.FoundedYear != 0 || got.Listed != nil || got.AsOf.Format("2006-01-02") != "2025-06-01" {
 		t.Errorf("facts of zoetis.com = %+v", got)
 	}
@@ -56,7 +57,8 @@ func TestImportParquetOfClickHouse(t *testing.T) {
 	stored := clickhouse.NewFacts(db)
 	export := func(query string) string {
 		t.Helper()
-		res, err := http.Post(strings.TrimSuffix(url, db.Public()), "", strings.NewReader(query+" FORMAT Parquet")) //nolint:noctx // a test on loopback
+		//nolint:noctx // a test on loopback
+		res, err := http.Post(strings.TrimSuffix(url, db.Public()), "", strings.NewReader(query+" FORMAT Parquet"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +85,8 @@ func TestImportParquetOfClickHouse(t *testing.T) {
 		CAST('dead', 'Enum8(\'dead\' = 1)') AS status, toFloat64(nan) AS ` + "`signal:open_roles`" + `
 		FROM numbers(3) SETTINGS output_format_parquet_row_group_size = 2`)
 	report, err := facts.Import(t.Context(), stored, path, nil)
-	if err != nil || report.Rows != 3 || len(report.Faults) != 3 || report.Faults[2].Line != 3 || report.Faults[2].Field != "signal:open_roles" {
+	if err != nil || report.Rows != 3 || len(report.Faults) != 3 || report.Faults[2].Line != 3 ||
+		report.Faults[2].Field != "signal:open_roles" {
 		t.Fatalf("import = %+v, %v; want three rows at fault, as their signal is not a number", report, err)
 	}
 	path = export(`SELECT
@@ -105,9 +108,11 @@ func TestImportParquetOfClickHouse(t *testing.T) {
 	yes := true
 	got, err := stored.Get(t.Context(), "company-1.com")
 	want := scoring.CompanyFacts{
-		Domain: "company-1.com", EBITDAUSD: number(-1234567.89), RevenueUSD: number(12345678901234.5), MarketCapUSD: number(999999999999999),
-		PERatio: number(-5), Employees: number(200), PriceSales: number(0.1), AsOf: time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC), FoundedYear: 1851,
-		Categories: []string{"a", "b"}, Listed: &yes, Country: "US", City: "Rome", Status: "dead", Signals: map[string]float64{},
+		Domain: "company-1.com", EBITDAUSD: number(-1234567.89), RevenueUSD: number(12345678901234.5),
+		MarketCapUSD: number(999999999999999),
+		PERatio:      number(-5), Employees: number(200), PriceSales: number(0.1), AsOf: time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC),
+		FoundedYear: 1851,
+		Categories:  []string{"a", "b"}, Listed: &yes, Country: "US", City: "Rome", Status: "dead", Signals: map[string]float64{},
 	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("facts: %v\n%s", err, diff)

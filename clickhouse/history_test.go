@@ -40,7 +40,8 @@ func TestStatementsOfAnalystsAreLogged(t *testing.T) {
 	slices.Sort(want)
 	var got []string
 	for deadline := time.Now().Add(wait.Max); len(got) < len(want) && time.Now().Before(deadline); {
-		got, err = plainColumn(t, db, "SELECT concat(query, ' ', analyst, ' ', outcome, ' ', refused_by, ' rows ', toString(result_rows)) FROM companyscore_private.v1_query "+
+		got, err = plainColumn(t, db, "SELECT concat(query, ' ', analyst, ' ', outcome, ' ', refused_by, ' rows ', "+
+			"toString(result_rows)) FROM companyscore_private.v1_query "+
 			"WHERE query_id != '' AND started_at > now() - 600 AND duration_ms < 60000 ORDER BY 1")
 		if err != nil {
 			t.Fatal(err)
@@ -79,7 +80,8 @@ func TestServerHasItsOwnLog(t *testing.T) {
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	got, err := plainColumn(t, db, "SELECT concat(analyst, ' ', query, ' ', outcome, ' ', refused_by, ' ', exception, ' ', toString(read_rows)) FROM companyscore_private.v1_query ORDER BY query")
+	got, err := plainColumn(t, db, "SELECT concat(analyst, ' ', query, ' ', outcome, ' ', refused_by, ' ', exception, ' ', "+
+		"toString(read_rows)) FROM companyscore_private.v1_query ORDER BY query")
 	if err != nil || !slices.Equal(got, []string{"bob SELECT 1 ok   1", "bob SELECT 2 refused memory MEMORY_LIMIT_EXCEEDED 1"}) {
 		t.Errorf("%q, %v", got, err)
 	}

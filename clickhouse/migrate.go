@@ -62,8 +62,10 @@ func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []s
 		sum := sha256.Sum256([]byte(m.Text))
 		checksums[m.Number] = hex.EncodeToString(sum[:])
 		if before, ok := done[m.Number]; ok && before != checksums[m.Number] {
-			return nil, fmt.Errorf("database %s was made by another build: migration %s has another text. Use an empty database (for `up`, a new --data directory) "+
-				"and import the facts again, or run the build that made it. To change the schema, restore the text of the migration and add a new one", db.private, m.Name)
+			return nil, fmt.Errorf("database %s was made by another build: migration %s has another text. Use an empty database (for "+
+				"`up`, a new --data directory) "+
+				"and import the facts again, or run the build that made it. To change the schema, restore the text of the migration and "+
+				"add a new one", db.private, m.Name)
 		}
 	}
 	for _, m := range migrations {
@@ -76,7 +78,8 @@ func (db *DB) migrate(ctx context.Context, migrations []sql.Migration, views []s
 				return applied, fmt.Errorf("apply migration %s: %w", m.Name, err)
 			}
 		}
-		if err := db.exec(ctx, migrationInsert, ch.Named("number", m.Number), ch.Named("name", m.Name), ch.Named("checksum", checksums[m.Number])); err != nil {
+		if err := db.exec(ctx, migrationInsert, ch.Named("number", m.Number), ch.Named("name", m.Name),
+			ch.Named("checksum", checksums[m.Number])); err != nil {
 			return applied, fmt.Errorf("record migration %s: %w", m.Name, err)
 		}
 		applied = append(applied, m.Name)

@@ -58,7 +58,9 @@ func column(t testing.TB, db *clickhouse.DB, query string, args ...any) []string
 // schema returns the definitions of all tables without the name of the database.
 func schema(t testing.TB, db *clickhouse.DB) string {
 	t.Helper()
-	tables := column(t, db, "SELECT create_table_query FROM system.tables WHERE database IN ({public:String}, currentDatabase()) ORDER BY name", clickhouse.Named("public", db.Public()))
+	tables := column(t, db,
+		"SELECT create_table_query FROM system.tables WHERE database IN ({public:String}, currentDatabase()) ORDER BY name",
+		clickhouse.Named("public", db.Public()))
 	return strings.ReplaceAll(strings.Join(tables, "\n"), db.Public(), "DATABASE")
 }
 
@@ -118,7 +120,8 @@ func TestDatabaseOfEarlierBuildIsRefused(t *testing.T) {
 	}
 	before := schema(t, db)
 	_, err := db.Migrate(t.Context())
-	for _, want := range []string{db.Database(), "001_score_history", "new --data directory", "import the facts again", "restore the text"} {
+	for _, want := range []string{db.Database(), "001_score_history", "new --data directory", "import the facts again",
+		"restore the text"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("Migrate = %v, want %q in it", err, want)
 		}
@@ -131,7 +134,8 @@ func TestDatabaseOfEarlierBuildIsRefused(t *testing.T) {
 func TestInterruptedMigrationIsAppliedAgain(t *testing.T) {
 	t.Parallel()
 	db := openEmpty(t)
-	migration := sql.Migration{Number: 1, Name: "001_two_tables", Text: "CREATE TABLE IF NOT EXISTS a (x UInt8) ORDER BY x;\nBROKEN;\nCREATE TABLE IF NOT EXISTS b (x UInt8) ORDER BY x;"}
+	migration := sql.Migration{Number: 1, Name: "001_two_tables",
+		Text: "CREATE TABLE IF NOT EXISTS a (x UInt8) ORDER BY x;\nBROKEN;\nCREATE TABLE IF NOT EXISTS b (x UInt8) ORDER BY x;"}
 	if applied, err := db.MigrateWith(t.Context(), []sql.Migration{migration}, nil); err == nil || len(applied) != 0 {
 		t.Fatalf("Migrate with a broken statement = %v, %v", applied, err)
 	}
@@ -155,7 +159,9 @@ func TestOlderProgramLeavesNewerViews(t *testing.T) {
 	if _, err := db.MigrateWith(t.Context(), old, []string{"CREATE OR REPLACE VIEW v AS SELECT x FROM a"}); err != nil {
 		t.Fatal(err)
 	}
-	if got := column(t, db, "SELECT name FROM system.columns WHERE database = currentDatabase() AND table = 'v' ORDER BY position"); !slices.Equal(got, []string{"x", "y"}) {
+	if got := column(t, db,
+		"SELECT name FROM system.columns WHERE database = currentDatabase() AND table = 'v' ORDER BY position"); !slices.Equal(got,
+		[]string{"x", "y"}) {
 		t.Errorf("columns of the view = %v: the older program replaced it", got)
 	}
 }
@@ -208,7 +214,8 @@ func TestMigratorsAtOnceAreHarmless(t *testing.T) {
 		if got := schema(t, db); got != want {
 			t.Errorf("schema made by many at once differs:\n%s\nwant:\n%s", got, want)
 		}
-		if versions := column(t, db, "SELECT version FROM pipeline_version FINAL"); !slices.Equal(versions, []string{scoring.PipelineVersion}) {
+		if versions := column(t, db, "SELECT version FROM pipeline_version FINAL"); !slices.Equal(versions,
+			[]string{scoring.PipelineVersion}) {
 			t.Errorf("pipeline versions %v", versions)
 		}
 	}

@@ -21,7 +21,8 @@ func TestMoversSplitTheirDeltas(t *testing.T) {
 		t.Helper()
 		in := scoring.Input{Domain: domain, Now: noon.Add(-age)}
 		for signal, raw := range values {
-			in.Observations = append(in.Observations, scoring.Observation{Signal: signal, State: scoring.StateOK, Raw: raw, Source: "facts"})
+			in.Observations = append(in.Observations, scoring.Observation{Signal: signal, State: scoring.StateOK, Raw: raw,
+				Source: "facts"})
 		}
 		rec, err := scoring.Score(in)
 		if err != nil {

@@ -26,8 +26,8 @@ const secret = "TOPSECRET"
 
 var exceptionName = regexp.MustCompile(`\(([A-Z_]+)\) \(version`)
 
-// TestAnalystSeesAndChangesNothingPrivate sends all attempts. An answer may not contain a private row, the name of a private table or a path, and
-// afterwards everything must be as before. The error of a statement may repeat names in it.
+// TestAnalystSeesAndChangesNothingPrivate sends all attempts. An answer may not contain a private row, the name of a private table or a
+// path, and afterwards everything must be as before. The error of a statement may repeat names in it.
 func TestAnalystSeesAndChangesNothingPrivate(t *testing.T) {
 	t.Parallel()
 	server := stores.StartClickHouse(t)
@@ -45,7 +45,8 @@ func TestAnalystSeesAndChangesNothingPrivate(t *testing.T) {
 	}
 	for _, statement := range []string{
 		"INSERT INTO account (id, name) SELECT '" + secret + "', '" + secret + "'",
-		"INSERT INTO api_key (id, account_id, name, hash, prefix) SELECT '" + secret + "', '" + secret + "', '" + secret + "', repeat('ab12', 16), '" + secret + "'",
+		"INSERT INTO api_key (id, account_id, name, hash, prefix) SELECT '" + secret + "', '" + secret + "', '" + secret +
+			"', repeat('ab12', 16), '" + secret + "'",
 		"INSERT INTO company_facts (domain, company_name) SELECT 'example.com', '" + secret + "'",
 	} {
 		if err := db.Conn().Exec(t.Context(), statement); err != nil {
@@ -56,20 +57,26 @@ func TestAnalystSeesAndChangesNothingPrivate(t *testing.T) {
 	ended := make(chan struct{})
 	go func() { // a statement of the service
 		defer close(ended)
-		_ = db.Conn().Exec(running, "SELECT '"+secret+"', sum(sleepEachRow(1)) FROM numbers(1000) SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 0")
+		_ = db.Conn().Exec(running, "SELECT '"+secret+
+			"', sum(sleepEachRow(1)) FROM numbers(1000) SETTINGS max_block_size = 1, function_sleep_max_microseconds_per_block = 0")
 	}()
 	defer func() { stop(); <-ended }()
 	// Other names of tables are words or those of columns.
-	const private = "SELECT name FROM system.tables WHERE database = 'companyscore_private' AND name LIKE '%\\_%' AND name != 'pipeline_version'"
+	const private = "SELECT name FROM system.tables WHERE database = 'companyscore_private' AND name LIKE '%\\_%' AND name != " +
+		"'pipeline_version'"
 	hidden := append(column(t, db, private), secret, "ab12ab12", server.Dir(), "companyscore_private", "root:x")
 	if len(hidden) < 15 {
 		t.Fatalf("private are %v", hidden)
 	}
 	state := []string{
-		"SELECT concat(database, name, create_table_query) FROM system.tables WHERE NOT is_temporary AND database NOT IN ('system', 'information_schema', 'INFORMATION_SCHEMA') ORDER BY 1",
-		"SELECT name FROM system.databases ORDER BY 1", "SELECT concat(id, name) FROM account", "SELECT concat(id, hash) FROM api_key", "SELECT concat(domain, company_name) FROM company_facts",
-		"SELECT name FROM system.functions WHERE origin != 'System'", "SELECT concat(name, storage) FROM system.users ORDER BY name", "SELECT name FROM system.roles ORDER BY name",
-		"SELECT concat(ifNull(user_name, ''), ifNull(role_name, ''), toString(access_type), ifNull(database, '')) FROM system.grants ORDER BY 1", "SELECT name FROM system.named_collections",
+		"SELECT concat(database, name, create_table_query) FROM system.tables WHERE NOT is_temporary AND database NOT IN ('system', " +
+			"'information_schema', 'INFORMATION_SCHEMA') ORDER BY 1",
+		"SELECT name FROM system.databases ORDER BY 1", "SELECT concat(id, name) FROM account", "SELECT concat(id, hash) FROM api_key",
+		"SELECT concat(domain, company_name) FROM company_facts",
+		"SELECT name FROM system.functions WHERE origin != 'System'", "SELECT concat(name, storage) FROM system.users ORDER BY name",
+		"SELECT name FROM system.roles ORDER BY name",
+		"SELECT concat(ifNull(user_name, ''), ifNull(role_name, ''), toString(access_type), ifNull(database, '')) FROM system.grants " +
+			"ORDER BY 1", "SELECT name FROM system.named_collections",
 	}
 	fingerprint := func() (all string) {
 		for _, query := range state {
@@ -109,7 +116,8 @@ func TestAnalystSeesAndChangesNothingPrivate(t *testing.T) {
 		fmt.Fprintln(&outcomes, strings.Join(f, "\t"))
 		said := strings.ToLower(line)
 		for _, name := range hidden {
-			if regexp.MustCompile(`(^|\W)`+regexp.QuoteMeta(name)+`(\W|$)`).MatchString(body) && (status == http.StatusOK || !strings.Contains(said, strings.ToLower(name))) {
+			if regexp.MustCompile(`(^|\W)`+regexp.QuoteMeta(name)+`(\W|$)`).MatchString(body) &&
+				(status == http.StatusOK || !strings.Contains(said, strings.ToLower(name))) {
 				t.Errorf("%s: the answer has %q: %.1000s", line, name, body)
 			}
 		}

@@ -208,7 +208,8 @@ func TestImportedFactsAreNewerThanRecords(t *testing.T) {
 	t.Cleanup(func() { scores.Close(t.Context()) })
 	record := func() {
 		t.Helper()
-		rec := scoring.Record{Domain: "acme.com", PipelineVersion: scoring.PipelineVersion, ScoredAt: time.Now(), Confidence: scoring.BandLow, Profile: scoring.ProfileGrowth, Rating: scoring.Rating5}
+		rec := scoring.Record{Domain: "acme.com", PipelineVersion: scoring.PipelineVersion, ScoredAt: time.Now(),
+			Confidence: scoring.BandLow, Profile: scoring.ProfileGrowth, Rating: scoring.Rating5}
 		if err := scores.Write(t.Context(), rec); err != nil {
 			t.Fatal(err)
 		}
@@ -257,8 +258,10 @@ func TestCoverageIsInTheView(t *testing.T) {
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	record := func(id string, at time.Time, outcome table.BatchOutcome, c table.RefreshCoverage) {
 		t.Helper()
-		run := table.BatchRun{ID: id, Job: "refresh", StartedAt: at, Outcome: outcome, Companies: c.Companies, Refresh: &table.Refreshed{RefreshCoverage: c}}
-		if err := u.WriteRuns(t.Context(), []table.BatchRun{run, {ID: id + "x", Job: "count", StartedAt: at.Add(time.Hour), Outcome: table.BatchOK, Companies: 9}}); err != nil {
+		run := table.BatchRun{ID: id, Job: "refresh", StartedAt: at, Outcome: outcome, Companies: c.Companies,
+			Refresh: &table.Refreshed{RefreshCoverage: c}}
+		if err := u.WriteRuns(t.Context(), []table.BatchRun{run, {ID: id + "x", Job: "count", StartedAt: at.Add(time.Hour),
+			Outcome: table.BatchOK, Companies: 9}}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -51,7 +51,8 @@ func (s *Requests) WriteRequests(ctx context.Context, requests []table.Request) 
 	rows := make([]*requestRow, len(requests))
 	for i, r := range requests {
 		values[i] = requestRow{
-			r.At, r.ID, r.AccountID, r.KeyID, r.Route, r.Status, r.ErrorCode, r.AnsweredBy, uint64(r.Took.Microseconds()), r.Bytes, r.Charged, r.JobID, r.Server, r.Number,
+			r.At, r.ID, r.AccountID, r.KeyID, r.Route, r.Status, r.ErrorCode, r.AnsweredBy, uint64(r.Took.Microseconds()), r.Bytes,
+			r.Charged, r.JobID, r.Server, r.Number,
 		}
 		rows[i] = &values[i]
 	}
@@ -100,7 +101,8 @@ func (s *Requests) WriteRequestCounts(ctx context.Context, counts []table.Reques
 // limit. An empty account selects all accounts, and requests without a valid key.
 func (s *Requests) FindRequests(ctx context.Context, id, accountID string, limit int) ([]table.Request, error) {
 	var rows []requestRow
-	if err := s.db.listBuffered(ctx, &rows, requestFind, ch.Named("id", id), ch.Named("account_id", accountID), ch.Named("limit", uint32(limit))); err != nil {
+	if err := s.db.listBuffered(ctx, &rows, requestFind, ch.Named("id", id), ch.Named("account_id", accountID),
+		ch.Named("limit", uint32(limit))); err != nil {
 		return nil, fmt.Errorf("find request %s: %w", id, err)
 	}
 	return requests(rows), nil
@@ -108,9 +110,11 @@ func (s *Requests) FindRequests(ctx context.Context, id, accountID string, limit
 
 // ListRequests returns the newest requests of an account since an instant that have a row, up to
 // limit. An empty key and a zero status select all.
-func (s *Requests) ListRequests(ctx context.Context, accountID string, since time.Time, keyID string, status uint16, limit int) ([]table.Request, error) {
+func (s *Requests) ListRequests(ctx context.Context, accountID string, since time.Time, keyID string, status uint16,
+	limit int) ([]table.Request, error) {
 	var rows []requestRow
-	err := s.db.listBuffered(ctx, &rows, requestList, ch.Named("account_id", accountID), ch.Named("since_ms", millis(since)), ch.Named("key_id", keyID),
+	err := s.db.listBuffered(ctx, &rows, requestList, ch.Named("account_id", accountID), ch.Named("since_ms", millis(since)),
+		ch.Named("key_id", keyID),
 		ch.Named("status", status), ch.Named("limit", uint32(limit)))
 	if err != nil {
 		return nil, fmt.Errorf("list requests of %s: %w", accountID, err)
@@ -122,8 +126,10 @@ func requests(rows []requestRow) []table.Request {
 	found := make([]table.Request, len(rows))
 	for i, r := range rows {
 		found[i] = table.Request{
-			RequestKind: table.RequestKind{AccountID: r.AccountID, KeyID: r.KeyID, Route: r.Route, Status: r.Status, ErrorCode: r.ErrorCode, AnsweredBy: r.AnsweredBy},
-			ID:          r.ID, At: r.At.UTC(), Took: time.Duration(r.TookUs) * time.Microsecond, Bytes: r.Bytes, Charged: r.Charged, JobID: r.JobID, Server: r.Server, Number: r.Number,
+			RequestKind: table.RequestKind{AccountID: r.AccountID, KeyID: r.KeyID, Route: r.Route, Status: r.Status, ErrorCode: r.ErrorCode,
+				AnsweredBy: r.AnsweredBy},
+			ID: r.ID, At: r.At.UTC(), Took: time.Duration(r.TookUs) * time.Microsecond, Bytes: r.Bytes, Charged: r.Charged, JobID: r.JobID,
+			Server: r.Server, Number: r.Number,
 		}
 	}
 	return found
@@ -141,14 +147,16 @@ func (s *Requests) RequestGroups(ctx context.Context, accountID string, from, to
 		TookUs  uint64 `ch:"took_us"`
 		Bytes   uint64 `ch:"bytes"`
 	}
-	err := s.db.listBuffered(ctx, &rows, requestHistory, ch.Named("account_id", accountID), ch.Named("start_ms", millis(from)), ch.Named("end_ms", millis(to)),
+	err := s.db.listBuffered(ctx, &rows, requestHistory, ch.Named("account_id", accountID), ch.Named("start_ms", millis(from)),
+		ch.Named("end_ms", millis(to)),
 		ch.Named("by", by), ch.Named("limit", requestGroupsMax))
 	if err != nil {
 		return nil, fmt.Errorf("read requests of %s: %w", accountID, err)
 	}
 	groups := make([]table.RequestGroup, len(rows))
 	for i, r := range rows {
-		groups[i] = table.RequestGroup{Group: r.Group, Calls: r.Calls, Charged: r.Charged, Errors: r.Errors, Took: time.Duration(r.TookUs) * time.Microsecond, Bytes: r.Bytes}
+		groups[i] = table.RequestGroup{Group: r.Group, Calls: r.Calls, Charged: r.Charged, Errors: r.Errors,
+			Took: time.Duration(r.TookUs) * time.Microsecond, Bytes: r.Bytes}
 	}
 	return groups, nil
 }

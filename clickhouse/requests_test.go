@@ -20,7 +20,8 @@ func TestRepeatedRequestsAreStoredOnce(t *testing.T) {
 	var rows []table.Request
 	for i := range 3 {
 		rows = append(rows, table.Request{
-			RequestKind: kind, ID: "same-request", At: now.Add(time.Duration(i) * time.Second), Took: 1500 * time.Microsecond, Bytes: 88, Charged: i == 2, JobID: "j", Server: "s", Number: uint64(i),
+			RequestKind: kind, ID: "same-request", At: now.Add(time.Duration(i) * time.Second), Took: 1500 * time.Microsecond, Bytes: 88,
+			Charged: i == 2, JobID: "j", Server: "s", Number: uint64(i),
 		})
 	}
 	rows = append(rows, table.Request{RequestKind: kind, ID: "other-request", At: now, Server: "s", Number: 9})
@@ -50,8 +51,10 @@ func TestRequestHistoryHasNewestTotals(t *testing.T) {
 	day := time.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -2)
 	count := func(accountID, key string, status uint16, server string, minute time.Time, calls, version uint64) table.RequestCount {
 		return table.RequestCount{
-			RequestKind: table.RequestKind{AccountID: accountID, KeyID: key, Route: "/v1/score/*", Status: status, AnsweredBy: "l1"}, Minute: minute, Server: server,
-			Calls: calls, Charged: 1, NotStored: calls - 1, Took: time.Duration(calls) * time.Millisecond, Bytes: 10 * calls, Version: version,
+			RequestKind: table.RequestKind{AccountID: accountID, KeyID: key, Route: "/v1/score/*", Status: status, AnsweredBy: "l1"},
+			Minute:      minute, Server: server,
+			Calls: calls, Charged: 1, NotStored: calls - 1, Took: time.Duration(calls) * time.Millisecond, Bytes: 10 * calls,
+			Version: version,
 		}
 	}
 	for _, rows := range [][]table.RequestCount{
@@ -76,7 +79,8 @@ func TestRequestHistoryHasNewestTotals(t *testing.T) {
 		}
 	}
 	for _, view := range []string{"v1_request_minute", "v1_request_daily"} {
-		got, err := plainColumn(t, db, fmt.Sprintf("SELECT concat(toString(sum(calls)), ' calls in ', toString(count())) FROM %s WHERE account_id = 'a'", view))
+		got, err := plainColumn(t, db,
+			fmt.Sprintf("SELECT concat(toString(sum(calls)), ' calls in ', toString(count())) FROM %s WHERE account_id = 'a'", view))
 		if want := "64 calls in 3"; err != nil || got[0] != want {
 			t.Errorf("%s has %s, %v, want %s", view, got, err, want)
 		}
@@ -89,9 +93,11 @@ func TestRequestsAreListedByKind(t *testing.T) {
 	store := clickhouse.NewRequests(db)
 	now := time.Now().UTC().Truncate(time.Millisecond)
 	row := func(accountID, key string, status uint16, ago time.Duration, number uint64) table.Request {
-		return table.Request{RequestKind: table.RequestKind{AccountID: accountID, KeyID: key, Route: "/v1/score/*", Status: status, AnsweredBy: "l1"}, ID: "id", At: now.Add(-ago), Number: number}
+		return table.Request{RequestKind: table.RequestKind{AccountID: accountID, KeyID: key, Route: "/v1/score/*", Status: status,
+			AnsweredBy: "l1"}, ID: "id", At: now.Add(-ago), Number: number}
 	}
-	newest, failed, other, old := row("a", "k1", 200, 0, 1), row("a", "k1", 404, time.Minute, 2), row("a", "k2", 200, 2*time.Minute, 3), row("a", "k1", 200, 2*time.Hour, 4)
+	newest, failed, other, old := row("a", "k1", 200, 0, 1), row("a", "k1", 404, time.Minute, 2), row("a", "k2", 200, 2*time.Minute, 3),
+		row("a", "k1", 200, 2*time.Hour, 4)
 	for range 2 {
 		if err := store.WriteRequests(t.Context(), []table.Request{old, other, failed, newest, row("b", "k3", 200, 0, 5)}); err != nil {
 			t.Fatal(err)

@@ -42,7 +42,8 @@ type Scores struct {
 // writes the records in flight.
 func NewScores(db *DB, cfg WriterConfig) *Scores {
 	s := &Scores{db: db, writer: newWriter(db, cfg, scoreInsert, func(r *recordRow) string { return "record of " + r.Domain })}
-	s.earlier = coalesce.New(coalesce.Config[earlierKey, scoring.Earlier]{Query: s.manyEarlier, KeysMax: runPage, Pause: runPause, Timeout: runTimeout})
+	s.earlier = coalesce.New(coalesce.Config[earlierKey, scoring.Earlier]{Query: s.manyEarlier, KeysMax: runPage, Pause: runPause,
+		Timeout: runTimeout})
 	s.heads = coalesce.New(coalesce.Config[string, headRow]{Query: s.latestHeads, KeysMax: runPage, Pause: headsPause})
 	s.records = coalesce.New(coalesce.Config[string, recordRow]{Query: s.latestRecords, KeysMax: runPage, Pause: headsPause})
 	return s
@@ -125,7 +126,8 @@ func newRecordRow(r scoring.Record) *recordRow {
 			Domain: r.Domain, ScoredAt: r.ScoredAt, PipelineVersion: r.PipelineVersion, RunID: r.RunID,
 			CompanyName: r.CompanyName, Country: r.Country, Sector: r.Sector, GeoScope: r.GeoScope,
 			Profile: string(r.Profile), Rating: string(r.Rating), Composite: r.Composite,
-			IntervalLow: r.Interval.Low, IntervalHigh: r.Interval.High, ExpectedComposite: r.ExpectedComposite, Base: r.Base, ScalePremium: r.ScalePremium,
+			IntervalLow: r.Interval.Low, IntervalHigh: r.Interval.High, ExpectedComposite: r.ExpectedComposite, Base: r.Base,
+			ScalePremium:  r.ScalePremium,
 			TeamStructure: r.Buckets.TeamStructure, MarketPosition: r.Buckets.MarketPosition,
 			MomentumTailwinds: r.Buckets.MomentumTailwinds, FinancialHealth: r.Buckets.FinancialHealth,
 			MomentumIndex: r.MomentumIndex, CompletenessPct: r.CompletenessPct, Confidence: string(r.Confidence),

@@ -82,7 +82,8 @@ func TestRecordComesBackAsItWas(t *testing.T) {
 			{Signal: "careers_page_present", State: scoring.StateAbsent, Source: "web"},
 		},
 		Identity: scoring.Identity{Name: "Example \"É\" Inc", Country: "US", Industries: []string{"software"}},
-		Warnings: []scoring.Warning{{Source: "jobs", Code: "timeout", At: noon}, {Source: "sec", Code: scoring.WarningStale, At: noon.AddDate(0, -2, 0)}},
+		Warnings: []scoring.Warning{{Source: "jobs", Code: "timeout", At: noon}, {Source: "sec", Code: scoring.WarningStale,
+			At: noon.AddDate(0, -2, 0)}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -92,7 +93,8 @@ func TestRecordComesBackAsItWas(t *testing.T) {
 		states[signal.State] = true
 	}
 	if len(states) != 4 || len(want.Warnings) != 2 || want.Interval.Low >= want.Interval.High || want.ExpectedComposite == 0 {
-		t.Fatalf("the record shows little: states %v, warnings %v, interval %v, expected %v", states, want.Warnings, want.Interval, want.ExpectedComposite)
+		t.Fatalf("the record shows little: states %v, warnings %v, interval %v, expected %v", states, want.Warnings, want.Interval,
+			want.ExpectedComposite)
 	}
 	if err := s.Write(t.Context(), want); err != nil {
 		t.Fatal(err)
@@ -105,7 +107,8 @@ func TestRecordComesBackAsItWas(t *testing.T) {
 		t.Errorf("record changed in the store (-wrote +read):\n%s", diff)
 	}
 	head, err := s.LatestHead(t.Context(), "example.com")
-	if err != nil || head.Composite != want.Composite || head.Interval != want.Interval || head.ExpectedComposite != want.ExpectedComposite || !head.ScoredAt.Equal(want.ScoredAt) || head.Buckets != want.Buckets {
+	if err != nil || head.Composite != want.Composite || head.Interval != want.Interval ||
+		head.ExpectedComposite != want.ExpectedComposite || !head.ScoredAt.Equal(want.ScoredAt) || head.Buckets != want.Buckets {
 		t.Errorf("head = %+v, %v", head, err)
 	}
 	if _, err := s.LatestHead(t.Context(), "other.com"); !errors.Is(err, scoring.ErrNotFound) {

@@ -112,7 +112,8 @@ func (db *DB) SeedRecords(ctx context.Context, p table.SeedPart) error {
 	err := db.exec(ctx, seedRecords,
 		ch.Named("first", p.First), ch.Named("last", p.Last), ch.Named("x_from", p.XFrom), ch.Named("x_last", p.XLast),
 		ch.Named("records", p.Records), ch.Named("detailed", p.Detailed), ch.Named("mix", p.Mix), ch.Named("until_ms", millis(p.Until)),
-		ch.Named("first_words", p.FirstWords), ch.Named("second_words", p.SecondWords), ch.Named("kinds", p.Kinds), ch.Named("endings", p.Endings))
+		ch.Named("first_words", p.FirstWords), ch.Named("second_words", p.SecondWords), ch.Named("kinds", p.Kinds),
+		ch.Named("endings", p.Endings))
 	if err != nil {
 		return fmt.Errorf("generate companies with names %d to %d: %w", p.XFrom, p.XLast, err)
 	}

@@ -17,14 +17,19 @@ import (
 var parameters = map[string]any{
 	"domain": "example.com", "domains": []string{"example.com"}, "version": "v1", "limit": uint32(5),
 	"id": "1", "account_id": "1", "hash": "00", "period": "2026-05-01", "number": uint32(1), "name": "n", "checksum": "c",
-	"now_ms": int64(1), "nows_ms": []int64{1}, "since_ms": int64(1), "before_ms": int64(1), "start_ms": int64(1), "end_ms": int64(2), "cut_ms": int64(1), "at_ms": int64(1),
-	"start_7d_ms": int64(1), "start_30d_ms": int64(1), "start_90d_ms": int64(1), "leaders": uint16(201), "recent_max": uint32(10), "blocks": uint32(1),
-	"scored_ms": []int64{1}, "previous_days": uint16(400), "min_days": uint16(20), "best_days": uint16(30), "max_days": uint16(120), "database": "default",
-	"after": "", "until": "b", "from": "", "to": "v1",
-	"first": uint64(0), "last": uint64(9), "x_from": uint32(0), "x_last": uint32(9), "records": uint32(2), "detailed": uint32(1), "mix": uint64(1),
+	"now_ms": int64(1), "nows_ms": []int64{1}, "since_ms": int64(1), "before_ms": int64(1), "start_ms": int64(1), "end_ms": int64(2),
+	"cut_ms": int64(1), "at_ms": int64(1),
+	"start_7d_ms": int64(1), "start_30d_ms": int64(1), "start_90d_ms": int64(1), "leaders": uint16(201), "recent_max": uint32(10),
+	"blocks":    uint32(1),
+	"scored_ms": []int64{1}, "previous_days": uint16(400), "min_days": uint16(20), "best_days": uint16(30), "max_days": uint16(120),
+	"database": "default",
+	"after":    "", "until": "b", "from": "", "to": "v1",
+	"first": uint64(0), "last": uint64(9), "x_from": uint32(0), "x_last": uint32(9), "records": uint32(2), "detailed": uint32(1),
+	"mix":            uint64(1),
 	"asked_since_ms": int64(1), "asked_ms": int64(1), "others_ms": int64(1), "live": true,
 	"prefix": "a", "rows": uint32(8), "status": uint16(200), "key_id": "k", "runs": uint32(1),
-	"by": "day", "until_ms": int64(1), "first_words": []string{"a"}, "second_words": []string{"b"}, "kinds": []string{"c"}, "endings": []string{".com"},
+	"by": "day", "until_ms": int64(1), "first_words": []string{"a"}, "second_words": []string{"b"}, "kinds": []string{"c"},
+	"endings": []string{".com"},
 }
 
 var parameter = regexp.MustCompile(`\{(\w+):[\w()]+\}`)
@@ -85,8 +90,10 @@ func TestTablesExplainThemselves(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	public := clickhouse.Named("public", db.Public())
-	tables := column(t, db, `SELECT concat(name, ' (', engine, '): ', comment) FROM system.tables WHERE database IN ({public:String}, currentDatabase()) ORDER BY name`, public)
-	columns := column(t, db, `SELECT concat(table, '.', name, ' ', type, ': ', comment) FROM system.columns WHERE database IN ({public:String}, currentDatabase()) ORDER BY table, position`, public)
+	tables := column(t, db,
+		`SELECT concat(name, ' (', engine, '): ', comment) FROM system.tables WHERE database IN ({public:String}, currentDatabase()) ORDER BY name`, public)
+	columns := column(t, db,
+		`SELECT concat(table, '.', name, ' ', type, ': ', comment) FROM system.columns WHERE database IN ({public:String}, currentDatabase()) ORDER BY table, position`, public)
 	for _, line := range append(tables, columns...) {
 		if strings.HasSuffix(line, ": ") && !strings.Contains(strings.SplitAfter(line, "_feed")[0], "_feed") {
 			t.Errorf("no comment on %s", line)

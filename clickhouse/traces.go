@@ -71,7 +71,8 @@ func (t *Traces) Past(ctx context.Context, domain string, now time.Time) ([]scor
 		ValueNumber []float64 `ch:"value.number"`
 	}
 	err := t.db.listBuffered(ctx, &rows, traceValues,
-		ch.Named("domain", domain), ch.Named("since_ms", millis(now.Add(-scoring.PastMaxAge))), ch.Named("before_ms", millis(now)), ch.Named("limit", pastMax))
+		ch.Named("domain", domain), ch.Named("since_ms", millis(now.Add(-scoring.PastMaxAge))), ch.Named("before_ms", millis(now)),
+		ch.Named("limit", pastMax))
 	if err != nil {
 		return nil, fmt.Errorf("earlier values of %s: %w", domain, err)
 	}
@@ -83,7 +84,8 @@ func (t *Traces) Past(ctx context.Context, domain string, now time.Time) ([]scor
 		past[i] = scoring.Past{At: row.ScoredAt.UTC(), Values: values(row.ValueName, row.ValueNumber)}
 	}
 	var newest claimColumns
-	_, err = t.db.first(ctx, &newest, traceClaims, ch.Named("domain", domain), ch.Named("since_ms", millis(past[0].At)), ch.Named("before_ms", millis(now)))
+	_, err = t.db.first(ctx, &newest, traceClaims, ch.Named("domain", domain), ch.Named("since_ms", millis(past[0].At)),
+		ch.Named("before_ms", millis(now)))
 	if err != nil {
 		return nil, fmt.Errorf("earlier claims about %s: %w", domain, err)
 	}
@@ -122,7 +124,8 @@ func (c *claimColumns) claims() []scoring.Claim {
 	var all []scoring.Claim
 	for i := range c.ClaimKind {
 		all = append(all, scoring.Claim{
-			Kind: scoring.ClaimKind(c.ClaimKind[i]), Value: c.ClaimValue[i], Source: c.ClaimSource[i], Via: c.ClaimVia[i], Evidence: c.ClaimEvidence[i],
+			Kind: scoring.ClaimKind(c.ClaimKind[i]), Value: c.ClaimValue[i], Source: c.ClaimSource[i], Via: c.ClaimVia[i],
+			Evidence: c.ClaimEvidence[i],
 		})
 	}
 	return all
@@ -196,7 +199,8 @@ func (db *DB) SourceHealth(ctx context.Context, since time.Time, runs int) ([]sc
 	}
 	health := make([]scoring.SourceHealth, len(rows))
 	for i, r := range rows {
-		health[i] = scoring.SourceHealth{Source: r.Source, Asked: r.Asked, Answered: r.Answered, Mean: time.Duration(r.MeanMs * float64(time.Millisecond)), Failures: r.Failures}
+		health[i] = scoring.SourceHealth{Source: r.Source, Asked: r.Asked, Answered: r.Answered,
+			Mean: time.Duration(r.MeanMs * float64(time.Millisecond)), Failures: r.Failures}
 	}
 	return health, nil
 }

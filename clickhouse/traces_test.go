@@ -30,12 +30,14 @@ func traces(t testing.TB, db *clickhouse.DB) *clickhouse.Traces {
 func trace(domain string, at time.Time, roles float64) scoring.Trace {
 	return scoring.Trace{
 		Domain: domain, ScoredAt: at, RunID: "run",
-		Sources: []scoring.SourceTrace{{Source: "jobs", Outcome: "answered", Took: 1234 * time.Millisecond}, {Source: "ct", Outcome: "timeout", Took: 20 * time.Second}},
+		Sources: []scoring.SourceTrace{{Source: "jobs", Outcome: "answered", Took: 1234 * time.Millisecond},
+			{Source: "ct", Outcome: "timeout", Took: 20 * time.Second}},
 		Observations: []scoring.Observation{
 			{Signal: "open_roles", State: scoring.StateOK, Raw: roles, Source: "jobs"},
 			{Signal: "subdomain_breadth", State: scoring.StateMissing, Source: "ct", Reason: scoring.ReasonSourceTimeout},
 		},
-		Claims: []scoring.Claim{{Kind: "name", Value: `Example "É" Inc`, Source: "web", Via: "jsonld", Evidence: "structured data of https://example.com/"}},
+		Claims: []scoring.Claim{{Kind: "name", Value: `Example "É" Inc`, Source: "web", Via: "jsonld",
+			Evidence: "structured data of https://example.com/"}},
 		Values: map[string]float64{"jobs.open_roles": roles, "ct.names": 0},
 	}
 }
@@ -105,7 +107,8 @@ func TestSourceHealthCountsNewestRuns(t *testing.T) {
 		if err := tr.WriteTrace(t.Context(), trace(domain, at, 3)); err != nil {
 			t.Fatal(err)
 		}
-		run := scoring.Run{ID: domain, Domain: domain, State: scoring.RunSucceeded, Lane: scoring.LaneAPI, CreatedAt: at, StartedAt: at, FinishedAt: at, ScoredAt: at, Attempts: 1}
+		run := scoring.Run{ID: domain, Domain: domain, State: scoring.RunSucceeded, Lane: scoring.LaneAPI, CreatedAt: at, StartedAt: at,
+			FinishedAt: at, ScoredAt: at, Attempts: 1}
 		if err := db.WriteRuns(t.Context(), []scoring.Run{run}); err != nil {
 			t.Fatal(err)
 		}

@@ -68,9 +68,10 @@ func (u *Universe) Count(ctx context.Context, at time.Time) (universe.Counts, er
 			return err
 		}
 		counts.Cohorts = append(counts.Cohorts, universe.Cohort{
-			CohortKey:   universe.CohortKey{Sector: sector, GeoScope: geoScope, Profile: scoring.Profile(profile)},
-			Steps:       countBins(bins, &counts.PremiumHist),
-			BucketSums:  universe.BucketSums{TeamStructure: int64(sums[0]), MarketPosition: int64(sums[1]), MomentumTailwinds: int64(sums[2]), FinancialHealth: int64(sums[3])},
+			CohortKey: universe.CohortKey{Sector: sector, GeoScope: geoScope, Profile: scoring.Profile(profile)},
+			Steps:     countBins(bins, &counts.PremiumHist),
+			BucketSums: universe.BucketSums{TeamStructure: int64(sums[0]), MarketPosition: int64(sums[1]),
+				MomentumTailwinds: int64(sums[2]), FinancialHealth: int64(sums[3])},
 			Leaderboard: leaders,
 		})
 		return nil
@@ -132,8 +133,10 @@ func points(hundredths uint16) float64 { return float64(hundredths) / 100 }
 // at. It reads records of the current pipeline version.
 func (u *Universe) Movers(ctx context.Context, at time.Time) (universe.Movers, error) {
 	at = at.UTC().Truncate(time.Millisecond)
-	movers := universe.Movers{PipelineVersion: scoring.PipelineVersion, Lists: make(map[universe.Window]universe.MoverList, len(universe.Windows))}
-	args := []any{ch.Named("version", movers.PipelineVersion), ch.Named("limit", uint8(universe.MoversShown)), ch.Named("end_ms", millis(at))}
+	movers := universe.Movers{PipelineVersion: scoring.PipelineVersion, Lists: make(map[universe.Window]universe.MoverList,
+		len(universe.Windows))}
+	args := []any{ch.Named("version", movers.PipelineVersion), ch.Named("limit", uint8(universe.MoversShown)),
+		ch.Named("end_ms", millis(at))}
 	for _, w := range universe.Windows {
 		args = append(args, ch.Named("start_"+string(w)+"_ms", millis(at.Add(-w.Length()))))
 	}
@@ -150,7 +153,8 @@ func (u *Universe) Movers(ctx context.Context, at time.Time) (universe.Movers, e
 		list := universe.MoverList{Start: at.Add(-w.Length()), End: at}
 		for _, row := range rows {
 			then := row.Thens[i]
-			m := universe.Mover{Company: universe.Company{Domain: row.Domain, Name: row.Name, Composite: points(uint16(row.Now))}, Then: points(uint16(max(then, 0)))}
+			m := universe.Mover{Company: universe.Company{Domain: row.Domain, Name: row.Name, Composite: points(uint16(row.Now))},
+				Then: points(uint16(max(then, 0)))}
 			switch {
 			case then < 0:
 			case row.Now > then:
@@ -217,7 +221,8 @@ func (u *Universe) Spreads(ctx context.Context, companies uint64) (scoring.Sprea
 	var premium scoring.Moments
 	args := []any{ch.Named("version", scoring.PipelineVersion), ch.Named("blocks", uint32(max(companies/spreadSample, 1)))}
 	err := u.db.each(ctx, universeSpreads, args, func(scan func(...any) error) error {
-		if err := scan(&key.Sector, &key.GeoScope, &profile, &ids, &counts, &sums, &squares, &premium.Count, &premium.Sum, &premium.Squares); err != nil {
+		if err := scan(&key.Sector, &key.GeoScope, &profile, &ids, &counts, &sums, &squares, &premium.Count, &premium.Sum,
+			&premium.Squares); err != nil {
 			return err
 		}
 		key.Profile = scoring.Profile(profile)
@@ -246,7 +251,8 @@ func largest(side []universe.Mover) []universe.Mover {
 // were written since an instant, and the newest of the earlier ones.
 func (s *Scores) WrittenSince(ctx context.Context, domain, version string, since time.Time) ([]universe.Stored, error) {
 	var rows []headRow
-	if err := s.db.listBuffered(ctx, &rows, scoreWrittenSince, ch.Named("domain", domain), ch.Named("version", version), ch.Named("since_ms", millis(since))); err != nil {
+	if err := s.db.listBuffered(ctx, &rows, scoreWrittenSince, ch.Named("domain", domain), ch.Named("version", version),
+		ch.Named("since_ms", millis(since))); err != nil {
 		return nil, fmt.Errorf("records of %s: %w", domain, err)
 	}
 	records := make([]universe.Stored, len(rows))

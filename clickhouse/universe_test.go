@@ -24,8 +24,10 @@ func anyRecord(rng *rand.Rand, domain string, at time.Time) scoring.Record {
 		Domain: domain, CompanyName: "Company " + domain, PipelineVersion: scoring.PipelineVersion, ScoredAt: at,
 		Composite: tenth(), ScalePremium: float64(rng.IntN(121)) / 10, Confidence: scoring.BandLow,
 		Sector: pick("software", "media", scoring.Unknown), GeoScope: pick("global", "global", scoring.Unknown),
-		Profile: scoring.Profile(pick(string(scoring.ProfileGrowth), string(scoring.ProfileEstablished), string(scoring.ProfileUnclassified))),
-		Buckets: scoring.BucketScores{TeamStructure: tenth(), MarketPosition: tenth(), MomentumTailwinds: tenth(), FinancialHealth: tenth()},
+		Profile: scoring.Profile(pick(string(scoring.ProfileGrowth), string(scoring.ProfileEstablished),
+			string(scoring.ProfileUnclassified))),
+		Buckets: scoring.BucketScores{TeamStructure: tenth(), MarketPosition: tenth(), MomentumTailwinds: tenth(),
+			FinancialHealth: tenth()},
 	}
 	rec.Rating = scoring.RatingOf(rec.Composite)
 	return rec
@@ -45,14 +47,17 @@ func (h *history) write(t *testing.T, db *clickhouse.DB, records ...written) {
 	if len(records) == 0 {
 		return
 	}
-	batch, err := db.Conn().PrepareBatch(t.Context(), "INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, sector, geo_scope, profile, rating, "+
-		"composite, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, confidence, written_at)")
+	batch, err := db.Conn().PrepareBatch(t.Context(),
+		"INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, sector, geo_scope, profile, rating, "+
+			"composite, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, confidence, written_at)")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, r := range records {
-		err := batch.Append(r.Domain, r.ScoredAt, r.PipelineVersion, r.CompanyName, r.Sector, r.GeoScope, string(r.Profile), string(r.Rating), r.Composite,
-			r.ScalePremium, r.Buckets.TeamStructure, r.Buckets.MarketPosition, r.Buckets.MomentumTailwinds, r.Buckets.FinancialHealth, string(r.Confidence), r.at)
+		err := batch.Append(r.Domain, r.ScoredAt, r.PipelineVersion, r.CompanyName, r.Sector, r.GeoScope, string(r.Profile),
+			string(r.Rating), r.Composite,
+			r.ScalePremium, r.Buckets.TeamStructure, r.Buckets.MarketPosition, r.Buckets.MomentumTailwinds, r.Buckets.FinancialHealth,
+			string(r.Confidence), r.at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,14 +122,16 @@ func slowMovers(records []scoring.Record, at time.Time) universe.Movers {
 		for domain, now := range last {
 			if then, ok := before[domain]; ok {
 				split := scoring.Attribute(then, now)
-				all = append(all, universe.Mover{Company: universe.Company{Domain: domain, Name: now.CompanyName, Composite: now.Composite}, Then: then.Composite, Attribution: &split})
+				all = append(all, universe.Mover{Company: universe.Company{Domain: domain, Name: now.CompanyName, Composite: now.Composite},
+					Then: then.Composite, Attribution: &split})
 			}
 		}
 		pick := func(sign float64) (side []universe.Mover) {
 			for len(side) < universe.MoversShown {
 				best := -1
 				for i, m := range all {
-					if m.Delta()*sign > 0 && (best < 0 || m.Delta()*sign > all[best].Delta()*sign || m.Delta() == all[best].Delta() && m.Domain < all[best].Domain) {
+					if m.Delta()*sign > 0 && (best < 0 || m.Delta()*sign > all[best].Delta()*sign || m.Delta() == all[best].Delta() &&
+						m.Domain < all[best].Domain) {
 						best = i
 					}
 				}
@@ -202,7 +209,8 @@ func TestStatisticsEqualTheSlowWay(t *testing.T) {
 				known := all.records()
 				want := slowCounts(known, at)
 				slices.SortFunc(want.Cohorts, byKey)
-				if diff := cmp.Diff(want, counts, cmpopts.IgnoreFields(universe.Counts{}, "Settled", "Recent"), cmpopts.EquateEmpty()); diff != "" {
+				if diff := cmp.Diff(want, counts, cmpopts.IgnoreFields(universe.Counts{}, "Settled", "Recent"),
+					cmpopts.EquateEmpty()); diff != "" {
 					t.Fatalf("round %d: %s", round, diff)
 				}
 				var peers []string
@@ -211,7 +219,8 @@ func TestStatisticsEqualTheSlowWay(t *testing.T) {
 						peers = append(peers, fmt.Sprint(keyOf(c), c.Stats().Count))
 					}
 				}
-				if got := column(t, db, "SELECT concat('[', sector, ' ', geo_scope, ' ', toString(profile), '] ', toString(companies)) FROM v1_cohort ORDER BY sector, geo_scope, toString(profile)"); !slices.Equal(got, peers) {
+				if got := column(t, db, "SELECT concat('[', sector, ' ', geo_scope, ' ', toString(profile), '] ', toString(companies)) "+
+					"FROM v1_cohort ORDER BY sector, geo_scope, toString(profile)"); !slices.Equal(got, peers) {
 					t.Fatalf("round %d: v1_cohort has %q, want %q", round, got, peers)
 				}
 				movers, err := u.Movers(t.Context(), at)
@@ -276,7 +285,8 @@ func TestCountNamesTheRecordsItRead(t *testing.T) {
 		var got []bool
 		for i, r := range records {
 			got = append(got, tables.Counted(r))
-			if known := all[len(all)-1-i]; r.Composite != known.Composite || !r.WrittenAt.Equal(known.at) || scoring.KeyOf(r.Record) != scoring.KeyOf(known.Record) {
+			if known := all[len(all)-1-i]; r.Composite != known.Composite || !r.WrittenAt.Equal(known.at) ||
+				scoring.KeyOf(r.Record) != scoring.KeyOf(known.Record) {
 				t.Errorf("record %d is %+v, want %+v", i, r, known)
 			}
 		}
@@ -338,7 +348,8 @@ func TestCountSeesOneState(t *testing.T) {
 				steps[int(company.Composite*100+0.5)]++
 			}
 			if n := c.Stats().Count; n <= universe.LeaderboardMax && int(n) != len(c.Leaderboard) || int(n) > len(counts.Recent) {
-				t.Fatalf("%d companies are counted, %d are on the leaderboard, %d were written lately", n, len(c.Leaderboard), len(counts.Recent))
+				t.Fatalf("%d companies are counted, %d are on the leaderboard, %d were written lately", n, len(c.Leaderboard),
+					len(counts.Recent))
 			}
 			if c.Stats().Count > universe.LeaderboardMax {
 				return

@@ -156,7 +156,8 @@ func (db *DB) WriteRuns(ctx context.Context, runs []scoring.Run) error {
 			revision += 1 << 16
 		}
 		rows[i] = &row{runRow{
-			r.CreatedAt, r.ID, r.Domain, string(r.State), string(r.Lane), toColumn(r.StartedAt), toColumn(r.FinishedAt), toColumn(r.ScoredAt), uint16(r.Attempts), r.Error,
+			r.CreatedAt, r.ID, r.Domain, string(r.State), string(r.Lane), toColumn(r.StartedAt), toColumn(r.FinishedAt),
+			toColumn(r.ScoredAt), uint16(r.Attempts), r.Error,
 		}, revision}
 	}
 	if err := insert(ctx, db, runInsert, rows); err != nil {
@@ -175,7 +176,8 @@ func (db *DB) Runs(ctx context.Context, limit int) ([]scoring.Run, error) {
 	for i, r := range rows {
 		runs[i] = scoring.Run{
 			ID: r.ID, Domain: r.Domain, State: scoring.RunState(r.State), Lane: scoring.Lane(r.Lane), CreatedAt: r.CreatedAt.UTC(),
-			StartedAt: fromColumn(r.StartedAt), FinishedAt: fromColumn(r.FinishedAt), ScoredAt: fromColumn(r.ScoredAt), Attempts: int(r.Attempts), Error: r.Error,
+			StartedAt: fromColumn(r.StartedAt), FinishedAt: fromColumn(r.FinishedAt), ScoredAt: fromColumn(r.ScoredAt),
+			Attempts: int(r.Attempts), Error: r.Error,
 		}
 	}
 	return runs, nil

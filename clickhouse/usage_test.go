@@ -20,7 +20,8 @@ func TestUsageIsNewestTotalOfMonth(t *testing.T) {
 	usage := clickhouse.NewUsage(db)
 	period := today.Format("2006-01")
 	row := func(day int, cached uint64) table.MonthUsage {
-		return table.MonthUsage{AccountID: "a", Period: period, Plan: "starter", CachedCalls: cached, ColdCalls: 2, UpdatedAt: today.AddDate(0, 0, day)}
+		return table.MonthUsage{AccountID: "a", Period: period, Plan: "starter", CachedCalls: cached, ColdCalls: 2,
+			UpdatedAt: today.AddDate(0, 0, day)}
 	}
 	newest := row(1, 30)
 	for _, r := range []table.MonthUsage{row(0, 10), newest, row(0, 20)} {
@@ -49,7 +50,8 @@ func TestRefundedColdCallsDoNotCount(t *testing.T) {
 	t.Parallel()
 	usage := clickhouse.NewUsage(open(t))
 	call := func(job string, minute int, accountID string) table.ColdCall {
-		return table.ColdCall{JobID: job, RunID: "r", AccountID: accountID, KeyID: "k", Domain: "example.com", At: today.Add(time.Duration(minute) * time.Minute)}
+		return table.ColdCall{JobID: job, RunID: "r", AccountID: accountID, KeyID: "k", Domain: "example.com",
+			At: today.Add(time.Duration(minute) * time.Minute)}
 	}
 	first, second, refunded := call("1", 1, "a"), call("2", 2, "a"), call("3", 3, "a")
 	back := refunded
@@ -72,12 +74,14 @@ func TestRefundedColdCallsDoNotCount(t *testing.T) {
 func TestRunThatGotFurthestIsKept(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	run := scoring.Run{ID: "1", Domain: "example.com", State: scoring.RunRunning, Lane: scoring.LaneAPI, CreatedAt: today, StartedAt: today.Add(time.Second), Attempts: 1}
+	run := scoring.Run{ID: "1", Domain: "example.com", State: scoring.RunRunning, Lane: scoring.LaneAPI, CreatedAt: today,
+		StartedAt: today.Add(time.Second), Attempts: 1}
 	retried := run
 	retried.Attempts = 2
 	done := retried
 	done.State, done.FinishedAt, done.ScoredAt = scoring.RunSucceeded, today.Add(time.Minute), run.StartedAt
-	failed := scoring.Run{ID: "2", Domain: "b.com", State: scoring.RunFailed, Lane: scoring.LaneBulk, CreatedAt: today.Add(time.Hour), Error: "no 'such' thing"}
+	failed := scoring.Run{ID: "2", Domain: "b.com", State: scoring.RunFailed, Lane: scoring.LaneBulk, CreatedAt: today.Add(time.Hour),
+		Error: "no 'such' thing"}
 	for _, runs := range [][]scoring.Run{{retried}, {done, failed}, {run}, {retried}} {
 		if err := db.WriteRuns(t.Context(), runs); err != nil {
 			t.Fatal(err)

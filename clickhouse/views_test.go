@@ -33,15 +33,20 @@ func TestMoverViewSplitsAsAttribute(t *testing.T) {
 		}
 		records = append(records, before, after)
 		a := scoring.Attribute(before, after)
-		want = append(want, fmt.Sprintf("%s %v %.1f %.1f %.1f %.1f %.1f %.1f %.1f %s %s %.1f %.1f %s %s", after.Domain, a.Delta != 0, before.Composite, after.Composite,
-			a.Delta, a.Observation, a.Coverage, a.Premium, a.Defunct, before.Rating, after.Rating, before.CompletenessPct, after.CompletenessPct, before.Confidence, after.Confidence))
+		want = append(want, fmt.Sprintf("%s %v %.1f %.1f %.1f %.1f %.1f %.1f %.1f %s %s %.1f %.1f %s %s", after.Domain, a.Delta != 0,
+			before.Composite, after.Composite,
+			a.Delta, a.Observation, a.Coverage, a.Premium, a.Defunct, before.Rating, after.Rating, before.CompletenessPct,
+			after.CompletenessPct, before.Confidence, after.Confidence))
 	}
 	if err := errors.Join(s.WriteGroup(t.Context(), records)...); err != nil {
 		t.Fatal(err)
 	}
-	const statement = "SELECT format('{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}', domain, toString(changed), toDecimalString(composite_then, 1), toDecimalString(composite_now, 1), " +
-		"toDecimalString(delta, 1), toDecimalString(observation_delta, 1), toDecimalString(coverage_delta, 1), toDecimalString(premium_delta, 1), toDecimalString(defunct_delta, 1), " +
-		"toString(rating_then), toString(rating_now), toDecimalString(completeness_pct_then, 1), toDecimalString(completeness_pct_now, 1), toString(confidence_then), toString(confidence_now)) " +
+	const statement = "SELECT format('{} {} {} {} {} {} {} {} {} {} {} {} {} {} {}', domain, toString(changed), " +
+		"toDecimalString(composite_then, 1), toDecimalString(composite_now, 1), " +
+		"toDecimalString(delta, 1), toDecimalString(observation_delta, 1), toDecimalString(coverage_delta, 1), " +
+		"toDecimalString(premium_delta, 1), toDecimalString(defunct_delta, 1), " +
+		"toString(rating_then), toString(rating_now), toDecimalString(completeness_pct_then, 1), toDecimalString(completeness_pct_now, " +
+		"1), toString(confidence_then), toString(confidence_now)) " +
 		"FROM v1_mover WHERE window_days = 7 ORDER BY domain"
 	signless := strings.NewReplacer(" -0.0", " 0.0")
 	for i, got := range column(t, db, statement) {
@@ -62,9 +67,11 @@ func randomInput(r *rand.Rand, company int, at time.Time) scoring.Input {
 	for _, signal := range scoring.Manifest() {
 		switch r.IntN(3) {
 		case 0:
-			in.Observations = append(in.Observations, scoring.Observation{Signal: signal.ID, State: scoring.StateAbsent, Source: signal.Sources[0]})
+			in.Observations = append(in.Observations, scoring.Observation{Signal: signal.ID, State: scoring.StateAbsent,
+				Source: signal.Sources[0]})
 		case 1:
-			in.Observations = append(in.Observations, scoring.Observation{Signal: signal.ID, State: scoring.StateOK, Raw: signal.Curve.Raw(100 * r.Float64()), Source: signal.Sources[0]})
+			in.Observations = append(in.Observations, scoring.Observation{Signal: signal.ID, State: scoring.StateOK,
+				Raw: signal.Curve.Raw(100 * r.Float64()), Source: signal.Sources[0]})
 		}
 	}
 	if r.IntN(8) == 0 {
@@ -114,7 +121,8 @@ func TestSignalViewSumsToBase(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if got := column(t, db, "SELECT toString((count(), round(sum(weight), 9), countIf(raw_p50 IS NULL) > 0)) FROM v1_signal_definition"); got[0] != "(67,1,1)" {
+	if got := column(t, db,
+		"SELECT toString((count(), round(sum(weight), 9), countIf(raw_p50 IS NULL) > 0)) FROM v1_signal_definition"); got[0] != "(67,1,1)" {
 		t.Errorf("definitions: %s", got)
 	}
 }
@@ -131,8 +139,10 @@ func TestRatingChangesAreEachCrossing(t *testing.T) {
 		var before *scoring.Record
 		for i := range r.IntN(12) {
 			rec := scoring.Record{
-				Domain: fmt.Sprintf("%03d.com", n), PipelineVersion: scoring.PipelineVersion, ScoredAt: now.Add(time.Duration(i-20) * 48 * time.Hour),
-				Composite: 20 + float64(r.IntN(600))/10, CompletenessPct: float64(r.IntN(100)), Confidence: scoring.BandLow, Profile: scoring.ProfileGrowth, Sector: "software", GeoScope: "global",
+				Domain: fmt.Sprintf("%03d.com", n), PipelineVersion: scoring.PipelineVersion,
+				ScoredAt:  now.Add(time.Duration(i-20) * 48 * time.Hour),
+				Composite: 20 + float64(r.IntN(600))/10, CompletenessPct: float64(r.IntN(100)), Confidence: scoring.BandLow,
+				Profile: scoring.ProfileGrowth, Sector: "software", GeoScope: "global",
 			}
 			rec.Rating = scoring.RatingOf(rec.Composite)
 			if records = append(records, rec); r.IntN(2) == 0 {
@@ -143,7 +153,8 @@ func TestRatingChangesAreEachCrossing(t *testing.T) {
 				if rec.Composite > before.Composite {
 					direction = "up"
 				}
-				want = append(want, fmt.Sprintf("%s %s %s %s %s %.1f %.1f %.0f %.0f", rec.Domain, rec.ScoredAt.Format("2006-01-02 15:04:05.000"), direction, before.Rating, rec.Rating,
+				want = append(want, fmt.Sprintf("%s %s %s %s %s %.1f %.1f %.0f %.0f", rec.Domain,
+					rec.ScoredAt.Format("2006-01-02 15:04:05.000"), direction, before.Rating, rec.Rating,
 					before.Composite, rec.Composite, before.CompletenessPct, rec.CompletenessPct))
 			}
 			before = &rec
@@ -154,8 +165,10 @@ func TestRatingChangesAreEachCrossing(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	got := column(t, db, "SELECT format('{} {} {} {} {} {} {} {} {}', domain, toString(scored_at), toString(direction), toString(rating_before), toString(rating), "+
-		"toDecimalString(composite_before, 1), toDecimalString(composite, 1), toDecimalString(completeness_pct_before, 0), toDecimalString(completeness_pct, 0)) "+
+	got := column(t, db, "SELECT format('{} {} {} {} {} {} {} {} {}', domain, toString(scored_at), toString(direction), "+
+		"toString(rating_before), toString(rating), "+
+		"toDecimalString(composite_before, 1), toDecimalString(composite, 1), toDecimalString(completeness_pct_before, 0), "+
+		"toDecimalString(completeness_pct, 0)) "+
 		"FROM v1_rating_change ORDER BY domain, scored_at")
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)

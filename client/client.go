@@ -19,10 +19,10 @@
 // # Retries
 //
 // A call is repeated after a broken connection, a timeout, and answers that may pass: 408, 429, 500, 502, 503 and 504. The pause is at
-// least the Retry-After of the answer; without one it doubles from about 200 ms to 5 s, with jitter. A call is not repeated if the month's budget is used up
-// ([ErrMonthlyCap]), if the Retry-After exceeds [Config.MaxRetryAfter], or if ctx ends before it. Every call is safe to repeat: [Client.Start] sends the same
-// Idempotency-Key each time, so that a run is charged at most once even if the outcome of an attempt is not known. A read whose answer was
-// lost counts as another cached call when it is repeated.
+// least the Retry-After of the answer; without one it doubles from about 200 ms to 5 s, with jitter. A call is not repeated if the month's
+// budget is used up ([ErrMonthlyCap]), if the Retry-After exceeds [Config.MaxRetryAfter], or if ctx ends before it. Every call is safe to
+// repeat: [Client.Start] sends the same Idempotency-Key each time, so that a run is charged at most once even if the outcome of an attempt
+// is not known. A read whose answer was lost counts as another cached call when it is repeated.
 //
 // # Free reads
 //
@@ -246,7 +246,8 @@ func (c *Client) attempt(ctx context.Context, r request, body []byte) (reply, er
 	if len(text) > answerMax {
 		return reply{}, fmt.Errorf("the answer of %s %s exceeds %d bytes", r.method, r.path, answerMax)
 	}
-	a := reply{res.StatusCode, retryAfter(res.Header), Response{RequestID: res.Header.Get("X-Request-Id"), Quotas: parseQuotas(res.Header), Body: text}}
+	a := reply{res.StatusCode, retryAfter(res.Header), Response{RequestID: res.Header.Get("X-Request-Id"), Quotas: parseQuotas(res.Header),
+		Body: text}}
 	switch res.StatusCode {
 	case http.StatusOK, http.StatusAccepted:
 		if tag := res.Header.Get("ETag"); r.tagged && tag != "" {

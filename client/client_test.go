@@ -122,7 +122,8 @@ func TestAbortedRunIsATypedError(t *testing.T) {
 	c.cfg.OnPoll = func(Job, time.Duration) { cancel() }
 	_, err := c.ScoreAndWait(ctx, "aborted-client.com")
 	var pending *PendingError
-	if !errors.As(err, &pending) || !errors.Is(err, context.Canceled) || pending.Job.Domain != "aborted-client.com" || !strings.Contains(err.Error(), pending.Job.ID) {
+	if !errors.As(err, &pending) || !errors.Is(err, context.Canceled) || pending.Job.Domain != "aborted-client.com" ||
+		!strings.Contains(err.Error(), pending.Job.ID) {
 		t.Fatalf("the wait ended with %v", err)
 	}
 	var list struct{ Runs []struct{ ID, Domain string } }
@@ -155,7 +156,8 @@ func TestRunIsStartedAndRead(t *testing.T) {
 		}
 	}
 	s, err := c.ScoreAndWait(t.Context(), "https://www.Run-Client.com/about", WithEvidence())
-	if err != nil || s.Domain != "run-client.com" || s.Composite != 50 || s.Rating != "SVC-3" || s.Evidence == nil || s.Evidence.Interval.Level != 90 || polls == 0 {
+	if err != nil || s.Domain != "run-client.com" || s.Composite != 50 || s.Rating != "SVC-3" || s.Evidence == nil ||
+		s.Evidence.Interval.Level != 90 || polls == 0 {
 		t.Fatalf("score %+v, %v after %d polls", s, err, polls)
 	}
 	started, err := c.Start(t.Context(), "run-client.com")
@@ -190,7 +192,8 @@ func TestRunIsStartedAndRead(t *testing.T) {
 	for i, item := range items {
 		switch i {
 		case 0, 2499:
-			if item.Err != nil || item.Domain != "run-client.com" || item.Score.Composite != 50 || item.Score.Evidence == nil || item.Score.Response.RequestID == "" {
+			if item.Err != nil || item.Domain != "run-client.com" || item.Score.Composite != 50 || item.Score.Evidence == nil ||
+				item.Score.Response.RequestID == "" {
 				t.Errorf("item %d: %+v", i, item)
 			}
 		case 1000:
@@ -271,7 +274,8 @@ func TestUnchangedReadsAreFree(t *testing.T) {
 	}
 	for range 5 {
 		again, err := c.Score(t.Context(), "free-client.com")
-		if err != nil || !again.Response.NotModified || again.Composite != first.Composite || !bytes.Equal(again.Response.Body, first.Response.Body) {
+		if err != nil || !again.Response.NotModified || again.Composite != first.Composite ||
+			!bytes.Equal(again.Response.Body, first.Response.Body) {
 			t.Fatalf("%+v, %v", again, err)
 		}
 	}
@@ -312,10 +316,12 @@ func TestRefusalsAreSentinels(t *testing.T) {
 		"unknown job":        {poll(live, "01a1fc94-05cf-764e-800e-9c3462621484"), ErrJobNotFound, 404},
 	} {
 		var refused *Error
-		if !errors.Is(c.err, c.want) || !errors.As(c.err, &refused) || refused.Status != c.status || refused.RequestID == "" || refused.Message == "" {
+		if !errors.Is(c.err, c.want) || !errors.As(c.err, &refused) || refused.Status != c.status || refused.RequestID == "" ||
+			refused.Message == "" {
 			t.Errorf("%s: %#v", name, c.err)
 		}
-		for _, sentinel := range []error{ErrUnauthorized, ErrNotScored, ErrInvalidDomain, ErrWrongMode, ErrFreeTier, ErrMonthlyCap, ErrRateLimited, ErrForbidden, ErrJobNotFound, ErrUnavailable} {
+		for _, sentinel := range []error{ErrUnauthorized, ErrNotScored, ErrInvalidDomain, ErrWrongMode, ErrFreeTier, ErrMonthlyCap,
+			ErrRateLimited, ErrForbidden, ErrJobNotFound, ErrUnavailable} {
 			if sentinel != c.want && errors.Is(c.err, sentinel) {
 				t.Errorf("%s is also %v", name, sentinel)
 			}
@@ -358,7 +364,8 @@ func TestLimitsOfColdCalls(t *testing.T) {
 		sent.requests.Store(0)
 		_, err := client.Start(t.Context(), "one-too-many-client.com")
 		var refused *Error
-		if !errors.Is(err, c.want) || !errors.As(err, &refused) || refused.RetryAfter < time.Minute || !strings.Contains(err.Error(), "Retry in ") {
+		if !errors.Is(err, c.want) || !errors.As(err, &refused) || refused.RetryAfter < time.Minute ||
+			!strings.Contains(err.Error(), "Retry in ") {
 			t.Errorf("%s: %#v", tier, err)
 		}
 		if n := sent.requests.Load(); n != 1 {

@@ -28,7 +28,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Printf("%s: %s, %.1f, likely %.0f to %.0f\n", score.Domain, score.Rating, score.Composite, score.Evidence.Interval.Low, score.Evidence.Interval.High)
+	fmt.Printf("%s: %s, %.1f, likely %.0f to %.0f\n", score.Domain, score.Rating, score.Composite, score.Evidence.Interval.Low,
+		score.Evidence.Interval.High)
 	// Output: acme.test: SVC-1, 67.2, likely 64 to 71
 }
 

@@ -82,7 +82,8 @@ const engine = `{"error":"scoring engine unavailable","message":"It is not known
 
 func TestUnknownOutcomeKeepsItsKey(t *testing.T) {
 	t.Parallel()
-	c, server, pauses := answers(t, broken, cut, status(500, engine), status(503, `{"error":"unavailable"}`, "Retry-After", "2"), status(202, accepted))
+	c, server, pauses := answers(t, broken, cut, status(500, engine), status(503, `{"error":"unavailable"}`, "Retry-After", "2"),
+		status(202, accepted))
 	started, err := c.Start(t.Context(), "a.com")
 	if err != nil || started.Job == nil || started.Job.ID != "j" {
 		t.Fatalf("%+v, %v", started, err)
@@ -171,7 +172,8 @@ func TestKeyStaysWithTheService(t *testing.T) {
 	address := strings.TrimPrefix(elsewhere.URL, "http:")
 	c, _, _ = answers(t, status(202, strings.ReplaceAll(accepted, "//elsewhere", address)),
 		status(200, `{"job_id":"j","status":"pending","domain":"a.com"}`, "Retry-After", "7"),
-		status(200, `{"job_id":"j","status":"complete","domain":"a.com","score_url":"`+address+`/a.com"}`), status(200, `{"domain":"a.com","composite_score":1,"new":{}}`))
+		status(200, `{"job_id":"j","status":"complete","domain":"a.com","score_url":"`+address+`/a.com"}`),
+		status(200, `{"domain":"a.com","composite_score":1,"new":{}}`))
 	if s, err := c.ScoreAndWait(t.Context(), "a.com"); err != nil || s.Composite != 1 {
 		t.Errorf("%+v, %v", s, err)
 	}
@@ -180,7 +182,8 @@ func TestKeyStaysWithTheService(t *testing.T) {
 func TestPollsFollowTheService(t *testing.T) {
 	t.Parallel()
 	c, _, pauses := answers(t, status(202, accepted, "Retry-After", "5"),
-		status(200, `{"job_id":"j","status":"pending","domain":"a.com"}`, "Retry-After", "7"), status(200, `{"job_id":"j","status":"pending","domain":"a.com"}`),
+		status(200, `{"job_id":"j","status":"pending","domain":"a.com"}`, "Retry-After", "7"),
+		status(200, `{"job_id":"j","status":"pending","domain":"a.com"}`),
 		status(200, `{"job_id":"j","status":"complete","domain":"a.com"}`))
 	started, err := c.Start(t.Context(), "a.com")
 	if err != nil {
@@ -260,17 +263,20 @@ func TestScoreAndWaitReturnsTheScoreOfItsJob(t *testing.T) {
 	score := func(at string) http.HandlerFunc {
 		return status(200, `{"domain":"a.com","scored_at":"2026-05-01T`+at+`Z","svc_rating":"SVC-2"}`)
 	}
-	complete := status(200, `{"job_id":"j","status":"complete","domain":"a.com","result_ref":{"domain":"a.com","scored_at":"2026-05-01T12:00:00.500Z"}}`)
+	complete := status(200,
+		`{"job_id":"j","status":"complete","domain":"a.com","result_ref":{"domain":"a.com","scored_at":"2026-05-01T12:00:00.500Z"}}`)
 	none := status(404, `{"error":"no score available for this domain","message":"None."}`)
 	for _, last := range []string{"12:00:00.500", "12:00:01.000"} {
 		c, server, _ := answers(t, status(202, accepted), complete, none, score("12:00:00.499"), score(last))
 		got, err := c.ScoreAndWait(t.Context(), "a.com")
-		if want := "2026-05-01T" + last + "Z"; err != nil || got.ScoredAt.Format("2006-01-02T15:04:05.000Z") != want || len(server.requests()) != 5 {
+		if want := "2026-05-01T" + last + "Z"; err != nil || got.ScoredAt.Format("2006-01-02T15:04:05.000Z") != want ||
+			len(server.requests()) != 5 {
 			t.Errorf("the score is %+v, %v, after %d requests, want one of %s", got, err, len(server.requests()), want)
 		}
 	}
 	c, server, _ := answers(t, status(202, accepted), complete, score("11:00:00.000"))
-	if got, err := c.ScoreAndWait(t.Context(), "a.com"); err == nil || !strings.Contains(err.Error(), "job j") || !got.ScoredAt.IsZero() || len(server.requests()) != 2+readsMax {
+	if got, err := c.ScoreAndWait(t.Context(), "a.com"); err == nil || !strings.Contains(err.Error(), "job j") || !got.ScoredAt.IsZero() ||
+		len(server.requests()) != 2+readsMax {
 		t.Errorf("always an older score: %+v, %v, after %d requests", got, err, len(server.requests()))
 	}
 	c, server, _ = answers(t, status(202, accepted), complete, none)

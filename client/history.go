@@ -52,8 +52,8 @@ func (c *Client) HistoryPage(ctx context.Context, domain, cursor string, limit i
 	return page, err
 }
 
-// History yields the past scores of a company, newest first. It reads a page of 500 when it is needed. After an error, which it yields with a zero
-// record, it ends.
+// History yields the past scores of a company, newest first. It reads a page of 500 when it is needed. After an error, which it yields with
+// a zero record, it ends.
 func (c *Client) History(ctx context.Context, domain string) iter.Seq2[HistoryRecord, error] {
 	return func(yield func(HistoryRecord, error) bool) {
 		for cursor := ""; ; {

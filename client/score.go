@@ -351,7 +351,8 @@ func (c *Client) batch(ctx context.Context, domains []string, options readOption
 			Error  problem         `json:"error"`
 		} `json:"results"`
 	}
-	if err := c.read(ctx, request{method: http.MethodPost, path: "/v1/scores/batch", body: body}, &answered, &answered.response); err != nil {
+	if err := c.read(ctx, request{method: http.MethodPost, path: "/v1/scores/batch", body: body}, &answered,
+		&answered.response); err != nil {
 		return nil, err
 	}
 	if len(answered.Results) != len(domains) {
@@ -361,7 +362,8 @@ func (c *Client) batch(ctx context.Context, domains []string, options readOption
 	for i, r := range answered.Results {
 		items[i].Domain = r.Domain
 		if r.Status != http.StatusOK {
-			items[i].Err = &Error{Status: r.Status, Code: r.Error.Error, Message: r.Error.Message, Reason: r.Error.Reason, Tier: r.Error.Tier, RequestID: answered.response.RequestID}
+			items[i].Err = &Error{Status: r.Status, Code: r.Error.Error, Message: r.Error.Message, Reason: r.Error.Reason,
+				Tier: r.Error.Tier, RequestID: answered.response.RequestID}
 			continue
 		}
 		score := &Score{Response: Response{RequestID: answered.response.RequestID, Quotas: answered.response.Quotas, Body: r.Score}}

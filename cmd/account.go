@@ -115,7 +115,8 @@ func (c *program) account() *cobra.Command {
 					return err
 				}
 				return cli.PrintRecord(cmd.OutOrStdout(), format, accountOutput{ID: acct.ID, Name: acct.Name, Plan: acct.Plan},
-					fmt.Sprintf("account %s (%s, %s)\nCreate a key of it: companyscore key create --account %s --mode live", acct.ID, acct.Name, acct.Plan, acct.ID), accountColumns[:3])
+					fmt.Sprintf("account %s (%s, %s)\nCreate a key of it: companyscore key create --account %s --mode live", acct.ID,
+						acct.Name, acct.Plan, acct.ID), accountColumns[:3])
 			})
 		},
 	}
@@ -162,7 +163,8 @@ func (c *program) account() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				if err := audit(ctx, accounts, acct.ID, table.PlanChanged, acct.ID, fmt.Sprintf("%s to %s", acct.Plan, parsed)); err != nil {
+				if err := audit(ctx, accounts, acct.ID, table.PlanChanged, acct.ID,
+					fmt.Sprintf("%s to %s", acct.Plan, parsed)); err != nil {
 					return err
 				}
 				acct.Plan = parsed

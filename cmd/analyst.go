@@ -43,7 +43,8 @@ func engineFlag(cmd *cobra.Command) (dir func() (string, error)) {
 			engine = filepath.Join(data, "clickhouse")
 		}
 		if _, err := os.Stat(engine); err != nil {
-			return "", fmt.Errorf("no embedded ClickHouse has been started there: use --data or --path, or --print-sql for a server: %w", err)
+			return "", fmt.Errorf("no embedded ClickHouse has been started there: use --data or --path, or --print-sql for a server: %w",
+				err)
 		}
 		return engine, nil
 	}
@@ -89,7 +90,8 @@ func createAnalyst() *cobra.Command {
 	cmd.Flags().DurationVar(&duration, "time", 0, "time of a statement; 0 means 5m")
 	cmd.Flags().Uint64Var(&limits.Rows, "rows", 0, "rows of an answer; 0 means 20 million")
 	cmd.Flags().IntVar(&limits.Statements, "statements", 0, "statements at once; 0 means all slots that are free")
-	cmd.Flags().BoolVar(&printSQL, "print-sql", false, "print the statements that create the analyst on a ClickHouse server, and do nothing else")
+	cmd.Flags().BoolVar(&printSQL, "print-sql", false,
+		"print the statements that create the analyst on a ClickHouse server, and do nothing else")
 	return cmd
 }
 
@@ -152,7 +154,8 @@ func listAnalysts() *cobra.Command {
 }
 
 func revokeAnalyst() *cobra.Command {
-	cmd := &cobra.Command{Use: "revoke NAME", Short: "Revoke an analyst: its next statement fails", Example: "  companyscore analyst revoke ann", Args: cobra.ExactArgs(1)}
+	cmd := &cobra.Command{Use: "revoke NAME", Short: "Revoke an analyst: its next statement fails",
+		Example: "  companyscore analyst revoke ann", Args: cobra.ExactArgs(1)}
 	dir := engineFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		engine, err := dir()

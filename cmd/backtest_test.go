@@ -48,7 +48,8 @@ func backtestRows() string {
 func TestCommandPrintsJSONAndWritesPage(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "page.html")
-	stdout, stderr, err := executeBacktest(writeTestFile(t, "a.csv", backtestRows()), "--outcome", "exit", "--good", "ipo,acquired", "--bad", "closed", "--output", "json", "--html", page)
+	stdout, stderr, err := executeBacktest(writeTestFile(t, "a.csv", backtestRows()), "--outcome", "exit", "--good", "ipo,acquired",
+		"--bad", "closed", "--output", "json", "--html", page)
 	if err != nil || stderr != "" {
 		t.Fatalf("%v: %s", err, stderr)
 	}
@@ -62,7 +63,8 @@ func TestCommandPrintsJSONAndWritesPage(t *testing.T) {
 	if err := json.Unmarshal([]byte(stdout), &report); err != nil {
 		t.Fatal(err)
 	}
-	if report.Companies != 10 || len(report.Outcomes) != 1 || report.Outcomes[0].Given.AUC.Value != 1 || report.Outcomes[0].Withheld != nil {
+	if report.Companies != 10 || len(report.Outcomes) != 1 || report.Outcomes[0].Given.AUC.Value != 1 ||
+		report.Outcomes[0].Withheld != nil {
 		t.Errorf("report = %+v", report)
 	}
 	if text, err := os.ReadFile(page); err != nil || !strings.HasSuffix(string(text), "</html>\n") {
@@ -72,7 +74,8 @@ func TestCommandPrintsJSONAndWritesPage(t *testing.T) {
 
 func TestCommandFailsOnMissedLimit(t *testing.T) {
 	t.Parallel()
-	stdout, _, err := executeBacktest(writeTestFile(t, "a.csv", backtestRows()), "--outcome", "employees", "--limits", writeTestFile(t, "limits.json", `{"ties_pct":{"max":50},"grades_used":{"min":7}}`))
+	stdout, _, err := executeBacktest(writeTestFile(t, "a.csv", backtestRows()), "--outcome", "employees", "--limits",
+		writeTestFile(t, "limits.json", `{"ties_pct":{"max":50},"grades_used":{"min":7}}`))
 	if !errors.Is(err, cli.ErrReported) || !strings.Contains(stdout, "ok   ties_pct") || !strings.Contains(stdout, "FAIL grades_used") {
 		t.Errorf("%v:\n%s", err, stdout)
 	}
@@ -81,7 +84,8 @@ func TestCommandFailsOnMissedLimit(t *testing.T) {
 func TestCommandReportsInvalidRows(t *testing.T) {
 	t.Parallel()
 	stdout, stderr, err := executeBacktest(writeTestFile(t, "a.csv", backtestRows()+"bad.com,many,ipo\n"), "--outcome", "employees")
-	if !errors.Is(err, cli.ErrReported) || !strings.Contains(stderr, "line 12, column 9 (employees)") || !strings.Contains(stdout, "1 of 11 rows are invalid; ignored columns: exit") {
+	if !errors.Is(err, cli.ErrReported) || !strings.Contains(stderr, "line 12, column 9 (employees)") ||
+		!strings.Contains(stdout, "1 of 11 rows are invalid; ignored columns: exit") {
 		t.Errorf("%v:\n%s%s", err, stdout, stderr)
 	}
 }

@@ -60,7 +60,8 @@ process runs a job, it waits.`,
 			refresh := &cfg.Refresh
 			var sourcesErr error
 			refresh.Live, refresh.Pace, sourcesErr = from.Pace()
-			if err := errors.Join(err, sourcesErr, cfg.Schedules.Validate(), ages.Validate(), memory.Validate(), nice.Validate()); err != nil {
+			if err := errors.Join(err, sourcesErr, cfg.Schedules.Validate(), ages.Validate(), memory.Validate(),
+				nice.Validate()); err != nil {
 				return cli.Usage(err)
 			}
 			refresh.Ages = table.RefreshAges(ages)
@@ -138,9 +139,10 @@ func (c *program) batchShow() *cobra.Command {
 	var where config.Stores
 	var format cli.Output
 	cmd := &cobra.Command{
-		Use:     "show",
-		Short:   "Print the published snapshot and the last outcome of each cron job",
-		Long:    "Print the published snapshot and the last outcome of each cron job. JSON has all cohorts and movers, CSV a row for each cohort.",
+		Use:   "show",
+		Short: "Print the published snapshot and the last outcome of each cron job",
+		Long: "Print the published snapshot and the last outcome of each cron job. JSON has all cohorts and movers, CSV a row for " +
+			"each cohort.",
 		Example: "  companyscore batch show\n  companyscore batch show --output csv > cohorts.csv",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -154,7 +156,8 @@ func (c *program) batchShow() *cobra.Command {
 				return err
 			}
 			if published.Counts.PipelineVersion == "" {
-				return errors.New("nothing is published yet: wait a minute after the first score, or run `companyscore batch --once count movers`")
+				return errors.New("nothing is published yet: wait a minute after the first score, or run `companyscore batch --once " +
+					"count movers`")
 			}
 			tables, err := universe.New(published)
 			if err != nil {
@@ -165,7 +168,8 @@ func (c *program) batchShow() *cobra.Command {
 				return err
 			}
 			out, d := cmd.OutOrStdout(), tables.Distribution()
-			shown := shownBatch{PipelineVersion: tables.PipelineVersion(), At: tables.At(), All: d, Movers: tables.Movers().Lists, Jobs: statuses}
+			shown := shownBatch{PipelineVersion: tables.PipelineVersion(), At: tables.At(), All: d, Movers: tables.Movers().Lists,
+				Jobs: statuses}
 			for _, c := range tables.Cohorts() {
 				shown.Cohorts = append(shown.Cohorts, shownCohort{c.CohortKey, c.Stats(), c.BucketSums, c.Leaderboard})
 			}
@@ -177,7 +181,8 @@ func (c *program) batchShow() *cobra.Command {
 			}
 			fmt.Fprintf(out, "revision %d: %d companies of pipeline version %s in %d cohorts, as of %s\n",
 				revision, d.Count, tables.PipelineVersion(), len(tables.Cohorts()), tables.At().Format(time.RFC3339))
-			fmt.Fprintf(out, "mean %.2f, median %v, 90th percentile %v, standard deviation %.2f, %v to %v\n", d.Mean, d.P50, d.P90, d.Stddev, d.Min, d.Max)
+			fmt.Fprintf(out, "mean %.2f, median %v, 90th percentile %v, standard deviation %.2f, %v to %v\n", d.Mean, d.P50, d.P90,
+				d.Stddev, d.Min, d.Max)
 			for _, job := range jobs.Names() {
 				if s, ok := statuses[job]; ok {
 					fmt.Fprintf(out, "%-13s %-8s at %s %s\n", job, s.Outcome, s.At.Format(time.RFC3339), s.Error)

@@ -95,7 +95,8 @@ two share them. With --apart=false, or with the up of --data, all run where they
 	flags.StringVar(&f.data, "data", "", "data directory of a running `up` (default: start one)")
 	flags.StringVar(&f.key, "key", "", "API key (default: of its demo account)")
 	flags.StringVar(&f.domain, "domain", "apple.com", "domain to read; it is scored first if necessary")
-	flags.StringVar(&f.companies, "companies", filepath.Join("examples", "companies.csv"), "facts that a started `up` imports, if the file exists")
+	flags.StringVar(&f.companies, "companies", filepath.Join("examples", "companies.csv"),
+		"facts that a started `up` imports, if the file exists")
 	flags.IntVar(&f.rounds, "rounds", 11, "number of rounds; prefer many short ones on a shared machine")
 	flags.DurationVar(&f.each, "each", 1200*time.Millisecond, "duration of the measurement of each server in a round")
 	flags.IntVar(&f.connections, "connections", 64, "number of connections")
@@ -188,7 +189,8 @@ func (r *peersRun) compare(ctx context.Context) (*peer.Result, error) {
 	if data == "" {
 		data = filepath.Join(r.dir, "data")
 		fmt.Fprintln(r.out, "starting an up of its own")
-		if _, _, err := r.start(ctx, "up", "--data", data, "--listen", "127.0.0.1:0", "--sources", "facts", "--log-level", "error"); err != nil {
+		if _, _, err := r.start(ctx, "up", "--data", data, "--listen", "127.0.0.1:0", "--sources", "facts", "--log-level",
+			"error"); err != nil {
 			return nil, err
 		}
 		if _, err := os.Stat(r.flags.companies); err == nil {
@@ -245,7 +247,8 @@ func (r *peersRun) compare(ctx context.Context) (*peer.Result, error) {
 func peerVersions(up int) map[string]string {
 	versions := make(map[string]string)
 	for name, version := range map[string]string{
-		"server": bench.ProcessVersion(up), "nginx": bench.ToolVersion("nginx", "-v"), "redis-server": bench.ToolVersion("redis-server", "--version"),
+		"server": bench.ProcessVersion(up), "nginx": bench.ToolVersion("nginx", "-v"), "redis-server": bench.ToolVersion("redis-server",
+			"--version"),
 	} {
 		if version != "" {
 			versions[name] = version
@@ -262,7 +265,8 @@ func (r *peersRun) collect(ctx context.Context, cfg *peer.Config, rt *config.Run
 	}
 	header := map[string]string{"X-API-Key": key}
 	add := func(name, address string, serving, besides []int) {
-		cfg.Peers = append(cfg.Peers, peer.Peer{Name: name, Address: address, Target: target, Header: header, Serving: serving, Besides: besides})
+		cfg.Peers = append(cfg.Peers, peer.Peer{Name: name, Address: address, Target: target, Header: header, Serving: serving,
+			Besides: besides})
 	}
 	var besides []int
 	for _, pid := range rt.Processes {
@@ -313,7 +317,8 @@ func (r *peersRun) addNginx(ctx context.Context, cfg *peer.Config, add addPeer, 
 			cfg.Skipped = append(cfg.Skipped, fmt.Sprintf("%s: %v", kind.name, err))
 			continue
 		}
-		child, err := process.Start(ctx, process.Config{Name: "nginx", Command: nginx.Command, Ready: benchAnswers(nginx.Address), Logger: r.commands.logger})
+		child, err := process.Start(ctx, process.Config{Name: "nginx", Command: nginx.Command, Ready: benchAnswers(nginx.Address),
+			Logger: r.commands.logger})
 		if err != nil {
 			return err
 		}
@@ -328,7 +333,8 @@ func (r *peersRun) addNginx(ctx context.Context, cfg *peer.Config, add addPeer, 
 }
 
 // addRedis adds Fiber with Redis.
-func (r *peersRun) addRedis(ctx context.Context, cfg *peer.Config, add addPeer, rt *config.Runtime, answer peer.Answer, answerFile string) error {
+func (r *peersRun) addRedis(ctx context.Context, cfg *peer.Config, add addPeer, rt *config.Runtime, answer peer.Answer,
+	answerFile string) error {
 	pid, ok := rt.Processes["redis-server"]
 	if !ok {
 		cfg.Skipped = append(cfg.Skipped, "Fiber with Redis: the up uses a Redis of yours")
@@ -363,7 +369,8 @@ func (r *peersRun) addClickHouse(cfg *peer.Config, rt *config.Runtime) error {
 	}
 	password, _ := u.User.Password()
 	query := url.Values{
-		"database": {sql.Private(strings.Trim(u.Path, "/"))}, "default_format": {"JSONEachRow"}, "query": {sql.Query("score_heads")}, "param_domains": {"['" + r.flags.domain + "']"},
+		"database": {sql.Private(strings.Trim(u.Path, "/"))}, "default_format": {"JSONEachRow"}, "query": {sql.Query("score_heads")},
+		"param_domains": {"['" + r.flags.domain + "']"},
 	}
 	cfg.Peers = append(cfg.Peers, peer.Peer{
 		Name: "ClickHouse over HTTP", Address: u.Host, Target: "/?" + query.Encode(), Serving: []int{pid},

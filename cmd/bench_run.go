@@ -62,11 +62,14 @@ Scenarios:
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&cfg.Scenario, "scenario", "hot", "kind of load; see above")
-	flags.StringVar(&f.url, "url", "", "address of the service, http://host:port (default: of the running `up` of --data, else http://127.0.0.1:8080)")
+	flags.StringVar(&f.url, "url", "",
+		"address of the service, http://host:port (default: of the running `up` of --data, else http://127.0.0.1:8080)")
 	flags.StringVar(&f.data, "data", config.DefaultData, "data directory of a running `up`, for its address, demo key and processes")
-	flags.StringArrayVar(&cfg.Keys, "key", nil, "API key; several are used in turn; prefer the variable or --keys-file, because other users can see arguments")
+	flags.StringArrayVar(&cfg.Keys, "key", nil,
+		"API key; several are used in turn; prefer the variable or --keys-file, because other users can see arguments")
 	flags.StringVar(&f.keysFile, "keys-file", "", "file of API keys, one per line, as written by bench seed --keys")
-	flags.StringVar(&f.domainsFile, "domains-file", "", `file of domains: column "domain" of a .csv file, or one per line; - for standard input`)
+	flags.StringVar(&f.domainsFile, "domains-file", "",
+		`file of domains: column "domain" of a .csv file, or one per line; - for standard input`)
 	flags.IntVar(&f.domains, "domains", 0, "number of companies of the universe that bench seed generated from --seed")
 	flags.Uint64Var(&cfg.Seed, "seed", 1, "seed of the universe and of all random numbers")
 	flags.Float64Var(&cfg.Rate, "rate", 1000, "requests per second")
@@ -79,11 +82,13 @@ Scenarios:
 	flags.IntVar(&cfg.Connections, "connections", 64, "number of connections")
 	flags.IntVar(&cfg.Pipeline, "pipeline", 1, "maximum number of requests in flight per connection")
 	flags.IntVar(&cfg.Threads, "threads", max(1, runtime.NumCPU()/4), "number of sending threads; each uses a core when busy")
-	flags.StringVar(&f.priority, "priority", "", "priority of these threads, if permitted: normal, high or real-time (default high, normal with --saturate)")
+	flags.StringVar(&f.priority, "priority", "",
+		"priority of these threads, if permitted: normal, high or real-time (default high, normal with --saturate)")
 	flags.Float64Var(&cfg.ColdShare, "cold-share", 0.01, "share of companies without a score, for scenario mixed")
 	flags.DurationVar(&cfg.PollEvery, "poll-every", 5*time.Second, "interval between polls of a job")
 	flags.IntVar(&cfg.BatchSize, "batch-size", 100, "companies per call, for scenario batch")
-	flags.StringArrayVar(&f.slos, "slo", nil, `latency limit such as p99<2ms, max<1s or "score redis:p99<5ms"; without a class for the headline class`)
+	flags.StringArrayVar(&f.slos, "slo", nil,
+		`latency limit such as p99<2ms, max<1s or "score redis:p99<5ms"; without a class for the headline class`)
 	flags.Float64Var(&cfg.ErrorsMax, "errors-max", 0, "share of failed requests above which --slo is missed")
 	flags.BoolVar(&cfg.FindMax, "find-max", false, "search the highest rate that meets --slo, starting with --rate")
 	flags.StringArrayVar(&f.pids, "pid", nil, "process to watch, NAME=PID (default: those of the running `up`)")
@@ -341,8 +346,10 @@ func liveView(w io.Writer) func(bench.Progress) {
 		if p.Total > 0 {
 			total = fmt.Sprintf(" of %.0f s", p.Total.Seconds())
 		}
-		text := fmt.Sprintf("%s %.0f s%s: %s answers/s, p50 %s, p99 %s, waiting %s, failed %s", phase, p.At.Seconds(), total, report.Count(float64(p.Answered)),
-			report.Duration(float64(p.P50)/1000), report.Duration(float64(p.P99)/1000), report.Count(float64(p.Waiting)), report.Count(float64(p.Failed)))
+		text := fmt.Sprintf("%s %.0f s%s: %s answers/s, p50 %s, p99 %s, waiting %s, failed %s", phase, p.At.Seconds(), total,
+			report.Count(float64(p.Answered)),
+			report.Duration(float64(p.P50)/1000), report.Duration(float64(p.P99)/1000), report.Count(float64(p.Waiting)),
+			report.Count(float64(p.Failed)))
 		names := make([]string, 0, len(p.Resident))
 		for name := range p.Resident {
 			names = append(names, name)

@@ -99,7 +99,8 @@ func TestBenchOnALiveServer(t *testing.T) {
 		t.Fatalf("no keys:\n%s", out)
 	}
 	for scenario, want := range map[string][]string{
-		"hot": {"score l1"}, "zipf": {"score l1"}, "uniform-miss": {"score l1"}, "not-found": {"score 404"}, "conditional": {"score 304"}, "batch": {"batch l1"},
+		"hot": {"score l1"}, "zipf": {"score l1"}, "uniform-miss": {"score l1"}, "not-found": {"score 404"}, "conditional": {"score 304"},
+		"batch":          {"batch l1"},
 		"history-paging": {"history l1"}, "analytics": {"distribution table", "movers table", "cohort l1"}, "cold-start": {"post 202"},
 		"mixed": {"score l1", "post 202"}, "resident": {"score l1"}, "null": {"score l1"},
 	} {
@@ -108,8 +109,10 @@ func TestBenchOnALiveServer(t *testing.T) {
 		if scenario == "cold-start" {
 			rate = "20"
 		}
-		code, out := l.call(t, "bench", "run", "--scenario", scenario, "--keys-file", keys, "--domains-file", l.companies, "--rate", rate, "--duration", "500ms", "--warmup", "200ms",
-			"--cold-share", "0.2", "--poll-every", "50ms", "--drain", "1m", "--timeout", "1m", "--connections", "8", "--json", path, "--html", path+".html", "--quiet")
+		code, out := l.call(t, "bench", "run", "--scenario", scenario, "--keys-file", keys, "--domains-file", l.companies, "--rate", rate,
+			"--duration", "500ms", "--warmup", "200ms",
+			"--cold-share", "0.2", "--poll-every", "50ms", "--drain", "1m", "--timeout", "1m", "--connections", "8", "--json", path,
+			"--html", path+".html", "--quiet")
 		run, err := report.Read(path)
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", scenario, err, out)
@@ -152,12 +155,15 @@ func TestBenchOnALiveServer(t *testing.T) {
 			}
 		}
 	}
-	if code, out := l.call(t, "bench", "run", "--domains-file", l.companies, "--rate", "100", "--duration", "300ms", "--slo", "p50<1ns"); code != exitFailed || !strings.Contains(out, "MISSED") {
+	if code, out := l.call(t, "bench", "run", "--domains-file", l.companies, "--rate", "100", "--duration", "300ms", "--slo",
+		"p50<1ns"); code != exitFailed || !strings.Contains(out, "MISSED") {
 		t.Errorf("a promise that cannot be kept: exit %d\n%s", code, out)
 	}
-	code, out := l.call(t, "bench", "run", "--domains-file", l.companies, "--rate", "64", "--duration", "300ms", "--warmup", "0s", "--slo", "p50<1ns", "--find-max", "--json", "-")
+	code, out := l.call(t, "bench", "run", "--domains-file", l.companies, "--rate", "64", "--duration", "300ms", "--warmup", "0s", "--slo",
+		"p50<1ns", "--find-max", "--json", "-")
 	var run report.Run
-	if err := json.Unmarshal([]byte(out), &run); err != nil || code != exitFailed || run.FindMax == nil || run.FindMax.Best != 0 || len(run.FindMax.Steps) < 2 {
+	if err := json.Unmarshal([]byte(out), &run); err != nil || code != exitFailed || run.FindMax == nil || run.FindMax.Best != 0 ||
+		len(run.FindMax.Steps) < 2 {
 		t.Errorf("a search for what cannot be kept: exit %d, %v\n%s", code, err, out)
 	}
 	comparePeers(t, l)
@@ -165,7 +171,8 @@ func TestBenchOnALiveServer(t *testing.T) {
 
 func comparePeers(t *testing.T, l *live) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), l.binary, "bench", "peers", "--rounds", "1", "--each", "200ms", "--connections", "4", "--domain", "one-bench.com", "--data", l.data, "--json", "-")
+	cmd := exec.CommandContext(t.Context(), l.binary, "bench", "peers", "--rounds", "1", "--each", "200ms", "--connections", "4",
+		"--domain", "one-bench.com", "--data", l.data, "--json", "-")
 	cmd.WaitDelay = liveLimit
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
@@ -210,16 +217,22 @@ func TestBenchSaysWhatIsWrong(t *testing.T) {
 		code int
 		says []string
 	}{
-		"everything at once":   {[]string{"bench", "run", "--scenario", "dance", "--slo", "fast", "--rate", "-1", "--url", "ftp://x"}, exitUsage, []string{"dance", "hot", "p99<2ms", "rate", "http://host:port", "--key"}},
-		"no companies":         {[]string{"bench", "run", "--key", "k"}, exitUsage, []string{"--domains-file", "--seed"}},
-		"two universes":        {[]string{"bench", "run", "--key", "k", "--domains", "5", "--domains-file", list}, exitUsage, []string{"not both"}},
-		"a search for nothing": {[]string{"bench", "run", "--key", "k", "--domains-file", list, "--find-max"}, exitUsage, []string{"--slo"}},
-		"an unknown class":     {[]string{"bench", "run", "--key", "k", "--domains-file", list, "--slo", "post 202:p99<1s"}, exitUsage, []string{"post 202", "score"}},
-		"a pid that is none":   {[]string{"bench", "run", "--key", "k", "--domains-file", list, "--pid", "api"}, exitUsage, []string{"NAME=PID"}},
-		"nobody answers":       {[]string{"bench", "run", "--key", "k", "--domains-file", list, "--url", "http://127.0.0.1:1", "--quiet"}, exitFailed, []string{"127.0.0.1:1", "refused"}},
-		"no such report":       {[]string{"bench", "report", filepath.Join(dir, "none.json")}, exitFailed, []string{"none.json"}},
-		"no report at all":     {[]string{"bench", "compare", list, list}, exitFailed, []string{list}},
-		"no rounds":            {[]string{"bench", "peers", "--rounds", "0"}, exitUsage, []string{"rounds"}},
+		"everything at once": {[]string{"bench", "run", "--scenario", "dance", "--slo", "fast", "--rate", "-1", "--url", "ftp://x"},
+			exitUsage, []string{"dance", "hot", "p99<2ms", "rate", "http://host:port", "--key"}},
+		"no companies": {[]string{"bench", "run", "--key", "k"}, exitUsage, []string{"--domains-file", "--seed"}},
+		"two universes": {[]string{"bench", "run", "--key", "k", "--domains", "5", "--domains-file", list}, exitUsage,
+			[]string{"not both"}},
+		"a search for nothing": {[]string{"bench", "run", "--key", "k", "--domains-file", list, "--find-max"}, exitUsage,
+			[]string{"--slo"}},
+		"an unknown class": {[]string{"bench", "run", "--key", "k", "--domains-file", list, "--slo", "post 202:p99<1s"}, exitUsage,
+			[]string{"post 202", "score"}},
+		"a pid that is none": {[]string{"bench", "run", "--key", "k", "--domains-file", list, "--pid", "api"}, exitUsage,
+			[]string{"NAME=PID"}},
+		"nobody answers": {[]string{"bench", "run", "--key", "k", "--domains-file", list, "--url", "http://127.0.0.1:1", "--quiet"},
+			exitFailed, []string{"127.0.0.1:1", "refused"}},
+		"no such report":   {[]string{"bench", "report", filepath.Join(dir, "none.json")}, exitFailed, []string{"none.json"}},
+		"no report at all": {[]string{"bench", "compare", list, list}, exitFailed, []string{list}},
+		"no rounds":        {[]string{"bench", "peers", "--rounds", "0"}, exitUsage, []string{"rounds"}},
 	} {
 		if c.args[1] == "run" {
 			c.args = append(c.args, data...)
@@ -269,7 +282,8 @@ func TestReportsAreComparedByExitCode(t *testing.T) {
 		t.Errorf("three times slower, and that is tolerated: exit %d: %s", code, stdout)
 	}
 	page := filepath.Join(t.TempDir(), "page.html")
-	if code, _, stderr := command(t, "", "bench", "report", sample, "--html", page); code != exitDone || !strings.Contains(readFile(t, page), "<svg") {
+	if code, _, stderr := command(t, "", "bench", "report", sample, "--html", page); code != exitDone ||
+		!strings.Contains(readFile(t, page), "<svg") {
 		t.Errorf("no page: exit %d: %s", code, stderr)
 	}
 }

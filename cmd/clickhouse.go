@@ -59,8 +59,10 @@ Its supervisor must start it again, as up does.`,
 	cmd.Flags().StringVar(&listen, "listen", "127.0.0.1:8123", "listen address, unless the parent passes a socket in "+process.ListenFDs)
 	nice.Flags(cmd.Flags())
 	engine.Flags(cmd.Flags())
-	cmd.Flags().BoolVar(&exitWithStdin, "exit-with-stdin", false, "exit at once, as by SIGKILL, when standard input ends; use it to end with the parent process")
-	cmd.Flags().StringVar(&cfg.Password, "password", "", "password of the user companyscore; prefer the variable, because other users can see arguments")
+	cmd.Flags().BoolVar(&exitWithStdin, "exit-with-stdin", false,
+		"exit at once, as by SIGKILL, when standard input ends; use it to end with the parent process")
+	cmd.Flags().StringVar(&cfg.Password, "password", "",
+		"password of the user companyscore; prefer the variable, because other users can see arguments")
 	cmd.Flags().StringVar(&cfg.AnalystPassword, "analyst-password", "", "password of the user analyst")
 	return cmd
 }

@@ -68,9 +68,10 @@ type program struct {
 
 func (c *program) root() *cobra.Command {
 	root := &cobra.Command{
-		Use:           "companyscore",
-		Short:         "Score companies by their domain names",
-		Long:          "companyscore scores companies by their domain names. `companyscore up` starts everything\non this machine. The other commands are single roles and tools.",
+		Use:   "companyscore",
+		Short: "Score companies by their domain names",
+		Long: "companyscore scores companies by their domain names. `companyscore up` starts everything\n" +
+			"on this machine. The other commands are single roles and tools.",
 		Version:       release.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -88,7 +89,8 @@ func (c *program) root() *cobra.Command {
 	}
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	c.log.Flags(root.PersistentFlags())
-	root.AddGroup(&cobra.Group{ID: "roles", Title: "Roles:"}, &cobra.Group{ID: "operator", Title: "Operator commands:"}, &cobra.Group{ID: "customer", Title: "Customer, SQL and benchmark commands:"})
+	root.AddGroup(&cobra.Group{ID: "roles", Title: "Roles:"}, &cobra.Group{ID: "operator", Title: "Operator commands:"},
+		&cobra.Group{ID: "customer", Title: "Customer, SQL and benchmark commands:"})
 	add := func(group string, cmds ...*cobra.Command) {
 		for _, cmd := range cmds {
 			cmd.GroupID = group
@@ -96,7 +98,8 @@ func (c *program) root() *cobra.Command {
 		}
 	}
 	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
-	add("operator", doctorCommand(embedded.Find), consoleCommand(), c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(), c.source(), analystCommand(), requestCommand())
+	add("operator", doctorCommand(embedded.Find), consoleCommand(), c.account(), c.key(), c.facts(), c.runs(), c.rescore(), c.explain(),
+		c.source(), analystCommand(), requestCommand())
 	add("customer", scoreCommand(), backtestCommand(), sqlCommand(), c.bench())
 	config.DescribeEnv(root)
 	cli.CompleteAll(root, map[string][]string{

@@ -39,22 +39,29 @@ func TestExitCodes(t *testing.T) {
 		"unknown command": {[]string{"dance"}, exitUsage, []string{"dance", "--help"}},
 		"unknown flag":    {[]string{"up", "--dance"}, exitUsage, []string{"dance"}},
 		"missing domain":  {[]string{"score"}, exitUsage, []string{"at least 1"}},
-		"all faults":      {[]string{"up", "--listen", "nonsense", "--tiers", bad, "--sources", "crystal-ball"}, exitUsage, []string{"--listen", "gold", "limit", "crystal-ball"}},
-		"young refresh":   {append([]string{"batch", "--refresh-asked", "59s", "--refresh-others", "1m", "--sources", "crystal-ball"}, nowhere...), exitUsage, []string{"refresh-asked 59s", "crystal-ball"}},
-		"refresh of up":   {[]string{"up", "--sources", "facts", "--refresh-others", "-1h", "--schedule-refresh", "often"}, exitUsage, []string{"refresh-others -1h", "schedule-refresh"}},
+		"all faults": {[]string{"up", "--listen", "nonsense", "--tiers", bad, "--sources", "crystal-ball"}, exitUsage,
+			[]string{"--listen", "gold", "limit", "crystal-ball"}},
+		"young refresh": {append([]string{"batch", "--refresh-asked", "59s", "--refresh-others", "1m", "--sources", "crystal-ball"},
+			nowhere...), exitUsage, []string{"refresh-asked 59s", "crystal-ball"}},
+		"refresh of up": {[]string{"up", "--sources", "facts", "--refresh-others", "-1h", "--schedule-refresh", "often"}, exitUsage,
+			[]string{"refresh-others -1h", "schedule-refresh"}},
 		"no rate of rows": {[]string{"up", "--request-rows", "0"}, exitUsage, []string{"--request-rows 0", "use 1"}},
 		"no request id":   {append([]string{"request", "show"}, nowhere...), exitUsage, []string{"accepts 1 arg"}},
-		"unknown tier":    {append([]string{"account", "create", "--name", "x", "--tier", "gold"}, nowhere...), exitUsage, []string{"gold", "starter"}},
-		"unknown mode":    {append([]string{"key", "create", "--account", "x", "--mode", "both"}, nowhere...), exitUsage, []string{"both", "live"}},
-		"no key":          {append([]string{"score", "example.com"}, nowhere...), exitUsage, []string{"COMPANYSCORE_KEY", "key create"}},
-		"nothing runs":    {append([]string{"run", "list"}, nowhere...), exitFailed, []string{"CLICKHOUSE_URL"}},
-		"no outcome":      {[]string{"backtest", "examples/companies.csv"}, exitUsage, []string{"outcome"}},
-		"bad outcome":     {[]string{"backtest", "examples/companies.csv", "--outcome", "exit"}, exitUsage, []string{`no column "exit"`}},
-		"unknown format":  {append([]string{"account", "list", "--output", "xml"}, nowhere...), exitUsage, []string{"xml", "table, json, csv", "companyscore account list --help"}},
-		"unknown state":   {append([]string{"run", "list", "--state", "lost"}, nowhere...), exitUsage, []string{"lost", "timed_out"}},
-		"wrong address":   {[]string{"score", "a.com", "--key", "k", "--url", "127.0.0.1:1"}, exitUsage, []string{"127.0.0.1:1", "https://"}},
-		"no service":      {[]string{"score", "a.com", "--key", "k", "--url", "http://127.0.0.1:1"}, exitFailed, []string{"refused", "companyscore up", "--url"}},
-		"no such file":    {append([]string{"facts", "import", filepath.Join(dir, "none.csv")}, nowhere...), exitFailed, nil},
+		"unknown tier": {append([]string{"account", "create", "--name", "x", "--tier", "gold"}, nowhere...), exitUsage,
+			[]string{"gold", "starter"}},
+		"unknown mode": {append([]string{"key", "create", "--account", "x", "--mode", "both"}, nowhere...), exitUsage,
+			[]string{"both", "live"}},
+		"no key":       {append([]string{"score", "example.com"}, nowhere...), exitUsage, []string{"COMPANYSCORE_KEY", "key create"}},
+		"nothing runs": {append([]string{"run", "list"}, nowhere...), exitFailed, []string{"CLICKHOUSE_URL"}},
+		"no outcome":   {[]string{"backtest", "examples/companies.csv"}, exitUsage, []string{"outcome"}},
+		"bad outcome":  {[]string{"backtest", "examples/companies.csv", "--outcome", "exit"}, exitUsage, []string{`no column "exit"`}},
+		"unknown format": {append([]string{"account", "list", "--output", "xml"}, nowhere...), exitUsage,
+			[]string{"xml", "table, json, csv", "companyscore account list --help"}},
+		"unknown state": {append([]string{"run", "list", "--state", "lost"}, nowhere...), exitUsage, []string{"lost", "timed_out"}},
+		"wrong address": {[]string{"score", "a.com", "--key", "k", "--url", "127.0.0.1:1"}, exitUsage, []string{"127.0.0.1:1", "https://"}},
+		"no service": {[]string{"score", "a.com", "--key", "k", "--url", "http://127.0.0.1:1"}, exitFailed,
+			[]string{"refused", "companyscore up", "--url"}},
+		"no such file": {append([]string{"facts", "import", filepath.Join(dir, "none.csv")}, nowhere...), exitFailed, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -79,14 +86,16 @@ func TestServerWritesNoControlCharactersToTerminal(t *testing.T) {
 	}))
 	defer service.Close()
 	code, stdout, stderr := command(t, "", "score", "example.com", "--key", "k", "--url", service.URL)
-	if control := strings.IndexFunc(stdout+stderr, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }); code != exitFailed || control >= 0 || !strings.Contains(stderr, " not") {
+	if control := strings.IndexFunc(stdout+stderr, func(r rune) bool { return unicode.IsControl(r) && r != '\n' }); code != exitFailed ||
+		control >= 0 || !strings.Contains(stderr, " not") {
 		t.Errorf("exit %d with %q and %q", code, stdout, stderr)
 	}
 }
 
 func TestHelpShowsVariableOfEveryFlag(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"up"}, {"serve"}, {"work"}, {"batch"}, {"clickhouse"}, {"run", "start"}, {"score"}, {"sql"}, {"bench", "run"}, {"bench", "peers"}} {
+	for _, args := range [][]string{{"up"}, {"serve"}, {"work"}, {"batch"}, {"clickhouse"}, {"run", "start"}, {"score"}, {"sql"},
+		{"bench", "run"}, {"bench", "peers"}} {
 		_, stdout, _ := command(t, "", append(args, "--help")...)
 		for line := range strings.Lines(stdout) {
 			if strings.Contains(line, "--") && strings.HasPrefix(strings.TrimSpace(line), "--") && !strings.Contains(line, "--help") &&
@@ -135,7 +144,8 @@ func TestEveryCommandHasAnExample(t *testing.T) {
 
 func TestOutputIsTheFormatEverywhere(t *testing.T) {
 	t.Parallel()
-	json := map[string]bool{"companyscore account create": true, "companyscore key create": true, "companyscore bench run": true, "companyscore bench peers": true}
+	json := map[string]bool{"companyscore account create": true, "companyscore key create": true, "companyscore bench run": true,
+		"companyscore bench peers": true}
 	with := 0
 	commands((&program{}).root(), func(cmd *cobra.Command) {
 		if cmd.Flags().Lookup("output") != nil {

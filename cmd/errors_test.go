@@ -87,7 +87,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	f(exitFailed, "with --data", "up", "--data", file, "--listen", "127.0.0.1:0", "--sources", "facts")
 
 	second := launch(t, "up", "--data", dataDir(t), "--listen", taken.Addr().String(), "--sources", "facts", "--log-level", "error")
-	if code := second.exit(t); code != exitFailed || !strings.Contains(second.text(), "Choose another address with --listen") || strings.Contains(second.text(), "context canceled") {
+	if code := second.exit(t); code != exitFailed || !strings.Contains(second.text(), "Choose another address with --listen") ||
+		strings.Contains(second.text(), "context canceled") {
 		t.Errorf("an up on a taken port: exit %d, %s", code, second.text())
 	}
 

@@ -10,7 +10,8 @@ import (
 	"companyscore/up"
 )
 
-// TestListsInEachFormat prints every list and record of a running `up` as a table, as CSV and as JSON. Then it looks for changes in the audit log.
+// TestListsInEachFormat prints every list and record of a running `up` as a table, as CSV and as JSON. Then it looks for changes in the
+// audit log.
 func TestListsInEachFormat(t *testing.T) {
 	t.Parallel()
 	data := dataDir(t)
@@ -65,7 +66,9 @@ func TestListsInEachFormat(t *testing.T) {
 	f(2, []string{"key_id"}, "key", "list", "--account", demo.AccountID)
 	f(1, []string{"key_id", "api_key", "mode"}, "key", "create", "--account", demo.AccountID, "--mode", "test")
 	f(0, []string{"run_id", "domain", "state"}, "run", "list")
-	eventually(t, "the ended runs are in the log", func() bool { return strings.Count(call("run", "list", "--state", "all", "-o", "csv"), "\n") > 3 })
+	eventually(t, "the ended runs are in the log", func() bool {
+		return strings.Count(call("run", "list", "--state", "all", "-o", "csv"), "\n") > 3
+	})
 	f(3, []string{"run_id", "finished_at"}, "run", "list", "--state", "all")
 	f(1, []string{"sector", "count", "p90"}, "batch", "show")
 	f(16, []string{"source", "deadline", "limits"}, "source", "list", "--sources", "facts")
@@ -76,13 +79,17 @@ func TestListsInEachFormat(t *testing.T) {
 	var revoked struct {
 		ID string `json:"key_id"`
 	}
-	if err := json.Unmarshal([]byte(call("key", "create", "--account", demo.AccountID, "--mode", "live", "--name", "old", "--json")), &revoked); err != nil {
+	if err := json.Unmarshal([]byte(call("key", "create", "--account", demo.AccountID, "--mode", "live", "--name", "old", "--json")),
+		&revoked); err != nil {
 		t.Fatal(err)
 	}
 	call("key", "revoke", revoked.ID)
 	call("account", "set-tier", demo.AccountID, "scale")
-	changes := call("sql", "--operator", "--format", "TSV", "SELECT action, subject, detail FROM v1_audit WHERE operator AND address LIKE 'command line%' AND account_id = '"+demo.AccountID+"'")
-	for _, want := range []string{"key_created\t" + revoked.ID + "\tlive old\n", "key_revoked\t" + revoked.ID + "\told\n", "tier_changed\t" + demo.AccountID + "\tstarter to scale\n"} {
+	changes := call("sql", "--operator", "--format", "TSV",
+		"SELECT action, subject, detail FROM v1_audit WHERE operator AND address LIKE 'command line%' AND account_id = '"+demo.AccountID+
+			"'")
+	for _, want := range []string{"key_created\t" + revoked.ID + "\tlive old\n", "key_revoked\t" + revoked.ID + "\told\n",
+		"tier_changed\t" + demo.AccountID + "\tstarter to scale\n"} {
 		if !strings.Contains(changes, want) {
 			t.Errorf("the audit log lacks %q:\n%s", want, changes)
 		}

@@ -73,7 +73,8 @@ func (c *program) key() *cobra.Command {
 					return err
 				}
 				if err := account.CheckRoom(keys); err != nil {
-					return fmt.Errorf("%w: `companyscore key list --account %s` shows when each was used last, `companyscore key revoke` revokes one", err, accountID)
+					return fmt.Errorf("%w: `companyscore key list --account %s` shows when each was used last, `companyscore key revoke` "+
+						"revokes one", err, accountID)
 				}
 				key, raw := account.NewKey(accountID, name, m, time.Now())
 				if err := audit(ctx, accounts, accountID, table.KeyCreated, key.ID, strings.TrimSpace(string(m)+" "+name)); err != nil {
@@ -109,7 +110,8 @@ func (c *program) key() *cobra.Command {
 				}
 				out := make([]keyOutput, len(keys))
 				for i, k := range keys {
-					out[i] = keyOutput{k.ID, "", k.Mode, k.AccountID, k.Prefix, k.Name, &k.CreatedAt, known(k.LastUsedAt), known(k.RevokedAt)}
+					out[i] = keyOutput{k.ID, "", k.Mode, k.AccountID, k.Prefix, k.Name, &k.CreatedAt, known(k.LastUsedAt),
+						known(k.RevokedAt)}
 				}
 				return cli.PrintList(cmd.OutOrStdout(), format, out, keyColumns)
 			})

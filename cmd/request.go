@@ -54,7 +54,9 @@ requests while the buffer of a server is full, are only counted (v1_request_minu
 				rows[i] = newShownRequest(found[i])
 			}
 			if len(found) > requestsShownMax {
-				fmt.Fprintf(cmd.ErrOrStderr(), "There are more than %d requests with this id; these are the newest. --account shows those of one account.\n", requestsShownMax)
+				fmt.Fprintf(cmd.ErrOrStderr(),
+					"There are more than %d requests with this id; these are the newest. --account shows those of one account.\n",
+					requestsShownMax)
 			}
 			return cli.PrintList(cmd.OutOrStdout(), format, rows, requestColumns)
 		},
@@ -84,8 +86,9 @@ type shownRequest struct {
 
 func newShownRequest(r table.Request) shownRequest {
 	return shownRequest{
-		At: r.At, ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Route: r.Route, Status: int(r.Status), Error: r.ErrorCode, AnsweredBy: r.AnsweredBy,
-		TookUs: r.Took.Microseconds(), Bytes: r.Bytes, Charged: r.Charged, JobID: r.JobID, Server: r.Server,
+		At: r.At, ID: r.ID, AccountID: r.AccountID, KeyID: r.KeyID, Route: r.Route, Status: int(r.Status), Error: r.ErrorCode,
+		AnsweredBy: r.AnsweredBy,
+		TookUs:     r.Took.Microseconds(), Bytes: r.Bytes, Charged: r.Charged, JobID: r.JobID, Server: r.Server,
 	}
 }
 

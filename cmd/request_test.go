@@ -43,15 +43,18 @@ func TestShowSelectsAccount(t *testing.T) {
 	t.Parallel()
 	store, url := newRequestStore(t)
 	at := time.Now().UTC().Truncate(time.Millisecond)
-	rows := []table.Request{{RequestKind: table.RequestKind{AccountID: "a", Route: "/v1/score", Status: 202, AnsweredBy: "none"}, ID: "same-id", At: at.Add(-time.Hour), Number: 1}}
+	rows := []table.Request{{RequestKind: table.RequestKind{AccountID: "a", Route: "/v1/score", Status: 202, AnsweredBy: "none"},
+		ID: "same-id", At: at.Add(-time.Hour), Number: 1}}
 	for i := range 120 {
-		rows = append(rows, table.Request{RequestKind: table.RequestKind{AccountID: "b", Route: "/v1/movers", Status: 200, AnsweredBy: "table"}, ID: "same-id", At: at, Number: uint64(i + 2)})
+		rows = append(rows, table.Request{RequestKind: table.RequestKind{AccountID: "b", Route: "/v1/movers", Status: 200,
+			AnsweredBy: "table"}, ID: "same-id", At: at, Number: uint64(i + 2)})
 	}
 	if err := store.WriteRequests(t.Context(), rows); err != nil {
 		t.Fatal(err)
 	}
 	stdout, stderr, err := executeRequest(t.Context(), url, "same-id")
-	if err != nil || strings.Count(stdout, "/v1/movers") != 100 || strings.Contains(stdout, "/v1/score") || !strings.Contains(stderr, "--account") {
+	if err != nil || strings.Count(stdout, "/v1/movers") != 100 || strings.Contains(stdout, "/v1/score") ||
+		!strings.Contains(stderr, "--account") {
 		t.Errorf("of all accounts: %v: %q: %s", err, stderr, stdout)
 	}
 	stdout, stderr, err = executeRequest(t.Context(), url, "same-id", "--account", "a")
@@ -65,9 +68,12 @@ func TestShowFindsRequestsByID(t *testing.T) {
 	store, url := newRequestStore(t)
 	at := time.Now().UTC().Truncate(time.Millisecond)
 	rows := []table.Request{
-		{RequestKind: table.RequestKind{Route: "none", Status: 404, ErrorCode: "not found", AnsweredBy: "none"}, ID: "my-request-1", At: at.Add(-time.Hour), Took: 85 * time.Microsecond, Bytes: 62, Number: 1},
-		{RequestKind: table.RequestKind{AccountID: "a", KeyID: "k", Route: "/v1/score", Status: 202, AnsweredBy: "none"}, ID: "my-request-1", At: at, Took: 4 * time.Millisecond, Bytes: 155, Charged: true, JobID: "job", Number: 2},
-		{RequestKind: table.RequestKind{AccountID: "a", KeyID: "k", Route: "/v1/score/*", Status: 200, AnsweredBy: "l1"}, ID: "my-request-2", At: at, Took: 9 * time.Microsecond, Bytes: 444, Number: 3},
+		{RequestKind: table.RequestKind{Route: "none", Status: 404, ErrorCode: "not found", AnsweredBy: "none"}, ID: "my-request-1",
+			At: at.Add(-time.Hour), Took: 85 * time.Microsecond, Bytes: 62, Number: 1},
+		{RequestKind: table.RequestKind{AccountID: "a", KeyID: "k", Route: "/v1/score", Status: 202, AnsweredBy: "none"},
+			ID: "my-request-1", At: at, Took: 4 * time.Millisecond, Bytes: 155, Charged: true, JobID: "job", Number: 2},
+		{RequestKind: table.RequestKind{AccountID: "a", KeyID: "k", Route: "/v1/score/*", Status: 200, AnsweredBy: "l1"},
+			ID: "my-request-2", At: at, Took: 9 * time.Microsecond, Bytes: 444, Number: 3},
 	}
 	if err := store.WriteRequests(t.Context(), rows); err != nil {
 		t.Fatal(err)
@@ -84,10 +90,12 @@ func TestShowFindsRequestsByID(t *testing.T) {
 	if got := strings.Join(strings.Fields(lines[2]), " "); !strings.HasSuffix(got, "my-request-1 none 404 not found none 85 62 false") {
 		t.Errorf("the oldest is %q", got)
 	}
-	if stdout, _, err = executeRequest(t.Context(), url, "my-request-2", "--output", "json"); err != nil || !strings.Contains(stdout, `"route":"/v1/score/*","status":200,"answered_by":"l1","took_us":9,"bytes":444,"charged":false`) {
+	if stdout, _, err = executeRequest(t.Context(), url, "my-request-2", "--output", "json"); err != nil ||
+		!strings.Contains(stdout, `"route":"/v1/score/*","status":200,"answered_by":"l1","took_us":9,"bytes":444,"charged":false`) {
 		t.Errorf("as JSON: %v: %s", err, stdout)
 	}
-	if stdout, _, err = executeRequest(t.Context(), url, "my-request-3"); err == nil || stdout != "" || !strings.Contains(err.Error(), "no request my-request-3") || !strings.Contains(err.Error(), "within seconds") {
+	if stdout, _, err = executeRequest(t.Context(), url, "my-request-3"); err == nil || stdout != "" ||
+		!strings.Contains(err.Error(), "no request my-request-3") || !strings.Contains(err.Error(), "within seconds") {
 		t.Errorf("an unknown id: %v: %s", err, stdout)
 	}
 }

@@ -60,7 +60,8 @@ failed.`,
 				fmt.Fprintln(cmd.ErrOrStderr(), fault)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "%d records rescored with %s, %d failed, %d without signals, in %.1f s (%.0f records/s)\n",
-				report.Rescored, scoring.PipelineVersion, report.Failed, report.Bare, report.Took.Seconds(), float64(report.Rescored)/report.Took.Seconds())
+				report.Rescored, scoring.PipelineVersion, report.Failed, report.Bare, report.Took.Seconds(),
+				float64(report.Rescored)/report.Took.Seconds())
 			if err != nil {
 				return fmt.Errorf("%w: repeat the command to continue", err)
 			}

@@ -79,7 +79,8 @@ runs and exits 1 if any failed.`,
 				return err
 			}
 			if passed > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "skipped: %d of these companies have a score younger than %s; --older-than 0 skips none\n", passed, olderThan)
+				fmt.Fprintf(cmd.ErrOrStderr(), "skipped: %d of these companies have a score younger than %s; --older-than 0 skips none\n",
+					passed, olderThan)
 			}
 			if b.runs, err = q.Start(cmd.Context(), scoring.LaneBulk, domains...); err != nil {
 				return fmt.Errorf("%w; repeat the command to continue", err)
@@ -129,7 +130,8 @@ runs and exits 1 if any failed.`,
 		},
 	}
 	list.Flags().IntVar(&limit, "limit", 100, "maximum number of runs")
-	list.Flags().StringVar(&state, "state", "open", "open for runs that have not ended; all, succeeded, failed, timed_out or aborted for ended runs")
+	list.Flags().StringVar(&state, "state", "open",
+		"open for runs that have not ended; all, succeeded, failed, timed_out or aborted for ended runs")
 	format.Flag(list)
 
 	abort := &cobra.Command{
@@ -153,7 +155,8 @@ runs and exits 1 if any failed.`,
 }
 
 // states are the values of `run list --state`.
-var states = []string{"open", "all", string(scoring.RunSucceeded), string(scoring.RunFailed), string(scoring.RunTimedOut), string(scoring.RunAborted)}
+var states = []string{"open", "all", string(scoring.RunSucceeded), string(scoring.RunFailed), string(scoring.RunTimedOut),
+	string(scoring.RunAborted)}
 
 var laneColumns = []cli.Column[queue.LaneStatus]{
 	{Name: "lane", Value: func(l queue.LaneStatus) any { return l.Lane }},

@@ -51,7 +51,8 @@ can see arguments. --output json prints the JSON of the service, one score per l
 				}
 			}
 			if cfg.Key == "" {
-				return cli.Usage(errors.New("no API key: set COMPANYSCORE_KEY; `up` prints the keys of a demo account, and `companyscore key create` makes one"))
+				return cli.Usage(errors.New("no API key: set COMPANYSCORE_KEY; `up` prints the keys of a demo account, and `companyscore " +
+					"key create` makes one"))
 			}
 			clearProgress := showPolls(&cfg, cmd.ErrOrStderr())
 			service, err := client.New(cfg)
@@ -92,7 +93,8 @@ can see arguments. --output json prints the JSON of the service, one score per l
 		},
 	}
 	cmd.Flags().StringVar(&cfg.Key, "key", "", "API key; prefer the variable, because other users can see arguments")
-	cmd.Flags().StringVar(&cfg.URL, "url", "", "address of the service (default: of the running `up` of --data, else http://127.0.0.1:8080)")
+	cmd.Flags().StringVar(&cfg.URL, "url", "",
+		"address of the service (default: of the running `up` of --data, else http://127.0.0.1:8080)")
 	cmd.Flags().StringVar(&data, "data", config.DefaultData, "data directory of a running `up`")
 	cmd.Flags().BoolVar(&force, "force-fresh", false, "start a run even if a fresh score is stored (enterprise tier)")
 	format.Flag(cmd)

@@ -65,7 +65,8 @@ var sourceColumns = slices.Concat(
 		{Name: "source", Value: func(r sourceRow) any { return r.Source }},
 		{Name: "on", Value: func(r sourceRow) any { return r.On }},
 	},
-	policyColumn("deadline", func(p sourcePolicy) any { return fetch.Short(p.of.Deadline) }, func(p sourcePolicy) any { return p.Deadline }),
+	policyColumn("deadline", func(p sourcePolicy) any { return fetch.Short(p.of.Deadline) },
+		func(p sourcePolicy) any { return p.Deadline }),
 	policyColumn("connect", func(p sourcePolicy) any { return fetch.Short(p.of.Connect) }, func(p sourcePolicy) any { return p.Connect }),
 	policyColumn("request", func(p sourcePolicy) any { return fetch.Short(p.of.Total) }, func(p sourcePolicy) any { return p.Request }),
 	policyColumn("retries", func(p sourcePolicy) any { return p.Retries }, func(p sourcePolicy) any { return p.Retries }),
@@ -204,9 +205,11 @@ func checkSources(cmd *cobra.Command, sources []source.Source, host string, form
 	if err := cli.PrintList(cmd.OutOrStdout(), format, list, checkedColumns); err != nil {
 		return err
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "%s would be %q, %s, with %.1f %% of the data\n", rec.Domain, rec.CompanyName, rec.Rating, rec.CompletenessPct)
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s would be %q, %s, with %.1f %% of the data\n", rec.Domain, rec.CompanyName, rec.Rating,
+		rec.CompletenessPct)
 	if failed > 0 {
-		return fmt.Errorf("%d of %d sources failed: the log above has the reasons, docs/sources.md the limits of each source", failed, len(trace.Sources))
+		return fmt.Errorf("%d of %d sources failed: the log above has the reasons, docs/sources.md the limits of each source", failed,
+			len(trace.Sources))
 	}
 	return nil
 }

@@ -41,8 +41,8 @@ curl
 docs/sql/connect has a page for each of these tools, R and Excel, and what was tried.
 `))
 
-// printConnection prints what SQL tools want to be told to connect to an address, http(s)://user:password@host:port/database. It does not print the
-// password but the file that has it, "" if there is none.
+// printConnection prints what SQL tools want to be told to connect to an address, http(s)://user:password@host:port/database. It does not
+// print the password but the file that has it, "" if there is none.
 func printConnection(w io.Writer, address, passwordFile string) error {
 	u, err := url.Parse(address)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
@@ -57,7 +57,8 @@ func printConnection(w io.Writer, address, passwordFile string) error {
 		password, shell = "in the file "+passwordFile, "$(cat "+passwordFile+")"
 	}
 	if err := connectionText.Execute(w, map[string]any{
-		"Scheme": u.Scheme, "TLS": u.Scheme == "https", "Host": u.Hostname(), "Port": port, "User": u.User.Username(), "Password": password, "Shell": shell,
+		"Scheme": u.Scheme, "TLS": u.Scheme == "https", "Host": u.Hostname(), "Port": port, "User": u.User.Username(), "Password": password,
+		"Shell":    shell,
 		"Database": strings.Trim(u.Path, "/"),
 	}); err != nil {
 		return fmt.Errorf("print the connection: %w", err)

@@ -22,7 +22,8 @@ func TestSQLReportsATruncatedAnswer(t *testing.T) {
 			http.Error(w, "Code: 241. DB::Exception: Memory limit. (MEMORY_LIMIT_EXCEEDED)", http.StatusInternalServerError)
 		case r.URL.Query().Get("database") == "reason":
 			w.Header().Set("X-ClickHouse-Exception-Tag", "tagtag")
-			_, _ = w.Write([]byte("PAR1\r\n__exception__\r\ntagtag\r\nCode: 396. DB::Exception: Too much. (TOO_MANY_ROWS_OR_BYTES) (version 26)\n72 tagtag\r\n__exception__\r\n"))
+			_, _ = w.Write([]byte("PAR1\r\n__exception__\r\ntagtag\r\n" +
+				"Code: 396. DB::Exception: Too much. (TOO_MANY_ROWS_OR_BYTES) (version 26)\n72 tagtag\r\n__exception__\r\n"))
 			_ = http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
 		default:
@@ -42,6 +43,7 @@ func TestSQLReportsATruncatedAnswer(t *testing.T) {
 	}
 	f("whole", exitDone, "PAR1...PAR1", "")
 	f("broken", exitFailed, "PAR1", "incomplete")
-	f("reason", exitFailed, "PAR1", "incomplete: Code: 396. DB::Exception: Too much. (TOO_MANY_ROWS_OR_BYTES) (version 26)\nThis is a limit of the analyst user: add a LIMIT")
+	f("reason", exitFailed, "PAR1", "incomplete: Code: 396. DB::Exception: Too much. (TOO_MANY_ROWS_OR_BYTES) (version 26)\n"+
+		"This is a limit of the analyst user: add a LIMIT")
 	f("limit", exitFailed, "", "join the smaller side last")
 }

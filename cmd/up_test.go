@@ -113,7 +113,8 @@ func launch(t *testing.T, args ...string) *launched {
 // launchUp starts an `up` on a data directory.
 func launchUp(t *testing.T, data string, args ...string) *launched {
 	t.Helper()
-	return launch(t, append([]string{"up", "--data", data, "--listen", "127.0.0.1:0", "--sources", "facts", "--log-level", "debug"}, args...)...)
+	return launch(t, append([]string{"up", "--data", data, "--listen", "127.0.0.1:0", "--sources", "facts", "--log-level", "debug"},
+		args...)...)
 }
 
 // await waits until a text is in the output.
@@ -261,7 +262,8 @@ func occupy(t *testing.T, own, address string, statements ...string) {
 		})
 	}
 	eventually(t, "all statements run", func() bool {
-		_, n := query(t, own, "SELECT count() FROM system.processes WHERE query NOT LIKE '%system.processes%' AND (query LIKE '%cityHash64%' OR query LIKE '%arrayFold%')")
+		_, n := query(t, own, "SELECT count() FROM system.processes WHERE query NOT LIKE '%system.processes%' AND (query LIKE "+
+			"'%cityHash64%' OR query LIKE '%arrayFold%')")
 		return n == strconv.Itoa(len(statements))
 	})
 }
@@ -336,7 +338,8 @@ func TestUpStartsAtOnceAfterKill(t *testing.T) {
 			p := launchUp(t, data)
 			p.await(t, "Ctrl-C")
 			rt := runtimeOf(t, data)
-			if status, body := query(t, rt.ClickHouseURL, "INSERT INTO companyscore_private.account (id, name) VALUES ('kept', 'kept')"); status != http.StatusOK {
+			if status, body := query(t, rt.ClickHouseURL,
+				"INSERT INTO companyscore_private.account (id, name) VALUES ('kept', 'kept')"); status != http.StatusOK {
 				t.Fatal(body)
 			}
 			occupy(t, rt.ClickHouseURL, rt.AnalystURL, longStatement, stubbornStatement)
@@ -351,7 +354,8 @@ func TestUpStartsAtOnceAfterKill(t *testing.T) {
 			p = launchUp(t, data)
 			p.await(t, "Ctrl-C")
 			t.Logf("ready %s after the kill", time.Since(killed).Round(time.Millisecond))
-			if _, n := query(t, runtimeOf(t, data).ClickHouseURL, "SELECT count() FROM companyscore_private.account WHERE name = 'kept'"); n != "1" {
+			if _, n := query(t, runtimeOf(t, data).ClickHouseURL,
+				"SELECT count() FROM companyscore_private.account WHERE name = 'kept'"); n != "1" {
 				t.Errorf("acknowledged rows after the kill: %s", n)
 			}
 			p.signal(t, syscall.SIGTERM)
@@ -428,7 +432,8 @@ func TestEngineStopsInOrder(t *testing.T) {
 	}
 	runs := func(part string) func() bool {
 		return func() bool {
-			_, n := query(t, own, "SELECT count() FROM system.processes WHERE query NOT LIKE '%system.processes%' AND query LIKE '%"+part+"%'")
+			_, n := query(t, own, "SELECT count() FROM system.processes WHERE query NOT LIKE '%system.processes%' AND query LIKE '%"+part+
+				"%'")
 			return n == "1"
 		}
 	}
@@ -548,7 +553,8 @@ func TestDemoAccount(t *testing.T) {
 	if text := run(); !strings.Contains(text, "/console/link/") {
 		t.Errorf("no link is printed:\n%s", text)
 	}
-	if text := run("--demo=false"); strings.Contains(text, "/console/link/") || strings.Contains(text, "svc_") || !strings.Contains(text, "companyscore console link --operator") {
+	if text := run("--demo=false"); strings.Contains(text, "/console/link/") || strings.Contains(text, "svc_") ||
+		!strings.Contains(text, "companyscore console link --operator") {
 		t.Errorf("a secret is printed, or no command for a link:\n%s", text)
 	}
 	if again, err := os.ReadFile(file); err != nil || !bytes.Equal(first, again) {
@@ -602,7 +608,8 @@ func TestAnalystsFindTheSameAddressAgain(t *testing.T) {
 		}
 		passwords = append(passwords, strings.TrimSpace(string(password)))
 		login := "http://analyst:" + passwords[0] + "@" + address
-		if status, body := query(t, login, "SELECT currentUser(), currentDatabase()"); status != http.StatusOK || body != "analyst\tcompanyscore" {
+		if status, body := query(t, login, "SELECT currentUser(), currentDatabase()"); status != http.StatusOK ||
+			body != "analyst\tcompanyscore" {
 			t.Errorf("%d %s", status, body)
 		}
 		if got := runtimeOf(t, data).AnalystURL; got != login+"/companyscore" {
@@ -612,7 +619,8 @@ func TestAnalystsFindTheSameAddressAgain(t *testing.T) {
 			t.Errorf("the output has the password, or not its file: %s", p.text())
 		}
 		code, out, _ := command(t, "", "sql", "--data", data, "--connection")
-		if code != exitDone || !strings.Contains(out, "port       "+address[strings.LastIndex(address, ":")+1:]) || strings.Contains(out, passwords[0]) {
+		if code != exitDone || !strings.Contains(out, "port       "+address[strings.LastIndex(address, ":")+1:]) ||
+			strings.Contains(out, passwords[0]) {
 			t.Errorf("--connection: %d %s", code, out)
 		}
 		code, out, _ = command(t, "", "analyst", "list", "--data", data)

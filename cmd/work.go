@@ -51,7 +51,8 @@ func (c *program) work() *cobra.Command {
 				return err
 			}
 			cfg.Weights, cfg.MemoryMB, cfg.Logger = limits.Lanes, memory.LimitMB, c.logger
-			cfg.Stores = worker.Stores{Records: open.Scores(insertPause), Traces: open.Traces(insertPause), ClickHouse: open.DB, Redis: open.Redis}
+			cfg.Stores = worker.Stores{Records: open.Scores(insertPause), Traces: open.Traces(insertPause), ClickHouse: open.DB,
+				Redis: open.Redis}
 			cfg.Sources = func(registry prometheus.Registerer) ([]source.Source, error) {
 				return from.Open(clickhouse.NewFacts(open.DB), open.Redis, registry, c.logger)
 			}

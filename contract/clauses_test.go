@@ -78,7 +78,8 @@ func (s suite) bodies(c customer) {
 	s.rule("9 rule 5", "cached is the only cache status, even of a score that was just made", func(t *testing.T) {
 		job := s.scored(t, c.live, "just-made.com")
 		for _, r := range []reply{
-			s.get(t, job.text("score_url"), c.live), s.score(t, c.live, "just-made.com"), s.get(t, "/v1/score/acme.test", c.test), s.score(t, c.test, "acme.test"),
+			s.get(t, job.text("score_url"), c.live), s.score(t, c.live, "just-made.com"), s.get(t, "/v1/score/acme.test", c.test),
+			s.score(t, c.test, "acme.test"),
 		} {
 			if r.wants(t, 200, "").text("x_svc.cache_status") != "cached" {
 				t.Errorf("got %s", r.raw)
@@ -90,28 +91,30 @@ func (s suite) bodies(c customer) {
 			s.post(t, c.live, fmt.Sprintf(`{"domain":"waits-not-%d.com","wait":%s}`, i, wait)).wants(t, 202, "")
 		}
 	})
-	s.rule("9 rule 7", "the answer to a call with wait has Deprecation and a link to the policy, and other answers have neither", func(t *testing.T) {
-		r := s.post(t, c.test, `{"domain":"acme.test","wait":true}`).wants(t, 200, "")
-		if got := r.header.Get("Deprecation"); got != fmt.Sprintf("@%d", time.Date(2026, 5, 12, 0, 0, 0, 0, time.UTC).Unix()) {
-			t.Errorf("Deprecation is %q", got)
-		}
-		address, rest, _ := strings.Cut(strings.TrimPrefix(r.header.Get("Link"), "<"), ">")
-		if !strings.Contains(rest, `rel="deprecation"`) {
-			t.Errorf("Link is %q", r.header.Get("Link"))
-		}
-		if policy := s.get(t, address, "").wants(t, 200, ""); !strings.Contains(policy.raw, "12 months") {
-			t.Errorf("%s is %.100q", address, policy.raw)
-		}
-		r = s.post(t, c.test, `{"domain":"acme.test"}`).wants(t, 200, "")
-		if r.header.Get("Deprecation")+r.header.Get("Sunset")+r.header.Get("Link") != "" {
-			t.Errorf("got %v", r.header)
-		}
-	})
+	s.rule("9 rule 7", "the answer to a call with wait has Deprecation and a link to the policy, and other answers have neither",
+		func(t *testing.T) {
+			r := s.post(t, c.test, `{"domain":"acme.test","wait":true}`).wants(t, 200, "")
+			if got := r.header.Get("Deprecation"); got != fmt.Sprintf("@%d", time.Date(2026, 5, 12, 0, 0, 0, 0, time.UTC).Unix()) {
+				t.Errorf("Deprecation is %q", got)
+			}
+			address, rest, _ := strings.Cut(strings.TrimPrefix(r.header.Get("Link"), "<"), ">")
+			if !strings.Contains(rest, `rel="deprecation"`) {
+				t.Errorf("Link is %q", r.header.Get("Link"))
+			}
+			if policy := s.get(t, address, "").wants(t, 200, ""); !strings.Contains(policy.raw, "12 months") {
+				t.Errorf("%s is %.100q", address, policy.raw)
+			}
+			r = s.post(t, c.test, `{"domain":"acme.test"}`).wants(t, 200, "")
+			if r.header.Get("Deprecation")+r.header.Get("Sunset")+r.header.Get("Link") != "" {
+				t.Errorf("got %v", r.header)
+			}
+		})
 	s.rule("2.7", "a message ends with the address of a page about the error, also inside a batch", func(t *testing.T) {
 		var batch struct {
 			Results []struct{ Error struct{ Message string } }
 		}
-		decode(t, s.call(t, "POST", "/v1/scores/batch", c.live, `{"domains":["127.0.0.1","never-heard-of.com"]}`).wants(t, 200, "").raw, &batch)
+		decode(t, s.call(t, "POST", "/v1/scores/batch", c.live, `{"domains":["127.0.0.1","never-heard-of.com"]}`).wants(t, 200, "").raw,
+			&batch)
 		for code, message := range map[string]string{
 			"unauthorized":                             s.get(t, "/v1/usage", "").text("message"),
 			"body.domain required":                     s.post(t, c.live, `{}`).text("message"),
@@ -133,14 +136,16 @@ func (s suite) bodies(c customer) {
 		s.get(t, "/docs/errors", "").wants(t, 200, "")
 	})
 	s.rule("7 rule 7", "every answer has an X-Request-Id, errors too", func(t *testing.T) {
-		for _, r := range []reply{s.get(t, "/v1/usage", c.live), s.get(t, "/v1/usage", ""), s.get(t, "/nowhere", ""), s.call(t, "PUT", "/v1/usage", c.live, ""), s.get(t, "/docs", "")} {
+		for _, r := range []reply{s.get(t, "/v1/usage", c.live), s.get(t, "/v1/usage", ""), s.get(t, "/nowhere", ""),
+			s.call(t, "PUT", "/v1/usage", c.live, ""), s.get(t, "/docs", "")} {
 			if len(r.header.Get("X-Request-Id")) != 36 {
 				t.Errorf("%d has X-Request-Id %q", r.status, r.header.Get("X-Request-Id"))
 			}
 		}
 	})
 	s.rule("7", "a method that is not answered is told which are", func(t *testing.T) {
-		for path, want := range map[string]string{"/v1/usage": "GET, HEAD", "/v1/score": "POST", "/v1/score/stored-company.com": "GET, HEAD", "/v1/jobs/x": "GET, HEAD"} {
+		for path, want := range map[string]string{"/v1/usage": "GET, HEAD", "/v1/score": "POST",
+			"/v1/score/stored-company.com": "GET, HEAD", "/v1/jobs/x": "GET, HEAD"} {
 			r := s.call(t, "DELETE", path, c.live, "").wants(t, 405, "method not allowed")
 			if got := r.header.Get("Allow"); got != want {
 				t.Errorf("%s allows %q, want %q", path, got, want)
@@ -148,7 +153,8 @@ func (s suite) bodies(c customer) {
 		}
 	})
 	s.rule("4", "an address in a path may be escaped whole, and what follows its host is taken off", func(t *testing.T) {
-		for _, path := range []string{"stored-company.com%2Fabout", "https%3A%2F%2Fwww.stored-company.com%2Fabout%3Fx", "stored-company.com%3A443"} {
+		for _, path := range []string{"stored-company.com%2Fabout", "https%3A%2F%2Fwww.stored-company.com%2Fabout%3Fx",
+			"stored-company.com%3A443"} {
 			if r := s.get(t, "/v1/score/"+path, c.live).wants(t, 200, ""); r.text("domain") != "stored-company.com" {
 				t.Errorf("%s is read as %s", path, r.text("domain"))
 			}
@@ -169,7 +175,8 @@ func (s suite) bodies(c customer) {
 	s.rule("decided: ETag", "what changes with every call may not be kept: jobs, usage, errors and answers to POST", func(t *testing.T) {
 		cold := s.score(t, c.live, "kept-by-nobody.com").wants(t, 202, "")
 		for _, r := range []reply{
-			cold, s.get(t, cold.text("poll_url"), c.live), s.score(t, c.live, "stored-company.com"), s.get(t, "/v1/usage", c.live), s.get(t, "/v1/usage", c.test),
+			cold, s.get(t, cold.text("poll_url"), c.live), s.score(t, c.live, "stored-company.com"), s.get(t, "/v1/usage", c.live),
+			s.get(t, "/v1/usage", c.test),
 			s.get(t, "/v1/score/never-heard-of.com", c.live), s.get(t, "/v1/usage", ""), s.score(t, c.test, "acme.test"),
 		} {
 			if r.header.Get("Cache-Control") != "no-store" || r.header.Get("ETag") != "" {
@@ -256,17 +263,19 @@ func (s *system) only(t *testing.T, pattern string) string {
 }
 
 func (s suite) refusals(c, free customer) {
-	s.rule("8.2 rule 4", "Free starts no run, not for a new company and not for an old score, with or without force_fresh", func(t *testing.T) {
-		for _, body := range []string{`{"domain":"free-company.com"}`, `{"domain":"stored-company.com"}`, `{"domain":"stored-company.com","force_fresh":true}`} {
-			s.post(t, free.live, body).wants(t, 403, "free_tier_sandbox_only")
-		}
-		if u := s.get(t, "/v1/usage", free.live); u.number("total_calls") != 0 {
-			t.Errorf("got %s", u.raw)
-		}
-		if runs := s.cli(t, "run", "list"); strings.Contains(runs, "free-company.com") || strings.Contains(runs, "stored-company.com") {
-			t.Errorf("a run was started: %s", runs)
-		}
-	})
+	s.rule("8.2 rule 4", "Free starts no run, not for a new company and not for an old score, with or without force_fresh",
+		func(t *testing.T) {
+			for _, body := range []string{`{"domain":"free-company.com"}`, `{"domain":"stored-company.com"}`,
+				`{"domain":"stored-company.com","force_fresh":true}`} {
+				s.post(t, free.live, body).wants(t, 403, "free_tier_sandbox_only")
+			}
+			if u := s.get(t, "/v1/usage", free.live); u.number("total_calls") != 0 {
+				t.Errorf("got %s", u.raw)
+			}
+			if runs := s.cli(t, "run", "list"); strings.Contains(runs, "free-company.com") || strings.Contains(runs, "stored-company.com") {
+				t.Errorf("a run was started: %s", runs)
+			}
+		})
 	starter := s.customer(s.T, "starter")
 	var rejected reply
 	s.rule("7 rule 1", "429 has Retry-After in whole seconds, whatever was reached", func(t *testing.T) {
@@ -373,7 +382,8 @@ func (s suite) rotation(c customer) {
 		if u := s.get(t, "/v1/usage", c.live); u.number("cold_calls") != 1 || u.number("tier_limits.cold_calls_included") != 1000 {
 			t.Errorf("got %s", u.raw)
 		}
-		if r := s.get(t, "/v1/score/stored-company.com", c.live); r.text("x_svc.tier") != "growth" || r.number("x_svc.freshness_window_hours") != 6 {
+		if r := s.get(t, "/v1/score/stored-company.com", c.live); r.text("x_svc.tier") != "growth" ||
+			r.number("x_svc.freshness_window_hours") != 6 {
 			t.Errorf("got %s", r.raw)
 		}
 	})
@@ -413,7 +423,8 @@ func (s *system) everything(t *testing.T) string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		u.RawQuery = url.Values{"database": {sql.Private(strings.Trim(u.Path, "/"))}, "query": {"SELECT * FROM " + table + " FORMAT JSONEachRow"}}.Encode()
+		u.RawQuery = url.Values{"database": {sql.Private(strings.Trim(u.Path, "/"))},
+			"query": {"SELECT * FROM " + table + " FORMAT JSONEachRow"}}.Encode()
 		u.Path = "/"
 		res, err := client.Get(u.String())
 		if err != nil {
@@ -445,7 +456,8 @@ func (s suite) versions(c customer) {
 			var fields map[string]json.RawMessage
 			decode(t, s.get(t, "/v1/usage", key).raw, &fields)
 			delete(fields, "mode")
-			want := []string{"cached_calls", "cold_calls", "last_reset", "next_reset", "period", "tier", "tier_limits", "total_calls", "user_id"}
+			want := []string{"cached_calls", "cold_calls", "last_reset", "next_reset", "period", "tier", "tier_limits", "total_calls",
+				"user_id"}
 			if got := slices.Sorted(maps.Keys(fields)); !slices.Equal(got, want) {
 				t.Errorf("usage has %v", got)
 			}
@@ -484,7 +496,9 @@ func TestServers(t *testing.T) {
 			if u := here.get(t, "/v1/usage", c.live); u.number("cached_calls") != float64(i+1) {
 				t.Fatalf("got %s", u.raw)
 			}
-			eventually(t, "the other server knows of the call", func() bool { return there.get(t, "/v1/usage", c.live).number("cached_calls") == float64(i+1) })
+			eventually(t, "the other server knows of the call", func() bool {
+				return there.get(t, "/v1/usage", c.live).number("cached_calls") == float64(i+1)
+			})
 			if took := time.Since(answered); testing.Verbose() && took > time.Second {
 				t.Errorf("it took %v", took)
 			}
@@ -501,17 +515,18 @@ func TestServers(t *testing.T) {
 		}
 		there.get(t, "/v1/score/polled-over-here.com", c.live).wants(t, 200, "")
 	})
-	here.rule("decided: servers", "what a settled job points to is there at every server, also at one that has just said it is not", func(t *testing.T) {
-		for i := range 25 {
-			domain := fmt.Sprintf("just-settled-%d.com", i)
-			here.get(t, "/v1/score/"+domain, c.live).wants(t, 404, "no score available for this domain")
-			id := there.score(t, c.live, domain).wants(t, 202, "").text("job_id")
-			if r := here.poll(t, c.live, id); r.text("status") == "complete" {
-				here.get(t, r.text("score_url"), c.live).wants(t, 200, "")
-				here.score(t, c.live, domain).wants(t, 200, "")
+	here.rule("decided: servers", "what a settled job points to is there at every server, also at one that has just said it is not",
+		func(t *testing.T) {
+			for i := range 25 {
+				domain := fmt.Sprintf("just-settled-%d.com", i)
+				here.get(t, "/v1/score/"+domain, c.live).wants(t, 404, "no score available for this domain")
+				id := there.score(t, c.live, domain).wants(t, 202, "").text("job_id")
+				if r := here.poll(t, c.live, id); r.text("status") == "complete" {
+					here.get(t, r.text("score_url"), c.live).wants(t, 200, "")
+					here.score(t, c.live, domain).wants(t, 200, "")
+				}
 			}
-		}
-	})
+		})
 	here.rule("decided: servers", "an Idempotency-Key is known to all servers", func(t *testing.T) {
 		a := here.score(t, c.live, "named-company.com", "Idempotency-Key", "n").wants(t, 202, "")
 		b := there.score(t, c.live, "named-company.com", "Idempotency-Key", "n").wants(t, 202, "")
@@ -582,7 +597,8 @@ func TestEpochs(t *testing.T) {
 		t.Helper()
 		movers := universe.Movers{PipelineVersion: version, Epoch: epoch, Lists: make(map[universe.Window]universe.MoverList)}
 		for _, w := range universe.Windows {
-			movers.Lists[w] = universe.MoverList{End: time.Now(), Gainers: []universe.Mover{{Company: universe.Company{Domain: version + ".com", Composite: 60}, Then: 50}}}
+			movers.Lists[w] = universe.MoverList{End: time.Now(),
+				Gainers: []universe.Mover{{Company: universe.Company{Domain: version + ".com", Composite: 60}, Then: 50}}}
 		}
 		if err := snapshot.PublishMovers(t.Context(), rdb, movers, 1, snapshot.AtOnce); err != nil {
 			t.Fatal(err)
@@ -593,35 +609,40 @@ func TestEpochs(t *testing.T) {
 			})
 		}
 	}
-	here.rule("decided: epochs", "within an epoch all servers give equal answers, and an unchanged company keeps its tag for free", func(t *testing.T) {
-		publish(20_000, snapshot.AtOnce)
-		publishMovers("first")
-		score := here.get(t, "/v1/score/stored-company.com", c.live).wants(t, 200, "")
-		distribution := here.get(t, "/v1/distribution", c.live).wants(t, 200, "")
-		before := here.get(t, "/v1/usage", c.live).number("cached_calls")
-		for i := range 3 {
-			publish(30_000+i, snapshot.NextEpoch)
-			publishMovers(fmt.Sprintf("later-%d", i))
-			for _, s := range []suite{here, there} {
-				s.get(t, "/v1/score/stored-company.com", c.live, "If-None-Match", score.header.Get("ETag")).wants(t, 304, "")
-				r := s.get(t, "/v1/distribution", c.live).wants(t, 200, "")
-				var left int
-				if n, err := fmt.Sscanf(r.header.Get("Cache-Control"), "private, max-age=%d", &left); n != 1 || err != nil || left > int(epoch/time.Second) || r.raw != distribution.raw {
-					t.Errorf("%s with %s", r.raw, r.header.Get("Cache-Control"))
+	here.rule("decided: epochs", "within an epoch all servers give equal answers, and an unchanged company keeps its tag for free",
+		func(t *testing.T) {
+			publish(20_000, snapshot.AtOnce)
+			publishMovers("first")
+			score := here.get(t, "/v1/score/stored-company.com", c.live).wants(t, 200, "")
+			distribution := here.get(t, "/v1/distribution", c.live).wants(t, 200, "")
+			before := here.get(t, "/v1/usage", c.live).number("cached_calls")
+			for i := range 3 {
+				publish(30_000+i, snapshot.NextEpoch)
+				publishMovers(fmt.Sprintf("later-%d", i))
+				for _, s := range []suite{here, there} {
+					s.get(t, "/v1/score/stored-company.com", c.live, "If-None-Match", score.header.Get("ETag")).wants(t, 304, "")
+					r := s.get(t, "/v1/distribution", c.live).wants(t, 200, "")
+					var left int
+					if n, err := fmt.Sscanf(r.header.Get("Cache-Control"), "private, max-age=%d", &left); n != 1 || err != nil ||
+						left > int(epoch/time.Second) || r.raw != distribution.raw {
+						t.Errorf("%s with %s", r.raw, r.header.Get("Cache-Control"))
+					}
+				}
+				if a, b := here.get(t, "/v1/movers?window=7d", c.live), there.get(t, "/v1/movers?window=7d", c.live); a.raw != b.raw ||
+					a.header.Get("ETag") != b.header.Get("ETag") {
+					t.Errorf("movers: %s and %s", a.raw, b.raw)
 				}
 			}
-			if a, b := here.get(t, "/v1/movers?window=7d", c.live), there.get(t, "/v1/movers?window=7d", c.live); a.raw != b.raw || a.header.Get("ETag") != b.header.Get("ETag") {
-				t.Errorf("movers: %s and %s", a.raw, b.raw)
+			if after := here.get(t, "/v1/usage", c.live).number("cached_calls"); after != before {
+				t.Errorf("%v calls were charged for unchanged companies", after-before)
 			}
-		}
-		if after := here.get(t, "/v1/usage", c.live).number("cached_calls"); after != before {
-			t.Errorf("%v calls were charged for unchanged companies", after-before)
-		}
-		publish(40_000, snapshot.AtOnce)
-		for _, s := range []suite{here, there} {
-			eventually(t, "batch --once is adopted", func() bool { return s.get(t, "/v1/distribution", c.live).number("universe.count") == 40_000 })
-		}
-	})
+			publish(40_000, snapshot.AtOnce)
+			for _, s := range []suite{here, there} {
+				eventually(t, "batch --once is adopted", func() bool {
+					return s.get(t, "/v1/distribution", c.live).number("universe.count") == 40_000
+				})
+			}
+		})
 }
 
 // another starts a second server on the stores of a system, with additional arguments.
@@ -670,12 +691,14 @@ func TestTiersFile(t *testing.T) {
 		}
 		dir := t.TempDir()
 		file := filepath.Join(dir, "tiers.yaml")
-		if err := os.WriteFile(file, []byte("tiers:\n  starter: {freshness_window: soon, cold_calls_included: -1}\n  platinum: {}\njob_ttl: 0s\n"), 0o600); err != nil {
+		if err := os.WriteFile(file, []byte("tiers:\n  starter: {freshness_window: soon, cold_calls_included: -1}\n  platinum: {}\n"+
+			"job_ttl: 0s\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), startLimit)
 		defer cancel()
-		out, err := exec.CommandContext(ctx, path, "up", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--tiers", file).CombinedOutput()
+		out, err := exec.CommandContext(ctx, path, "up", "--data", filepath.Join(dir, "data"), "--listen", "127.0.0.1:0", "--tiers",
+			file).CombinedOutput()
 		if exit, ok := err.(*exec.ExitError); !ok || exit.ExitCode() != 2 {
 			t.Errorf("up ended with %v", err)
 		}

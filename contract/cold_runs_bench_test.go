@@ -50,7 +50,8 @@ func BenchmarkColdRuns(b *testing.B) {
 	go func() { latencies <- s.callEverySecond(calling, b, key) }()
 	b.ResetTimer()
 	began := time.Now()
-	cmd := exec.CommandContext(b.Context(), s.binary, "run", "start", "--quiet", "--older-than", "0", "--from", domains, "--wait", "--data", s.data)
+	cmd := exec.CommandContext(b.Context(), s.binary, "run", "start", "--quiet", "--older-than", "0", "--from", domains, "--wait", "--data",
+		s.data)
 	out, err := cmd.CombinedOutput()
 	took := time.Since(began)
 	b.StopTimer()
@@ -68,7 +69,8 @@ func BenchmarkColdRuns(b *testing.B) {
 	}
 	var shares []string
 	for _, name := range slices.Sorted(maps.Keys(after)) {
-		shares = append(shares, fmt.Sprintf("%s %.3f (%.0f %%)", name, milliseconds(after[name]), 100*after[name].Seconds()/total.Seconds()))
+		shares = append(shares, fmt.Sprintf("%s %.3f (%.0f %%)", name, milliseconds(after[name]),
+			100*after[name].Seconds()/total.Seconds()))
 		b.ReportMetric(milliseconds(after[name]), name+"-cpu-ms/op")
 	}
 	calls := <-latencies
@@ -86,7 +88,8 @@ func BenchmarkColdRuns(b *testing.B) {
 	// Also logged, because a failed benchmark reports no metrics.
 	b.Logf("%d runs in %.1f s: %.0f a second", b.N, took.Seconds(), perSecond)
 	b.Logf("CPU of a run: %.3f ms, of which %s", milliseconds(total), strings.Join(shares, ", "))
-	b.Logf("%d calls of another account, from POST to a complete job: median %.0f ms, p99 %.0f ms", len(calls), milliseconds(median), milliseconds(p99))
+	b.Logf("%d calls of another account, from POST to a complete job: median %.0f ms, p99 %.0f ms", len(calls), milliseconds(median),
+		milliseconds(p99))
 	if b.N < fewestRuns {
 		return
 	}

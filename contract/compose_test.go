@@ -44,17 +44,20 @@ func startComposed(t testing.TB, path, tiers string) *system {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.base, s.admin, s.runtime = d.BaseURL, d.AdminURL, &config.Runtime{BaseURL: d.BaseURL, AdminURL: d.AdminURL, ClickHouseURL: d.ClickHouseURL, RedisURL: d.RedisURL}
+	s.base, s.admin, s.runtime = d.BaseURL, d.AdminURL, &config.Runtime{BaseURL: d.BaseURL, AdminURL: d.AdminURL,
+		ClickHouseURL: d.ClickHouseURL, RedisURL: d.RedisURL}
 	return s
 }
 
 // behindProxy has the rules that do not hold behind the proxy, with the reason.
 var behindProxy = map[string]string{
-	"decided: answer bytes: only clients that do not read get 429": "nginx sends the server one request of a connection at a time, so 80 connections have 80 answers in flight and not thousands",
+	"decided: answer bytes: only clients that do not read get 429": "nginx sends the server one request of a connection at a time, so 80 " +
+		"connections have 80 answers in flight and not thousands",
 }
 
 // leftOut are the answers that only rules of behindProxy would bring.
-var leftOut = map[string]bool{"GET /v1/score/{domain}/history 429": true, "GET /v1/company/{domain}/cohort 429": true, "POST /v1/scores/batch 429": true}
+var leftOut = map[string]bool{"GET /v1/score/{domain}/history 429": true, "GET /v1/company/{domain}/cohort 429": true,
+	"POST /v1/scores/batch 429": true}
 
 // rewritten are malformed requests that nginx accepts. It sends the server a well-formed request in
 // their place, so both read the same.

@@ -66,7 +66,8 @@ func TestContract(t *testing.T) {
 func (s suite) scores(starter, enterprise, free customer) {
 	s.rule("2.5", "a cold call answers 202 with job_id, pending, domain and poll_url", func(t *testing.T) {
 		r := s.score(t, starter.live, first).wants(t, 202, "")
-		if r.text("status") != "pending" || r.text("domain") != first || r.text("poll_url") != "/v1/jobs/"+r.text("job_id") || len(r.body) != 4 {
+		if r.text("status") != "pending" || r.text("domain") != first || r.text("poll_url") != "/v1/jobs/"+r.text("job_id") ||
+			len(r.body) != 4 {
 			t.Errorf("got %s", r.raw)
 		}
 		if r.header.Get("Retry-After") != "5" {
@@ -84,7 +85,8 @@ func (s suite) scores(starter, enterprise, free customer) {
 		if r.at("mode") != nil {
 			t.Error("a live answer has a mode")
 		}
-		if at, err := time.Parse(time.RFC3339, r.text("scored_at")); err != nil || !strings.HasSuffix(r.text("scored_at"), "Z") || time.Since(at) > time.Hour {
+		if at, err := time.Parse(time.RFC3339, r.text("scored_at")); err != nil || !strings.HasSuffix(r.text("scored_at"), "Z") ||
+			time.Since(at) > time.Hour {
 			t.Errorf("scored_at is %q", r.text("scored_at"))
 		}
 	})
@@ -110,7 +112,8 @@ func (s suite) scores(starter, enterprise, free customer) {
 		})
 	})
 	s.rule("2.4", "x_svc names tier, cached and the window in hours", func(t *testing.T) {
-		for key, want := range map[string][2]any{starter.live: {"starter", 24.0}, enterprise.live: {"enterprise", 0.25}, free.live: {"free", 168.0}} {
+		for key, want := range map[string][2]any{starter.live: {"starter", 24.0}, enterprise.live: {"enterprise", 0.25},
+			free.live: {"free", 168.0}} {
 			r := s.get(t, "/v1/score/"+first, key).wants(t, 200, "")
 			if r.at("x_svc.tier") != want[0] || r.at("x_svc.cache_status") != "cached" || r.at("x_svc.freshness_window_hours") != want[1] {
 				t.Errorf("x_svc is %v, want %v", r.at("x_svc"), want)
@@ -159,7 +162,8 @@ func (s suite) scores(starter, enterprise, free customer) {
 	s.rule("4.1 rule 6", "malformed domains are refused, and the message says why", func(t *testing.T) {
 		for _, domain := range []string{
 			"localhost", "single", "127.0.0.1", "http://[::1]/", "a..com", "-a.com", "a-.com", "not a domain.com", "exa_mple.com",
-			strings.Repeat("a", 64) + ".com", strings.Repeat("a.", 130) + "com", "company.nosuchsuffix-zz", "co.uk", "user@example.com", "xn--a.com",
+			strings.Repeat("a", 64) + ".com", strings.Repeat("a.", 130) + "com", "company.nosuchsuffix-zz", "co.uk", "user@example.com",
+			"xn--a.com",
 		} {
 			body, _ := json.Marshal(map[string]string{"domain": domain})
 			r := s.post(t, starter.live, string(body)).wants(t, 400, "body.domain invalid")
@@ -170,13 +174,15 @@ func (s suite) scores(starter, enterprise, free customer) {
 		s.post(t, starter.live, `{"domain":17}`).wants(t, 400, "body.domain invalid")
 	})
 	s.rule("4", "scheme, www., port, path, capitals and trailing dot are taken off", func(t *testing.T) {
-		for _, spelling := range []string{"https://www." + first, "WWW." + strings.ToUpper(first), "http://" + first + ":8080/a/b?c#d", first + ".", " " + first + " "} {
+		for _, spelling := range []string{"https://www." + first, "WWW." + strings.ToUpper(first), "http://" + first + ":8080/a/b?c#d",
+			first + ".", " " + first + " "} {
 			body, _ := json.Marshal(map[string]string{"domain": spelling})
 			if r := s.post(t, starter.live, string(body)).wants(t, 200, ""); r.text("domain") != first {
 				t.Errorf("%q is scored as %s", spelling, r.text("domain"))
 			}
 		}
-		for _, path := range []string{"www." + first, "https://" + first, "https%3A%2F%2Fwww." + first, strings.ToUpper(first), first + "."} {
+		for _, path := range []string{"www." + first, "https://" + first, "https%3A%2F%2Fwww." + first, strings.ToUpper(first),
+			first + "."} {
 			if r := s.get(t, "/v1/score/"+path, starter.live).wants(t, 200, ""); r.text("domain") != first {
 				t.Errorf("%q is read as %s", path, r.text("domain"))
 			}
@@ -252,7 +258,8 @@ func (s suite) batch(starter, free customer) {
 			t.Errorf("cold calls went from %v to %v", before, after)
 		}
 		r := post(t, free.test, `{"domains":["acme.test","example.com"]}`).wants(t, 200, "")
-		if r.text("mode") != "sandbox" || len(r.list("results")) != 2 || r.list("results")[0].(map[string]any)["status"] != 200.0 || r.list("results")[1].(map[string]any)["status"] != 400.0 {
+		if r.text("mode") != "sandbox" || len(r.list("results")) != 2 || r.list("results")[0].(map[string]any)["status"] != 200.0 ||
+			r.list("results")[1].(map[string]any)["status"] != 400.0 {
 			t.Errorf("got %s", r.raw)
 		}
 	})
@@ -355,7 +362,8 @@ func (s suite) jobs(starter, enterprise customer) {
 		} {
 			s.rule("3.1", "a run that ended as "+state+" fails its job with "+reason, func(t *testing.T) {
 				r := end(t, strings.ReplaceAll(state, "_", "-")+"-run.com", state)
-				if r.text("status") != "failed" || r.text("failure_reason") != reason || r.text("completed_at") == "" || r.at("result_ref") != nil || r.at("score_url") != nil {
+				if r.text("status") != "failed" || r.text("failure_reason") != reason || r.text("completed_at") == "" ||
+					r.at("result_ref") != nil || r.at("score_url") != nil {
 					t.Errorf("got %s", r.raw)
 				}
 			})
@@ -483,7 +491,8 @@ func (s suite) universe(starter customer) {
 			return n
 		}
 		bins, premiums := r.list("universe.composite_hist"), r.list("universe.scale_premium_hist")
-		if len(bins) != 20 || len(premiums) != 12 || sum("universe.composite_hist") != count || sum("universe.scale_premium_hist") != count {
+		if len(bins) != 20 || len(premiums) != 12 || sum("universe.composite_hist") != count ||
+			sum("universe.scale_premium_hist") != count {
 			t.Errorf("got %s", r.raw)
 		}
 		for i, bin := range bins {
@@ -577,7 +586,8 @@ func (s suite) universe(starter customer) {
 	})
 	s.rule("4.5", "a target without peers, and one without a profile, has count 0", func(t *testing.T) {
 		r := s.get(t, "/v1/company/"+first+"/cohort", starter.live).wants(t, 200, "")
-		if r.text("target.business_profile") != "unclassified" || r.number("cohort.count") != 0 || len(r.list("members")) != 0 || r.at("members") == nil {
+		if r.text("target.business_profile") != "unclassified" || r.number("cohort.count") != 0 || len(r.list("members")) != 0 ||
+			r.at("members") == nil {
 			t.Errorf("got %s", r.raw)
 		}
 	})
@@ -677,14 +687,16 @@ func (s suite) usage(starter, enterprise customer) {
 			"scale": {1000000.0, 10000.0, 1.0}, "enterprise": {nil, nil, 0.25},
 		} {
 			r := s.get(t, "/v1/usage", s.customer(t, tier).live).wants(t, 200, "")
-			if got := [3]any{r.at("tier_limits.cached_calls_included"), r.at("tier_limits.cold_calls_included"), r.at("tier_limits.freshness_window_hours")}; got != want {
+			if got := [3]any{r.at("tier_limits.cached_calls_included"), r.at("tier_limits.cold_calls_included"),
+				r.at("tier_limits.freshness_window_hours")}; got != want {
 				t.Errorf("%s: %v, want %v", tier, got, want)
 			}
 		}
 	})
 	s.rule("4.7", "only score bodies count as cached calls", func(t *testing.T) {
 		c := s.customer(t, "starter")
-		for _, path := range []string{"/v1/usage", "/v1/distribution", "/v1/movers?window=7d", "/v1/signals", "/v1/company/" + first + "/cohort",
+		for _, path := range []string{"/v1/usage", "/v1/distribution", "/v1/movers?window=7d", "/v1/signals", "/v1/company/" + first +
+			"/cohort",
 			"/v1/company/" + first + "/confidence", "/v1/score/" + first + "/history"} {
 			s.get(t, path, c.live).wants(t, 200, "")
 		}
@@ -721,11 +733,13 @@ func (s suite) explanations(starter customer) {
 	})
 	s.rule("4.10", "confidence names band, completeness, missing signals and warnings", func(t *testing.T) {
 		r := s.get(t, "/v1/company/"+first+"/confidence", starter.live).wants(t, 200, "")
-		if r.text("band") != "directional" || r.at("data_completeness_pct") != 0.0 || len(r.list("missing_signals")) != 67 || r.at("data_warnings") == nil {
+		if r.text("band") != "directional" || r.at("data_completeness_pct") != 0.0 || len(r.list("missing_signals")) != 67 ||
+			r.at("data_warnings") == nil {
 			t.Errorf("got %.400s", r.raw)
 		}
 		r = s.get(t, "/v1/company/apple.com/confidence", starter.live).wants(t, 200, "")
-		if r.number("data_completeness_pct") <= 0 || len(r.list("missing_signals"))+int(r.number("signals_observed"))+len(r.list("not_applicable_signals")) != 67 {
+		if r.number("data_completeness_pct") <= 0 || len(r.list("missing_signals"))+int(r.number("signals_observed"))+
+			len(r.list("not_applicable_signals")) != 67 {
 			t.Errorf("got %.400s", r.raw)
 		}
 	})
@@ -736,7 +750,8 @@ func (s suite) explanations(starter customer) {
 
 // routes are all addresses that need a key.
 var routes = []struct{ method, path string }{
-	{"POST", "/v1/score"}, {"POST", "/v1/scores/batch"}, {"GET", "/v1/score/acme.test"}, {"GET", "/v1/score/acme.test/history"}, {"GET", "/v1/score/acme.test/changes"}, {"GET", "/v1/jobs/x"},
+	{"POST", "/v1/score"}, {"POST", "/v1/scores/batch"}, {"GET", "/v1/score/acme.test"}, {"GET", "/v1/score/acme.test/history"},
+	{"GET", "/v1/score/acme.test/changes"}, {"GET", "/v1/jobs/x"},
 	{"GET", "/v1/company/acme.test/cohort"}, {"GET", "/v1/company/acme.test/confidence"}, {"GET", "/v1/movers?window=7d"},
 	{"GET", "/v1/usage"}, {"GET", "/v1/usage/history"}, {"GET", "/v1/distribution"}, {"GET", "/v1/signals"},
 }
@@ -745,7 +760,8 @@ func (s suite) keys(starter customer) {
 	s.rule("5 rule 4", "every endpoint refuses a missing, mistyped, unknown or foreign key", func(t *testing.T) {
 		typo := []byte(starter.live)
 		typo[len(typo)-1] ^= 1
-		for _, key := range []string{"", "x", string(typo), strings.ToUpper(starter.live), starter.live + " x", "svc_live_", "svc_test_abc", strings.Repeat("k", 4000)} {
+		for _, key := range []string{"", "x", string(typo), strings.ToUpper(starter.live), starter.live + " x", "svc_live_", "svc_test_abc",
+			strings.Repeat("k", 4000)} {
 			for _, route := range routes {
 				s.call(t, route.method, route.path, key, "").wants(t, 401, "unauthorized")
 			}
@@ -784,7 +800,8 @@ func (s suite) keys(starter customer) {
 func (s suite) sandbox(starter, free customer) {
 	s.rule("5 sandbox", "the four companies have their numbers", func(t *testing.T) {
 		for domain, want := range map[string][2]any{
-			"acme.test": {"SVC-1", 67.2}, "unicorn.test": {"SVC-1+", 79.4}, "struggling.test": {"SVC-4", 32.1}, "cohort.test": {"SVC-3", 45.0},
+			"acme.test": {"SVC-1", 67.2}, "unicorn.test": {"SVC-1+", 79.4}, "struggling.test": {"SVC-4", 32.1},
+			"cohort.test": {"SVC-3", 45.0},
 		} {
 			for _, r := range []reply{s.score(t, starter.test, domain), s.get(t, "/v1/score/"+domain, free.test)} {
 				r.wants(t, 200, "")
@@ -796,12 +813,14 @@ func (s suite) sandbox(starter, free customer) {
 		if r := s.get(t, "/v1/score/unicorn.test", starter.test); r.number("scale_premium") != 7.8 {
 			t.Errorf("got %s", r.raw)
 		}
-		if r := s.get(t, "/v1/company/struggling.test/confidence", starter.test); r.text("band") != "directional" || len(r.list("missing_signals")) == 0 || len(r.list("data_warnings")) == 0 {
+		if r := s.get(t, "/v1/company/struggling.test/confidence", starter.test); r.text("band") != "directional" ||
+			len(r.list("missing_signals")) == 0 || len(r.list("data_warnings")) == 0 {
 			t.Errorf("got %.300s", r.raw)
 		}
 	})
 	s.rule("5 sandbox", "every answer begins with mode sandbox, but for the signals", func(t *testing.T) {
-		for _, path := range []string{"/v1/score/acme.test", "/v1/score/acme.test/history", "/v1/company/acme.test/cohort", "/v1/company/acme.test/confidence",
+		for _, path := range []string{"/v1/score/acme.test", "/v1/score/acme.test/history", "/v1/company/acme.test/cohort",
+			"/v1/company/acme.test/confidence",
 			"/v1/movers?window=30d", "/v1/usage", "/v1/distribution"} {
 			if r := s.get(t, path, starter.test).wants(t, 200, ""); !strings.HasPrefix(r.raw, `{"mode":"sandbox",`) {
 				t.Errorf("%s: %.80s", path, r.raw)
@@ -809,7 +828,8 @@ func (s suite) sandbox(starter, free customer) {
 		}
 	})
 	s.rule("5 sandbox", "test keys reach canned domains only, live keys no test domain", func(t *testing.T) {
-		for _, path := range []string{"/v1/score/%s", "/v1/score/%s/history", "/v1/score/%s/changes", "/v1/company/%s/cohort", "/v1/company/%s/confidence"} {
+		for _, path := range []string{"/v1/score/%s", "/v1/score/%s/history", "/v1/score/%s/changes", "/v1/company/%s/cohort",
+			"/v1/company/%s/confidence"} {
 			s.get(t, fmt.Sprintf(path, "example.com"), starter.test).wants(t, 400, onlyCanned)
 			s.get(t, fmt.Sprintf(path, "other.test"), starter.test).wants(t, 400, onlyCanned)
 			for _, domain := range []string{"acme.test", "other.test", "a.b.test"} {
@@ -888,7 +908,8 @@ func (s suite) sandbox(starter, free customer) {
 		}
 	})
 	s.rule("5 sandbox", "two calls differ in dates at most", func(t *testing.T) {
-		for _, path := range []string{"/v1/score/acme.test", "/v1/company/acme.test/confidence", "/v1/distribution", "/v1/company/acme.test/cohort"} {
+		for _, path := range []string{"/v1/score/acme.test", "/v1/company/acme.test/confidence", "/v1/distribution",
+			"/v1/company/acme.test/cohort"} {
 			if a, b := s.get(t, path, starter.test), s.get(t, path, starter.test); a.raw != b.raw {
 				t.Errorf("%s: %s and %s", path, a.raw, b.raw)
 			}
@@ -911,14 +932,16 @@ func (s suite) errors(starter customer) {
 		}
 	})
 	s.rule("7", "a body that is no JSON object is body invalid", func(t *testing.T) {
-		for _, body := range []string{"{", "null", "[]", `"example.com"`, "domain=example.com", `{"domain":"a.com"}}`, `{"domain":"a.com","force_fresh":"yes"}`} {
+		for _, body := range []string{"{", "null", "[]", `"example.com"`, "domain=example.com", `{"domain":"a.com"}}`,
+			`{"domain":"a.com","force_fresh":"yes"}`} {
 			s.post(t, starter.live, body).wants(t, 400, "body invalid")
 		}
 		s.call(t, "POST", "/v1/score", starter.live, "").wants(t, 400, "body invalid")
 	})
 	s.rule("7", "a bad domain in a path is domain invalid", func(t *testing.T) {
 		for _, domain := range []string{"localhost", "127.0.0.1", "a%20b.com", "%ff.com", "exa_mple.com"} {
-			for _, path := range []string{"/v1/score/%s", "/v1/score/%s/history", "/v1/score/%s/changes", "/v1/company/%s/cohort", "/v1/company/%s/confidence"} {
+			for _, path := range []string{"/v1/score/%s", "/v1/score/%s/history", "/v1/score/%s/changes", "/v1/company/%s/cohort",
+				"/v1/company/%s/confidence"} {
 				s.get(t, fmt.Sprintf(path, domain), starter.live).wants(t, 400, "domain invalid")
 			}
 		}
@@ -927,7 +950,8 @@ func (s suite) errors(starter customer) {
 		for _, path := range []string{"/", "/v1", "/v2/score", "/v1/nothing", "/v1/company/apple.com", "/v1/score/a.com/b/c"} {
 			s.get(t, path, starter.live).wants(t, 404, "not found")
 		}
-		for _, route := range [][2]string{{"DELETE", "/v1/score/apple.com"}, {"PUT", "/v1/score"}, {"GET", "/v1/score"}, {"POST", "/v1/usage"}, {"PATCH", "/v1/jobs/x"}} {
+		for _, route := range [][2]string{{"DELETE", "/v1/score/apple.com"}, {"PUT", "/v1/score"}, {"GET", "/v1/score"},
+			{"POST", "/v1/usage"}, {"PATCH", "/v1/jobs/x"}} {
 			s.call(t, route[0], route[1], starter.live, "").wants(t, 405, "method not allowed")
 		}
 	})
@@ -937,13 +961,15 @@ func (s suite) errors(starter customer) {
 			s.raw(t, "POST", path, starter.live, "Content-Length: 1000000\r\n\r\n").wants(t, 413, "request too large")
 		}
 		for _, route := range routes {
-			s.raw(t, route.method, route.path, starter.live, "X-Large: "+strings.Repeat("a", headersRead)).wants(t, 431, "request too large")
+			s.raw(t, route.method, route.path, starter.live, "X-Large: "+strings.Repeat("a", headersRead)).wants(t, 431,
+				"request too large")
 		}
 	})
 }
 
 func (s suite) headers(starter customer) {
-	cacheable := []string{"/v1/score/" + first, "/v1/score/" + first + "/history", "/v1/score/" + first + "/changes?to=2100-01-01", "/v1/company/apple.com/cohort", "/v1/company/apple.com/confidence", "/v1/movers?window=7d", "/v1/distribution", "/v1/signals"}
+	cacheable := []string{"/v1/score/" + first, "/v1/score/" + first + "/history", "/v1/score/" + first + "/changes?to=2100-01-01",
+		"/v1/company/apple.com/cohort", "/v1/company/apple.com/confidence", "/v1/movers?window=7d", "/v1/distribution", "/v1/signals"}
 	s.rule("decided: ETag", "an unchanged answer is 304, and free", func(t *testing.T) {
 		for _, path := range cacheable {
 			r := s.get(t, path, starter.live).wants(t, 200, "")
@@ -973,7 +999,8 @@ func (s suite) headers(starter customer) {
 		plain := s.get(t, "/v1/signals", starter.live)
 		for _, encoding := range []string{"gzip", "br"} {
 			r := s.get(t, "/v1/signals", starter.live, "Accept-Encoding", encoding)
-			if r.header.Get("Content-Encoding") != encoding || len(r.raw) >= len(plain.raw)/2 || r.header.Get("ETag") == plain.header.Get("ETag") || r.header.Get("Vary") != "Accept-Encoding" {
+			if r.header.Get("Content-Encoding") != encoding || len(r.raw) >= len(plain.raw)/2 ||
+				r.header.Get("ETag") == plain.header.Get("ETag") || r.header.Get("Vary") != "Accept-Encoding" {
 				t.Errorf("%s: %v, %d of %d bytes", encoding, r.header, len(r.raw), len(plain.raw))
 			}
 			if again := s.get(t, "/v1/signals", starter.live, "If-None-Match", r.header.Get("ETag")); again.status != 304 {
@@ -986,7 +1013,8 @@ func (s suite) headers(starter customer) {
 			t.Errorf("got %q", r.header.Get("X-Request-Id"))
 		}
 		for _, id := range []string{"short", "with space here", strings.Repeat("a", 129), "new\tline-1234"} {
-			if r := s.get(t, "/v1/usage", starter.live, "X-Request-Id", id); r.header.Get("X-Request-Id") == id || len(r.header.Get("X-Request-Id")) != 36 {
+			if r := s.get(t, "/v1/usage", starter.live, "X-Request-Id", id); r.header.Get("X-Request-Id") == id ||
+				len(r.header.Get("X-Request-Id")) != 36 {
 				t.Errorf("%q became %q", id, r.header.Get("X-Request-Id"))
 			}
 		}
@@ -1009,7 +1037,8 @@ func (s suite) headers(starter customer) {
 			path string
 			tag  bool
 			cost int
-		}{{"/v1/score/" + first, false, 1}, {"/v1/score/" + first, false, 1}, {"/v1/score/" + first, true, 0}, {"/v1/score/not_a_domain", false, 0}, {"/v1/usage", false, 0}, {"/v1/distribution", false, 0}} {
+		}{{"/v1/score/" + first, false, 1}, {"/v1/score/" + first, false, 1}, {"/v1/score/" + first, true, 0},
+			{"/v1/score/not_a_domain", false, 0}, {"/v1/usage", false, 0}, {"/v1/distribution", false, 0}} {
 			var headers []string
 			if step.tag {
 				headers = []string{"If-None-Match", tag}
@@ -1028,7 +1057,8 @@ func (s suite) headers(starter customer) {
 		}
 	})
 	s.rule("decided: Server-Timing", "answers say what answered", func(t *testing.T) {
-		for path, want := range map[string]string{"/v1/distribution": "table", "/v1/usage": "redis", "/v1/score/" + first + "/history?limit=499": "clickhouse"} {
+		for path, want := range map[string]string{"/v1/distribution": "table", "/v1/usage": "redis", "/v1/score/" + first +
+			"/history?limit=499": "clickhouse"} {
 			if r := s.get(t, path, starter.live); !strings.HasPrefix(r.header.Get("Server-Timing"), want) {
 				t.Errorf("%s: %q, want %s", path, r.header.Get("Server-Timing"), want)
 			}
@@ -1068,7 +1098,8 @@ func (s suite) idempotency(enterprise customer) {
 		s.score(t, s.customer(t, "enterprise").live, "other-company.com", "Idempotency-Key", "one").wants(t, 202, "")
 	})
 	s.rule("decided: Idempotency-Key", "an unusable key is refused", func(t *testing.T) {
-		s.score(t, enterprise.live, "other-company.com", "Idempotency-Key", strings.Repeat("k", 256)).wants(t, 400, "idempotency_key invalid")
+		s.score(t, enterprise.live, "other-company.com", "Idempotency-Key", strings.Repeat("k", 256)).wants(t, 400,
+			"idempotency_key invalid")
 	})
 	s.rule("decided: Idempotency-Key", "of many calls at once with one key one is charged", func(t *testing.T) {
 		c := s.customer(t, "starter")
@@ -1117,9 +1148,11 @@ func (s suite) operators() {
 	s.rule("decided: metrics", "metrics count requests by route, status and tier", func(t *testing.T) {
 		_, body := admin(t, "/metrics")
 		for _, line := range []string{
-			`companyscore_http_requests_total{route="/v1/score/*",status="200",tier="sandbox"}`, `companyscore_http_requests_total{route="/v1/jobs/:job_id",status="404"`,
+			`companyscore_http_requests_total{route="/v1/score/*",status="200",tier="sandbox"}`,
+			`companyscore_http_requests_total{route="/v1/jobs/:job_id",status="404"`,
 			`companyscore_cold_calls_total{outcome="admitted"}`, `companyscore_cold_calls_total{outcome="replayed"}`,
-			"companyscore_http_request_seconds_bucket", "companyscore_lane_waiting_runs", "companyscore_lane_next_seconds", "companyscore_universe_age_seconds",
+			"companyscore_http_request_seconds_bucket", "companyscore_lane_waiting_runs", "companyscore_lane_next_seconds",
+			"companyscore_universe_age_seconds",
 			`companyscore_clock_ahead_seconds{of="redis"} 0`, `companyscore_clock_ahead_seconds{of="newest_record"} 0`,
 		} {
 			if !strings.Contains(body, line) {
@@ -1135,9 +1168,11 @@ func (s suite) operators() {
 		if r.text("openapi") != "3.1.0" {
 			t.Errorf("got %.100s", r.raw)
 		}
-		for path, kind := range map[string]string{"/docs": "text/html", "/docs/docs.js": "text/javascript", "/docs/swagger-ui.css": "text/css", "/docs/swagger-ui-bundle.js": "text/javascript"} {
+		for path, kind := range map[string]string{"/docs": "text/html", "/docs/docs.js": "text/javascript",
+			"/docs/swagger-ui.css": "text/css", "/docs/swagger-ui-bundle.js": "text/javascript"} {
 			r := s.get(t, path, "").wants(t, 200, "")
-			if !strings.HasPrefix(r.header.Get("Content-Type"), kind) || !strings.Contains(r.header.Get("Content-Security-Policy"), "default-src 'none'") {
+			if !strings.HasPrefix(r.header.Get("Content-Type"), kind) || !strings.Contains(r.header.Get("Content-Security-Policy"),
+				"default-src 'none'") {
 				t.Errorf("%s: %v", path, r.header)
 			}
 		}
@@ -1295,7 +1330,8 @@ func TestStorm(t *testing.T) {
 	t.Parallel()
 	s := suite{t, start(t, "breakers: {cold_per_key: {limit: 100000, window: 1h}}\n")}
 	const calls, budget = 500, 100
-	s.rule("decided: storm", fmt.Sprintf("%d calls at once against a budget of %d: exactly %d are admitted, %d times", calls, budget, budget, bursts()), func(t *testing.T) {
+	s.rule("decided: storm", fmt.Sprintf("%d calls at once against a budget of %d: exactly %d are admitted, %d times", calls, budget,
+		budget, bursts()), func(t *testing.T) {
 		for burst := range bursts() {
 			c := s.customer(t, "starter")
 			statuses := make([]int, calls)

@@ -101,7 +101,8 @@ func TestDocument(t *testing.T) {
 			t.Fatalf("schemes %v, required %v", d.Components.SecuritySchemes, d.Security)
 		}
 		for name, scheme := range d.Components.SecuritySchemes {
-			if _, required := d.Security[0][name]; !required || scheme.Value.Type != "apiKey" || scheme.Value.In != "header" || scheme.Value.Name != "X-API-Key" {
+			if _, required := d.Security[0][name]; !required || scheme.Value.Type != "apiKey" || scheme.Value.In != "header" ||
+				scheme.Value.Name != "X-API-Key" {
 				t.Errorf("%s is %+v", name, scheme.Value)
 			}
 		}
@@ -129,7 +130,8 @@ func TestDocument(t *testing.T) {
 		operations(t, func(path, method string, op *openapi3.Operation) {
 			place := openapicheck.Place("", "/paths", path, strings.ToLower(method))
 			if op.RequestBody != nil {
-				check(openapicheck.Place("", place, "requestBody", "content", "application/json"), op.RequestBody.Value.Content.Get("application/json"))
+				check(openapicheck.Place("", place, "requestBody", "content", "application/json"),
+					op.RequestBody.Value.Content.Get("application/json"))
 			}
 			for status, response := range op.Responses.Map() {
 				place := openapicheck.Place(response.Ref, place, "responses", status)
@@ -139,7 +141,8 @@ func TestDocument(t *testing.T) {
 					if !ok {
 						example = fmt.Sprint(header.Value.Example)
 					}
-					if err := d.CheckHeader(openapicheck.Place(header.Ref, place, "headers", name), header.Value, []string{example}); err != nil {
+					if err := d.CheckHeader(openapicheck.Place(header.Ref, place, "headers", name), header.Value,
+						[]string{example}); err != nil {
 						t.Errorf("%s %s, example of %s: %v", path, status, name, err)
 					}
 				}
@@ -157,46 +160,49 @@ func TestDocument(t *testing.T) {
 			t.Errorf("%d examples were found", n)
 		}
 	})
-	rule(t, "decided: description", "a body with fields of a later version is as the description says, and this test notices them", func(t *testing.T) {
-		d, err := openapicheck.Load()
-		if err != nil {
-			t.Fatal(err)
-		}
-		n := 0
-		check := func(place string, media *openapi3.MediaType) {
-			schema := openapicheck.Place(media.Schema.Ref, place, "schema")
-			for i, value := range openapicheck.Examples(media) {
-				for _, later := range withLaterFields(value) {
-					n++
-					if err := d.CheckPublished(schema, later); err != nil {
-						t.Errorf("%s, example %d: %v", place, i, err)
-					}
-					if d.CheckValue(schema, later) == nil {
-						t.Errorf("%s, example %d: an unknown field is not refused: %v", place, i, later)
+	rule(t, "decided: description", "a body with fields of a later version is as the description says, and this test notices them",
+		func(t *testing.T) {
+			d, err := openapicheck.Load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			n := 0
+			check := func(place string, media *openapi3.MediaType) {
+				schema := openapicheck.Place(media.Schema.Ref, place, "schema")
+				for i, value := range openapicheck.Examples(media) {
+					for _, later := range withLaterFields(value) {
+						n++
+						if err := d.CheckPublished(schema, later); err != nil {
+							t.Errorf("%s, example %d: %v", place, i, err)
+						}
+						if d.CheckValue(schema, later) == nil {
+							t.Errorf("%s, example %d: an unknown field is not refused: %v", place, i, later)
+						}
 					}
 				}
 			}
-		}
-		operations(t, func(path, method string, op *openapi3.Operation) {
-			place := openapicheck.Place("", "/paths", path, strings.ToLower(method))
-			if op.RequestBody != nil {
-				check(openapicheck.Place("", place, "requestBody", "content", "application/json"), op.RequestBody.Value.Content.Get("application/json"))
+			operations(t, func(path, method string, op *openapi3.Operation) {
+				place := openapicheck.Place("", "/paths", path, strings.ToLower(method))
+				if op.RequestBody != nil {
+					check(openapicheck.Place("", place, "requestBody", "content", "application/json"),
+						op.RequestBody.Value.Content.Get("application/json"))
+				}
+				for status, response := range op.Responses.Map() {
+					if media := response.Value.Content.Get("application/json"); media != nil {
+						check(openapicheck.Place("", openapicheck.Place(response.Ref, place, "responses", status), "content",
+							"application/json"), media)
+					}
+				}
+			})
+			if n < 150 {
+				t.Errorf("%d bodies were tried", n)
 			}
-			for status, response := range op.Responses.Map() {
-				if media := response.Value.Content.Get("application/json"); media != nil {
-					check(openapicheck.Place("", openapicheck.Place(response.Ref, place, "responses", status), "content", "application/json"), media)
+			for _, closes := range []string{`"additionalProperties"`, `"unevaluatedProperties"`} {
+				if strings.Contains(string(openapi.Document), closes) {
+					t.Errorf("the description has %s", closes)
 				}
 			}
 		})
-		if n < 150 {
-			t.Errorf("%d bodies were tried", n)
-		}
-		for _, closes := range []string{`"additionalProperties"`, `"unevaluatedProperties"`} {
-			if strings.Contains(string(openapi.Document), closes) {
-				t.Errorf("the description has %s", closes)
-			}
-		}
-	})
 	rule(t, "decided: description", "operations, parameters, answers and fields of bodies are told about", func(t *testing.T) {
 		operations(t, func(path, method string, op *openapi3.Operation) {
 			name := method + " " + path

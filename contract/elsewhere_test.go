@@ -19,13 +19,15 @@ import (
 // loses data, or a faulty server. Each has a test in the package of its code.
 var elsewhere = []struct{ section, says, room, test string }{
 	{"2.1", "canned and live scores obey the same formulas", "server/sandbox", "TestCannedRecordsObeyTheFormulas"},
-	{"3.1", "a run that ended without a record fails its job with scoring_completed_no_record", "server/job", "TestJobSettlesAsItsRunEnded"},
+	{"3.1", "a run that ended without a record fails its job with scoring_completed_no_record", "server/job",
+		"TestJobSettlesAsItsRunEnded"},
 	{"3.1", "polling does not make a job live longer, and after its time it is gone", "server/job", "TestSettlingDoesNotExtendLife"},
 	{"3.1", "polls at once agree on one end", "server/job", "TestConcurrentPollsAgree"},
 	{"4.7", "with the month the counts begin at zero, at the first call", "server/meter", "TestUsageHasWhatWasJustCounted"},
 	{"5 rule 3", "a revoked key lives five minutes at most, even if nobody tells the server", "server/keys", "TestDirectoryLifeOfAVerdict"},
 	{"5 sandbox", "the sandbox reaches no store, no source and no network", ".", "TestDependencies"},
-	{"5 sandbox", "histograms, ratings and profiles of the twelve companies agree with their records", "server/sandbox", "TestUniverseHasTwelveListedCompanies"},
+	{"5 sandbox", "histograms, ratings and profiles of the twelve companies agree with their records", "server/sandbox",
+		"TestUniverseHasTwelveListedCompanies"},
 	{"7", "a panic is an internal error with the request id, and its stack is in the log only", "server", "TestPanicIsAnInternalError"},
 	{"7", "a test key that came near live data is sandbox_invariant_violated", "server", "TestSandboxInvariant"},
 	{"7 rule 3", "a source that fails during a run is a data warning of its record", "scoring/worker", "TestFailedSourceIsAWarning"},

@@ -18,7 +18,8 @@ func (s suite) evidence(starter customer) {
 	const domain = "apple.com"
 	s.rule("decided: evidence", "include=evidence adds the evidence to a score, and nothing else changes", func(t *testing.T) {
 		for _, c := range []struct{ key, domain string }{{starter.live, domain}, {starter.live, first}, {starter.test, "acme.test"}} {
-			plain, full := s.get(t, "/v1/score/"+c.domain, c.key).wants(t, 200, ""), s.get(t, "/v1/score/"+c.domain+"?include=evidence", c.key).wants(t, 200, "")
+			plain, full := s.get(t, "/v1/score/"+c.domain, c.key).wants(t, 200, ""), s.get(t, "/v1/score/"+c.domain+"?include=evidence",
+				c.key).wants(t, 200, "")
 			if plain.at("evidence") != nil || full.at("evidence") == nil || evidencePart.ReplaceAllString(full.raw, "") != plain.raw {
 				t.Errorf("plain %s\nwith evidence %s", plain.raw, full.raw)
 			}
@@ -31,7 +32,8 @@ func (s suite) evidence(starter customer) {
 	})
 	s.rule("decided: evidence", "the evidence says what confidence says", func(t *testing.T) {
 		for _, c := range []struct{ key, domain string }{{starter.live, domain}, {starter.live, first}, {starter.test, "cohort.test"}} {
-			score, confidence := s.get(t, "/v1/score/"+c.domain+"?include=evidence", c.key), s.get(t, "/v1/company/"+c.domain+"/confidence", c.key).wants(t, 200, "")
+			score, confidence := s.get(t, "/v1/score/"+c.domain+"?include=evidence", c.key), s.get(t, "/v1/company/"+c.domain+"/confidence",
+				c.key).wants(t, 200, "")
 			for _, field := range []string{"pipeline_version", "band", "data_completeness_pct", "interval"} {
 				if got, want := fmt.Sprint(score.at("evidence."+field)), fmt.Sprint(confidence.at(field)); got != want {
 					t.Errorf("%s: %s is %s, confidence has %s", c.domain, field, got, want)
@@ -44,7 +46,8 @@ func (s suite) evidence(starter customer) {
 	})
 	s.rule("decided: evidence", "an interval has the level 90 and holds its composite", func(t *testing.T) {
 		for _, c := range []struct{ key, domain string }{
-			{starter.live, domain}, {starter.live, first}, {starter.test, "acme.test"}, {starter.test, "cohort.test"}, {starter.test, "struggling.test"}, {starter.test, "unicorn.test"},
+			{starter.live, domain}, {starter.live, first}, {starter.test, "acme.test"}, {starter.test, "cohort.test"},
+			{starter.test, "struggling.test"}, {starter.test, "unicorn.test"},
 		} {
 			r := s.get(t, "/v1/score/"+c.domain+"?include=evidence", c.key).wants(t, 200, "")
 			low, high, composite := r.number("evidence.interval.low"), r.number("evidence.interval.high"), r.number("composite_score")
@@ -70,7 +73,8 @@ func (s suite) evidence(starter customer) {
 	})
 	s.rule("decided: evidence", "a signal is observed, missing or not applicable, and a stale one is observed", func(t *testing.T) {
 		for _, c := range []struct{ key, domain string }{
-			{starter.live, domain}, {starter.live, first}, {starter.test, "acme.test"}, {starter.test, "cohort.test"}, {starter.test, "struggling.test"}, {starter.test, "unicorn.test"},
+			{starter.live, domain}, {starter.live, first}, {starter.test, "acme.test"}, {starter.test, "cohort.test"},
+			{starter.test, "struggling.test"}, {starter.test, "unicorn.test"},
 		} {
 			r := s.get(t, "/v1/company/"+c.domain+"/confidence", c.key).wants(t, 200, "")
 			missing := make(map[any]bool)
@@ -78,8 +82,10 @@ func (s suite) evidence(starter customer) {
 				missing[m.(map[string]any)["id"]] = true
 			}
 			left := r.list("not_applicable_signals")
-			if n := int(r.number("signals_observed")) + len(missing) + len(left); n != 67 || int(r.number("signals_not_applicable")) != len(left) {
-				t.Errorf("%s: %d signals in all: %v observed, %d missing, %d not applicable", c.domain, n, r.at("signals_observed"), len(missing), len(left))
+			if n := int(r.number("signals_observed")) + len(missing) + len(left); n != 67 ||
+				int(r.number("signals_not_applicable")) != len(left) {
+				t.Errorf("%s: %d signals in all: %v observed, %d missing, %d not applicable", c.domain, n, r.at("signals_observed"),
+					len(missing), len(left))
 			}
 			for _, id := range left {
 				signal, ok := scoring.Lookup(id.(string))
@@ -95,18 +101,21 @@ func (s suite) evidence(starter customer) {
 			}
 			for _, v := range r.list("stale_signals") {
 				stale := v.(map[string]any)
-				if id := stale["id"]; missing[id] || slices.Contains(left, id) || !warned[stale["source"]] || stale["age_days"].(float64) <= 0 {
+				if id := stale["id"]; missing[id] || slices.Contains(left, id) || !warned[stale["source"]] ||
+					stale["age_days"].(float64) <= 0 {
 					t.Errorf("%s: %v is stale", c.domain, stale)
 				}
 			}
 		}
-		if r := s.get(t, "/v1/company/cohort.test/confidence", starter.test); len(r.list("stale_signals")) == 0 || len(r.list("not_applicable_signals")) == 0 {
+		if r := s.get(t, "/v1/company/cohort.test/confidence", starter.test); len(r.list("stale_signals")) == 0 ||
+			len(r.list("not_applicable_signals")) == 0 {
 			t.Errorf("the sandbox shows no stale signal, or none that is not applicable: %.300s", r.raw)
 		}
 	})
 	s.rule("decided: evidence", "score and explain print the interval", func(t *testing.T) {
 		r := s.get(t, "/v1/score/"+domain+"?include=evidence", starter.live).wants(t, 200, "")
-		want := fmt.Sprintf("%.1f, likely %.0f to %.0f", r.number("composite_score"), r.number("evidence.interval.low"), r.number("evidence.interval.high"))
+		want := fmt.Sprintf("%.1f, likely %.0f to %.0f", r.number("composite_score"), r.number("evidence.interval.low"),
+			r.number("evidence.interval.high"))
 		for _, args := range [][]string{{"score", domain, "--key", starter.live, "--url", s.base}, {"explain", domain}} {
 			if out := s.cli(t, args...); !strings.Contains(out, want) {
 				t.Errorf("%s prints %.300s, want %q", args[0], out, want)
@@ -135,8 +144,10 @@ func (s suite) evidence(starter customer) {
 				s.get(t, "/v1/score/"+key.domain+"?"+query, key.key).wants(t, 400, "include must be one of ['evidence']")
 			}
 			for _, include := range []string{`["signals"]`, `"evidence"`, `[1]`, `["evidence",""]`} {
-				s.call(t, "POST", "/v1/score", key.key, `{"domain":"`+key.domain+`","include":`+include+`}`).wants(t, 400, "body.include invalid")
-				s.call(t, "POST", "/v1/scores/batch", key.key, `{"domains":["`+key.domain+`"],"include":`+include+`}`).wants(t, 400, "body.include invalid")
+				s.call(t, "POST", "/v1/score", key.key, `{"domain":"`+key.domain+`","include":`+include+`}`).wants(t, 400,
+					"body.include invalid")
+				s.call(t, "POST", "/v1/scores/batch", key.key, `{"domains":["`+key.domain+`"],"include":`+include+`}`).wants(t, 400,
+					"body.include invalid")
 			}
 		}
 	})
@@ -148,7 +159,8 @@ func (s suite) evidence(starter customer) {
 			if signal["direction"] == "lower" {
 				p10, p90 = p90, p10
 			}
-			if signal["unit"] != "boolean" && !(p10 < p50 && p50 < p90) || rule["population"] == "" || rule["basis"] == "" || signal["max_age_days"].(float64) < 1 {
+			if signal["unit"] != "boolean" && !(p10 < p50 && p50 < p90) || rule["population"] == "" || rule["basis"] == "" ||
+				signal["max_age_days"].(float64) < 1 {
 				t.Errorf("%v: %v", signal["id"], v)
 			}
 			known, _ := scoring.Lookup(signal["id"].(string))

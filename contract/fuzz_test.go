@@ -28,10 +28,12 @@ func FuzzRequest(f *testing.F) {
 	}
 	for _, body := range []string{`{"domain":"fuzzed.com"}`, `{"domain":"acme.test","force_fresh":true}`, `{"domain":["a"]}`, "\x00\xff"} {
 		for _, key := range []string{"LIVE", "TEST"} {
-			f.Add([]byte("POST /v1/score HTTP/1.1\r\nHost: x\r\nX-API-Key: " + key + "\r\nIdempotency-Key: k\r\nContent-Length: " + strconv.Itoa(len(body)) + "\r\n\r\n" + body))
+			f.Add([]byte("POST /v1/score HTTP/1.1\r\nHost: x\r\nX-API-Key: " + key + "\r\nIdempotency-Key: k\r\nContent-Length: " +
+				strconv.Itoa(len(body)) + "\r\n\r\n" + body))
 		}
 	}
-	for _, path := range []string{"/v1/score/a.com/history?limit=1&cursor=AQ", "/v1/score/https://www.a.com:80/x", "/v1/score/%00", "/v1/company//cohort", "/docs", "/openapi.json", "/v1/movers?window=7d&window=1"} {
+	for _, path := range []string{"/v1/score/a.com/history?limit=1&cursor=AQ", "/v1/score/https://www.a.com:80/x", "/v1/score/%00",
+		"/v1/company//cohort", "/docs", "/openapi.json", "/v1/movers?window=7d&window=1"} {
 		f.Add([]byte("GET " + path + " HTTP/1.1\r\nHost: x\r\nX-API-Key: LIVE\r\nIf-None-Match: *\r\nAccept-Encoding: gzip, br\r\n\r\n"))
 	}
 	address := strings.TrimPrefix(s.base, "http://")

@@ -91,7 +91,8 @@ func (s suite) messages(c customer) {
 		for _, coding := range []string{"xchunked", "gzip, chunked", "identity", "chunked;q=1", ""} {
 			replies := s.exchange(t, "POST /v1/score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "+coding+"\r\n\r\n0\r\n\r\n"+get)
 			if len(replies) != 1 || replies[0].status != 501 || replies[0].text("error") != "transfer coding not supported" {
-				t.Errorf("%q: %d answers, the last %d %s", coding, len(replies), replies[len(replies)-1].status, replies[len(replies)-1].raw)
+				t.Errorf("%q: %d answers, the last %d %s", coding, len(replies), replies[len(replies)-1].status,
+					replies[len(replies)-1].raw)
 			}
 		}
 	})
@@ -148,7 +149,8 @@ func (s suite) connections(c customer) {
 			}
 		}
 		replies := small.exchange(t, "GET /v1/usage HTTP/1.1\r\nHost: x\r\nX-API-Key: "+c.live+"\r\n\r\n")
-		if len(replies) != 1 || replies[0].status != 503 || replies[0].text("error") != "too many connections" || replies[0].header.Get("Retry-After") != "1" {
+		if len(replies) != 1 || replies[0].status != 503 || replies[0].text("error") != "too many connections" ||
+			replies[0].header.Get("Retry-After") != "1" {
 			t.Errorf("answered %+v", replies)
 		}
 	})
@@ -158,7 +160,8 @@ func (s suite) answerBytes(c customer) {
 	s.rule("decided: answer bytes", "only clients that do not read get 429", func(t *testing.T) {
 		greedy, _ := s.key(t, c.account, "live")
 		domains := strings.Repeat(`"stored-company.com",`, 999) + `"stored-company.com"`
-		request := fmt.Sprintf("POST /v1/scores/batch HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n{\"domains\":[%s]}", greedy, len(domains)+len(`{"domains":[]}`), domains)
+		request := fmt.Sprintf("POST /v1/scores/batch HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n{\"domains\":[%s]}",
+			greedy, len(domains)+len(`{"domains":[]}`), domains)
 		var unread []net.Conn
 		for range 80 {
 			conn := s.dial(t)
@@ -193,54 +196,57 @@ func (s suite) answerBytes(c customer) {
 }
 
 func (s suite) stops(c customer) {
-	s.rule("decided: stop", "a server that stops answers what it read, tells busy connections, and executes nothing else", func(t *testing.T) {
-		second := suite{t, s.another(t)}
-		c := s.customer(t, "enterprise")
-		var gets, posts, told atomic.Int64
-		busy := make(chan bool)
-		var clients sync.WaitGroup
-		for i := range 64 {
-			conn := second.dial(t)
-			clients.Go(func() {
-				r := bufio.NewReader(conn)
-				for n := 0; ; n++ {
-					request, status, count := "GET /v1/score/stored-company.com HTTP/1.1\r\nHost: x\r\nX-API-Key: "+c.live+"\r\n\r\n", 200, &gets
-					if n%10 == 9 {
-						body := fmt.Sprintf(`{"domain":"stopped-%d-%d.com"}`, i, n)
-						request, status, count = fmt.Sprintf("POST /v1/score HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n%s", c.live, len(body), body), 202, &posts
+	s.rule("decided: stop", "a server that stops answers what it read, tells busy connections, and executes nothing else",
+		func(t *testing.T) {
+			second := suite{t, s.another(t)}
+			c := s.customer(t, "enterprise")
+			var gets, posts, told atomic.Int64
+			busy := make(chan bool)
+			var clients sync.WaitGroup
+			for i := range 64 {
+				conn := second.dial(t)
+				clients.Go(func() {
+					r := bufio.NewReader(conn)
+					for n := 0; ; n++ {
+						request, status, count := "GET /v1/score/stored-company.com HTTP/1.1\r\nHost: x\r\nX-API-Key: "+c.live+"\r\n\r\n",
+							200, &gets
+						if n%10 == 9 {
+							body := fmt.Sprintf(`{"domain":"stopped-%d-%d.com"}`, i, n)
+							request, status, count = fmt.Sprintf("POST /v1/score HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\n"+
+								"Content-Length: %d\r\n\r\n%s", c.live, len(body), body), 202, &posts
+						}
+						if _, err := io.WriteString(conn, request); err != nil {
+							return
+						}
+						res, err := http.ReadResponse(r, nil)
+						if err != nil {
+							return
+						}
+						if text, err := io.ReadAll(res.Body); err != nil || res.StatusCode != status {
+							t.Errorf("answered %d %s, %v", res.StatusCode, text, err)
+							return
+						}
+						if count.Add(1) == 128 && count == &posts {
+							close(busy)
+						}
+						if res.Close {
+							told.Add(1)
+							return
+						}
 					}
-					if _, err := io.WriteString(conn, request); err != nil {
-						return
-					}
-					res, err := http.ReadResponse(r, nil)
-					if err != nil {
-						return
-					}
-					if text, err := io.ReadAll(res.Body); err != nil || res.StatusCode != status {
-						t.Errorf("answered %d %s, %v", res.StatusCode, text, err)
-						return
-					}
-					if count.Add(1) == 128 && count == &posts {
-						close(busy)
-					}
-					if res.Close {
-						told.Add(1)
-						return
-					}
-				}
-			})
-		}
-		<-busy
-		if err := second.stop(); err != nil {
-			t.Errorf("it ended with %v", err)
-		}
-		clients.Wait()
-		if told.Load() < 32 { // a client without CPU time for a second may miss it
-			t.Errorf("%d of 64 connections were told", told.Load())
-		}
-		u := s.get(t, "/v1/usage", c.live)
-		if u.number("cached_calls") != float64(gets.Load()) || u.number("cold_calls") != float64(posts.Load()) {
-			t.Errorf("%d and %d answers, and %s", gets.Load(), posts.Load(), u.raw)
-		}
-	})
+				})
+			}
+			<-busy
+			if err := second.stop(); err != nil {
+				t.Errorf("it ended with %v", err)
+			}
+			clients.Wait()
+			if told.Load() < 32 { // a client without CPU time for a second may miss it
+				t.Errorf("%d of 64 connections were told", told.Load())
+			}
+			u := s.get(t, "/v1/usage", c.live)
+			if u.number("cached_calls") != float64(gets.Load()) || u.number("cold_calls") != float64(posts.Load()) {
+				t.Errorf("%d and %d answers, and %s", gets.Load(), posts.Load(), u.raw)
+			}
+		})
 }

@@ -29,7 +29,8 @@ var law = []string{
 	"9 rule 1", "9 rule 2", "9 rule 3", "9 rule 4", "9 rule 5", "9 rule 6", "9 rule 7",
 	"decided: coalescing", "decided: Idempotency-Key", "decided: storm", "decided: servers", "decided: tiers file",
 	"decided: ETag", "decided: compression", "decided: X-Request-Id", "decided: RateLimit", "decided: Server-Timing", "decided: CORS",
-	"decided: description", "decided: docs", "decided: health", "decided: metrics", "decided: elsewhere", "decided: batch", "decided: evidence", "decided: changes",
+	"decided: description", "decided: docs", "decided: health", "decided: metrics", "decided: elsewhere", "decided: batch",
+	"decided: evidence", "decided: changes",
 	"decided: request log", "decided: usage history", "decided: epochs",
 	"decided: HTTP", "decided: connections", "decided: answer bytes", "decided: stop",
 }
@@ -116,7 +117,8 @@ func complete(out io.Writer) bool {
 		fmt.Fprintln(out, "audit: FAIL", line)
 	}
 	if len(missing) == 0 {
-		fmt.Fprintf(out, "audit: ok   %d sections were tried, %d errors and %d kinds of answers were seen\n", len(law), len(errorTable), promised)
+		fmt.Fprintf(out, "audit: ok   %d sections were tried, %d errors and %d kinds of answers were seen\n", len(law), len(errorTable),
+			promised)
 	}
 	return len(missing) == 0
 }

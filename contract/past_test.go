@@ -27,11 +27,15 @@ const millis = "2006-01-02T15:04:05.000Z"
 // record returns a record of some age with equal buckets.
 func record(domain string, age time.Duration, composite float64) scoring.Record {
 	return scoring.Record{
-		Domain: domain, CompanyName: "Company " + domain, RunID: "01a1fc94-05cf-764e-800e-9c3462621484", PipelineVersion: scoring.PipelineVersion,
-		ScoredAt: time.Now().Add(-age).UTC().Truncate(time.Millisecond), Composite: composite, Base: composite, Rating: scoring.RatingOf(composite),
-		Buckets: scoring.BucketScores{TeamStructure: composite, MarketPosition: composite, MomentumTailwinds: composite, FinancialHealth: composite},
+		Domain: domain, CompanyName: "Company " + domain, RunID: "01a1fc94-05cf-764e-800e-9c3462621484",
+		PipelineVersion: scoring.PipelineVersion,
+		ScoredAt:        time.Now().Add(-age).UTC().Truncate(time.Millisecond), Composite: composite, Base: composite,
+		Rating: scoring.RatingOf(composite),
+		Buckets: scoring.BucketScores{TeamStructure: composite, MarketPosition: composite, MomentumTailwinds: composite,
+			FinancialHealth: composite},
 		Profile: scoring.ProfileUnclassified, Sector: "other", GeoScope: "global", MomentumIndex: 50, Confidence: scoring.BandDirectional,
-		Interval: scoring.Interval{Low: max(composite-10, 0), High: min(composite+10, 100), Level: scoring.IntervalLevel}, ExpectedComposite: composite,
+		Interval:          scoring.Interval{Low: max(composite-10, 0), High: min(composite+10, 100), Level: scoring.IntervalLevel},
+		ExpectedComposite: composite,
 	}
 }
 
@@ -88,7 +92,9 @@ func TestPast(t *testing.T) {
 	if err := published.Del(t.Context(), redis.Universe()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the movers of the past are published", func() bool { return published.HExists(t.Context(), redis.Universe(), "movers").Val() })
+	eventually(t, "the movers of the past are published", func() bool {
+		return published.HExists(t.Context(), redis.Universe(), "movers").Val()
+	})
 	s.remember(t, p.records[last:]) // a server that counts it also has the movers
 	growth := s.customer(t, "growth")
 	eventually(t, "the past is counted", func() bool {
@@ -157,7 +163,8 @@ func newPast() *past {
 	p := &past{latest: make(map[string]scoring.Record)}
 	add := func(rec scoring.Record) {
 		p.records = append(p.records, rec)
-		if old, known := p.latest[rec.Domain]; rec.PipelineVersion == scoring.PipelineVersion && (!known || old.ScoredAt.Before(rec.ScoredAt)) {
+		if old, known := p.latest[rec.Domain]; rec.PipelineVersion == scoring.PipelineVersion &&
+			(!known || old.ScoredAt.Before(rec.ScoredAt)) {
 			p.latest[rec.Domain] = rec
 		}
 	}
@@ -212,14 +219,17 @@ func newPast() *past {
 	warned := record("warned.com", day, 50)
 	staleAt := warned.ScoredAt.Add(-36 * time.Hour)
 	for i, signal := range scoring.Manifest() {
-		score := scoring.SignalScore{ID: signal.ID, State: scoring.StateMissing, Score: scoring.Neutral, Reason: scoring.ReasonSourceTimeout}
+		score := scoring.SignalScore{ID: signal.ID, State: scoring.StateMissing, Score: scoring.Neutral,
+			Reason: scoring.ReasonSourceTimeout}
 		switch {
 		case i == 1 || i == 33:
 			score = scoring.SignalScore{ID: signal.ID, State: scoring.StateNotApplicable, Score: scoring.Neutral}
 		case i == 64:
-			score = scoring.SignalScore{ID: signal.ID, State: scoring.StateOK, Score: scoring.Neutral, Source: signal.Sources[0], ObservedAt: staleAt}
+			score = scoring.SignalScore{ID: signal.ID, State: scoring.StateOK, Score: scoring.Neutral, Source: signal.Sources[0],
+				ObservedAt: staleAt}
 		case i%2 == 0:
-			score = scoring.SignalScore{ID: signal.ID, State: scoring.StateOK, Score: scoring.Neutral, Source: signal.Sources[0], ObservedAt: warned.ScoredAt}
+			score = scoring.SignalScore{ID: signal.ID, State: scoring.StateOK, Score: scoring.Neutral, Source: signal.Sources[0],
+				ObservedAt: warned.ScoredAt}
 		}
 		warned.Signals = append(warned.Signals, score)
 	}
@@ -302,7 +312,8 @@ func (s suite) countedPast(p *past, who customer) {
 		if r := s.get(t, "/v1/score/old-pipeline.com", who.live).wants(t, 200, ""); r.at("rank") != nil {
 			t.Errorf("it has a rank: %s", r.raw)
 		}
-		if r := s.get(t, "/v1/company/old-pipeline.com/cohort", who.live).wants(t, 200, ""); r.number("cohort.count") != 0 || len(r.list("members")) != 0 {
+		if r := s.get(t, "/v1/company/old-pipeline.com/cohort", who.live).wants(t, 200, ""); r.number("cohort.count") != 0 ||
+			len(r.list("members")) != 0 {
 			t.Errorf("it has a cohort: %s", r.raw)
 		}
 	})
@@ -345,16 +356,17 @@ func (s suite) cohorts(p *past, who customer) {
 	slices.SortFunc(group, func(a, b scoring.Record) int {
 		return cmp.Or(cmp.Compare(b.Composite, a.Composite), cmp.Compare(a.Domain, b.Domain))
 	})
-	s.rule("4.5", "peers have the sector, the scope and the profile of the target, and only their newest record counts", func(t *testing.T) {
-		composites := make([]float64, len(group))
-		for i, rec := range group {
-			composites[i] = rec.Composite
-		}
-		sameStats(t, r, "cohort", composites)
-		if r.number("cohort.count") != peers {
-			t.Errorf("%v peers, want %d", r.at("cohort.count"), peers)
-		}
-	})
+	s.rule("4.5", "peers have the sector, the scope and the profile of the target, and only their newest record counts",
+		func(t *testing.T) {
+			composites := make([]float64, len(group))
+			for i, rec := range group {
+				composites[i] = rec.Composite
+			}
+			sameStats(t, r, "cohort", composites)
+			if r.number("cohort.count") != peers {
+				t.Errorf("%v peers, want %d", r.at("cohort.count"), peers)
+			}
+		})
 	s.rule("4.5", "rank and percentile leave the target out", func(t *testing.T) {
 		var below, above float64
 		for _, rec := range group {
@@ -372,7 +384,8 @@ func (s suite) cohorts(p *past, who customer) {
 	})
 	s.rule("4.5", "the target is shown with name, score, rating, profile and context", func(t *testing.T) {
 		want := fmt.Sprint(map[string]any{
-			"domain": target.Domain, "company_name": target.CompanyName, "composite_score": target.Composite, "svc_rating": string(target.Rating),
+			"domain": target.Domain, "company_name": target.CompanyName, "composite_score": target.Composite,
+			"svc_rating":       string(target.Rating),
 			"business_profile": "growth", "context": map[string]any{"sector": "aerospace", "geo_scope": "global"},
 		})
 		if got := fmt.Sprint(r.at("target")); got != want {
@@ -430,52 +443,56 @@ func (s suite) movers(p *past, who customer) {
 	}{{"7d", 7 * day}, {"30d", 30 * day}, {"90d", 90 * day}} {
 		r := s.get(s.T, "/v1/movers?window="+window.name, who.live).wants(s.T, 200, "")
 		bodies[window.name] = r.raw
-		s.rule("4.6", "gainers and decliners of "+window.name+" are the 20 largest changes of companies scored before and within", func(t *testing.T) {
-			begin, err := time.Parse(time.RFC3339, r.text("window_start"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			before, within := make(map[string]scoring.Record), make(map[string]scoring.Record)
-			for _, rec := range p.records {
-				seen := within
-				if rec.ScoredAt.Before(begin) {
-					seen = before
+		s.rule("4.6", "gainers and decliners of "+window.name+" are the 20 largest changes of companies scored before and within",
+			func(t *testing.T) {
+				begin, err := time.Parse(time.RFC3339, r.text("window_start"))
+				if err != nil {
+					t.Fatal(err)
 				}
-				if old, ok := seen[rec.Domain]; rec.PipelineVersion == scoring.PipelineVersion && (!ok || old.ScoredAt.Before(rec.ScoredAt)) {
-					seen[rec.Domain] = rec
-				}
-			}
-			var up, down []moved
-			for domain, last := range within {
-				first, ok := before[domain]
-				m := moved{domain, last.Composite, first.Composite, math.Round((last.Composite-first.Composite)*10) / 10}
-				if ok && m.diff > 0 {
-					up = append(up, m)
-				}
-				if ok && m.diff < 0 {
-					down = append(down, m)
-				}
-			}
-			for path, want := range map[string][]moved{"gainers": up, "decliners": down} {
-				slices.SortFunc(want, func(a, b moved) int {
-					return cmp.Or(cmp.Compare(math.Abs(b.diff), math.Abs(a.diff)), cmp.Compare(a.domain, b.domain))
-				})
-				if len(want) <= 20 {
-					t.Fatalf("%d %s are too few to test with", len(want), path)
-				}
-				if len(r.list(path)) != 20 {
-					t.Fatalf("%d %s", len(r.list(path)), path)
-				}
-				for i, item := range r.list(path) {
-					m := item.(map[string]any)
-					w := want[i]
-					if m["domain"] != w.domain || m["composite_now"] != w.now || m["composite_then"] != w.then || !near(m["delta"].(float64), w.diff) ||
-						m["svc_rating_now"] != string(scoring.RatingOf(w.now)) || m["svc_rating_then"] != string(scoring.RatingOf(w.then)) || m["company_name"] != "Company "+w.domain {
-						t.Fatalf("%s %d is %v, want %+v", path, i, m, w)
+				before, within := make(map[string]scoring.Record), make(map[string]scoring.Record)
+				for _, rec := range p.records {
+					seen := within
+					if rec.ScoredAt.Before(begin) {
+						seen = before
+					}
+					if old, ok := seen[rec.Domain]; rec.PipelineVersion == scoring.PipelineVersion &&
+						(!ok || old.ScoredAt.Before(rec.ScoredAt)) {
+						seen[rec.Domain] = rec
 					}
 				}
-			}
-		})
+				var up, down []moved
+				for domain, last := range within {
+					first, ok := before[domain]
+					m := moved{domain, last.Composite, first.Composite, math.Round((last.Composite-first.Composite)*10) / 10}
+					if ok && m.diff > 0 {
+						up = append(up, m)
+					}
+					if ok && m.diff < 0 {
+						down = append(down, m)
+					}
+				}
+				for path, want := range map[string][]moved{"gainers": up, "decliners": down} {
+					slices.SortFunc(want, func(a, b moved) int {
+						return cmp.Or(cmp.Compare(math.Abs(b.diff), math.Abs(a.diff)), cmp.Compare(a.domain, b.domain))
+					})
+					if len(want) <= 20 {
+						t.Fatalf("%d %s are too few to test with", len(want), path)
+					}
+					if len(r.list(path)) != 20 {
+						t.Fatalf("%d %s", len(r.list(path)), path)
+					}
+					for i, item := range r.list(path) {
+						m := item.(map[string]any)
+						w := want[i]
+						if m["domain"] != w.domain || m["composite_now"] != w.now || m["composite_then"] != w.then ||
+							!near(m["delta"].(float64), w.diff) ||
+							m["svc_rating_now"] != string(scoring.RatingOf(w.now)) ||
+							m["svc_rating_then"] != string(scoring.RatingOf(w.then)) || m["company_name"] != "Company "+w.domain {
+							t.Fatalf("%s %d is %v, want %+v", path, i, m, w)
+						}
+					}
+				}
+			})
 	}
 	s.rule("4.6", "parameters for pages have no effect", func(t *testing.T) {
 		for _, more := range []string{"&limit=1", "&cursor=x", "&page=2"} {
@@ -508,7 +525,8 @@ func (s suite) movers(p *past, who customer) {
 		s.get(t, "/v1/movers?window=7d&include=signals", who.live).wants(t, 400, "include must be one of ['evidence']")
 	})
 	s.rule("4.6", "for 5 minutes equal requests get equal bodies, whatever is scored meanwhile", func(t *testing.T) {
-		s.remember(t, []scoring.Record{record("riser-00.com", 0, 99.9), record("late-riser.com", 100*day, 1), record("late-riser.com", 0, 99)})
+		s.remember(t, []scoring.Record{record("riser-00.com", 0, 99.9), record("late-riser.com", 100*day, 1),
+			record("late-riser.com", 0, 99)})
 		count := s.get(t, "/v1/distribution", who.live).number("universe.count")
 		eventually(t, "the new record is counted", func() bool {
 			return s.get(t, "/v1/distribution", who.live).number("universe.count") > count
@@ -547,12 +565,15 @@ func (s suite) longHistory(p *past, who customer) {
 		r := s.get(t, path+"?limit=500", who.live).wants(t, 200, "")
 		for i, item := range r.list("records") {
 			got, rec := item.(map[string]any), want[i]
-			fields := []string{"buckets", "composite_score", "data_completeness_pct", "momentum_index", "scale_premium", "scored_at", "svc_rating"}
+			fields := []string{"buckets", "composite_score", "data_completeness_pct", "momentum_index", "scale_premium", "scored_at",
+				"svc_rating"}
 			if !slices.Equal(slices.Sorted(maps.Keys(got)), fields) {
 				t.Fatalf("record %d has %v", i, slices.Sorted(maps.Keys(got)))
 			}
-			if got["scored_at"] != rec.ScoredAt.Format("2006-01-02T15:04:05.000Z") || got["composite_score"] != rec.Composite || got["scale_premium"] != rec.ScalePremium ||
-				got["svc_rating"] != string(rec.Rating) || got["momentum_index"] != rec.MomentumIndex || got["data_completeness_pct"] != rec.CompletenessPct {
+			if got["scored_at"] != rec.ScoredAt.Format("2006-01-02T15:04:05.000Z") || got["composite_score"] != rec.Composite ||
+				got["scale_premium"] != rec.ScalePremium ||
+				got["svc_rating"] != string(rec.Rating) || got["momentum_index"] != rec.MomentumIndex ||
+				got["data_completeness_pct"] != rec.CompletenessPct {
 				t.Fatalf("record %d is %v, want %+v", i, got, rec)
 			}
 		}
@@ -578,7 +599,8 @@ func (s suite) longHistory(p *past, who customer) {
 	})
 	s.rule("4.4", "a page that ends with the last record has no cursor", func(t *testing.T) {
 		first := s.get(t, path+"?limit=2", who.live)
-		if r := s.get(t, path+"?limit=500&cursor="+first.text("next_cursor"), who.live).wants(t, 200, ""); len(r.list("records")) != 500 || r.at("next_cursor") != nil {
+		if r := s.get(t, path+"?limit=500&cursor="+first.text("next_cursor"), who.live).wants(t, 200, ""); len(r.list("records")) != 500 ||
+			r.at("next_cursor") != nil {
 			t.Errorf("%d records, next_cursor %v", len(r.list("records")), r.at("next_cursor"))
 		}
 	})
@@ -588,43 +610,50 @@ func (s suite) longHistory(p *past, who customer) {
 		at := p.latest["warned.com"].ScoredAt.Format(millis)
 		staleAt := p.latest["warned.com"].ScoredAt.Add(-36 * time.Hour).Format(millis)
 		want := fmt.Sprint([]any{
-			map[string]any{"source": "web", "reason": "timeout", "at": at}, map[string]any{"source": "rdap", "reason": "stale", "at": staleAt},
+			map[string]any{"source": "web", "reason": "timeout", "at": at}, map[string]any{"source": "rdap", "reason": "stale",
+				"at": staleAt},
 			map[string]any{"source": "wikidata", "reason": "defunct", "at": at},
 		})
-		if got := fmt.Sprint(r.list("data_warnings")); got != want || r.text("band") != "low" || r.number("data_completeness_pct") != 48.2 ||
+		if got := fmt.Sprint(r.list("data_warnings")); got != want || r.text("band") != "low" ||
+			r.number("data_completeness_pct") != 48.2 ||
 			len(r.list("missing_signals")) != 31 || r.number("signals_observed") != 34 {
 			t.Errorf("warnings %s, want %s; %.300s", got, want, r.raw)
 		}
 	})
-	s.rule("decided: evidence", "confidence lists what is stale with its age, and apart from the missing what means nothing", func(t *testing.T) {
-		r := s.get(t, "/v1/company/warned.com/confidence", who.live).wants(t, 200, "")
-		manifest := scoring.Manifest()
-		staleAt := p.latest["warned.com"].ScoredAt.Add(-36 * time.Hour).Format(millis)
-		stale := fmt.Sprint([]any{map[string]any{"id": manifest[64].ID, "source": manifest[64].Sources[0], "observed_at": staleAt, "age_days": 1.5}})
-		if got := fmt.Sprint(r.list("stale_signals")); got != stale {
-			t.Errorf("stale signals %s, want %s", got, stale)
-		}
-		if got, want := fmt.Sprint(r.list("not_applicable_signals")), fmt.Sprint([]any{manifest[1].ID, manifest[33].ID}); got != want || r.number("signals_not_applicable") != 2 {
-			t.Errorf("not applicable %s, want %s", got, want)
-		}
-		if got, want := fmt.Sprint(r.at("interval")), fmt.Sprint(map[string]any{"low": 41.3, "high": 60.4, "level": 90.0}); got != want || r.at("expected_composite") != 51.2 {
-			t.Errorf("interval %s, want %s; expected composite %v", got, want, r.at("expected_composite"))
-		}
-		var observed, left float64
-		for bucket := range r.at("buckets").(map[string]any) {
-			observed += r.number("buckets." + bucket + ".signals_observed")
-			left += r.number("buckets." + bucket + ".signals_not_applicable")
-		}
-		if observed != 34 || left != 2 {
-			t.Errorf("the buckets have %v observed signals and %v not applicable", observed, left)
-		}
-	})
+	s.rule("decided: evidence", "confidence lists what is stale with its age, and apart from the missing what means nothing",
+		func(t *testing.T) {
+			r := s.get(t, "/v1/company/warned.com/confidence", who.live).wants(t, 200, "")
+			manifest := scoring.Manifest()
+			staleAt := p.latest["warned.com"].ScoredAt.Add(-36 * time.Hour).Format(millis)
+			stale := fmt.Sprint([]any{map[string]any{"id": manifest[64].ID, "source": manifest[64].Sources[0], "observed_at": staleAt,
+				"age_days": 1.5}})
+			if got := fmt.Sprint(r.list("stale_signals")); got != stale {
+				t.Errorf("stale signals %s, want %s", got, stale)
+			}
+			if got, want := fmt.Sprint(r.list("not_applicable_signals")), fmt.Sprint([]any{manifest[1].ID, manifest[33].ID}); got != want ||
+				r.number("signals_not_applicable") != 2 {
+				t.Errorf("not applicable %s, want %s", got, want)
+			}
+			if got, want := fmt.Sprint(r.at("interval")),
+				fmt.Sprint(map[string]any{"low": 41.3, "high": 60.4, "level": 90.0}); got != want || r.at("expected_composite") != 51.2 {
+				t.Errorf("interval %s, want %s; expected composite %v", got, want, r.at("expected_composite"))
+			}
+			var observed, left float64
+			for bucket := range r.at("buckets").(map[string]any) {
+				observed += r.number("buckets." + bucket + ".signals_observed")
+				left += r.number("buckets." + bucket + ".signals_not_applicable")
+			}
+			if observed != 34 || left != 2 {
+				t.Errorf("the buckets have %v observed signals and %v not applicable", observed, left)
+			}
+		})
 	s.rule("decided: evidence", "an old score has the evidence of its own run", func(t *testing.T) {
 		for range 2 { // from the store, then from memory
 			r := s.get(t, "/v1/score/warned.com?include=evidence", who.live).wants(t, 200, "")
 			want := map[string]any{
-				"pipeline_version": scoring.PipelineVersion, "run_id": p.latest["warned.com"].RunID, "band": "low", "data_completeness_pct": 48.2,
-				"interval": map[string]any{"low": 41.3, "high": 60.4, "level": 90.0},
+				"pipeline_version": scoring.PipelineVersion, "run_id": p.latest["warned.com"].RunID, "band": "low",
+				"data_completeness_pct": 48.2,
+				"interval":              map[string]any{"low": 41.3, "high": 60.4, "level": 90.0},
 			}
 			if got := r.at("evidence"); fmt.Sprint(got) != fmt.Sprint(want) {
 				t.Errorf("evidence %v, want %v", got, want)
@@ -800,8 +829,10 @@ func (s suite) slidingWindows() {
 	s.rule("7", "a compressed body is refused before it is unpacked", func(t *testing.T) {
 		c := s.customer(t, "free")
 		for _, encoding := range []string{"br", "gzip", "deflate", "zstd", "gzip, br", "unheard-of"} {
-			s.call(t, "POST", "/v1/score", c.test, `{"domain":"acme.test"}`, "Content-Encoding", encoding).wants(t, 415, "content encoding not supported")
-			s.call(t, "POST", "/v1/scores/batch", c.test, `{"domains":["acme.test"]}`, "Content-Encoding", encoding).wants(t, 415, "content encoding not supported")
+			s.call(t, "POST", "/v1/score", c.test, `{"domain":"acme.test"}`, "Content-Encoding", encoding).wants(t, 415,
+				"content encoding not supported")
+			s.call(t, "POST", "/v1/scores/batch", c.test, `{"domains":["acme.test"]}`, "Content-Encoding", encoding).wants(t, 415,
+				"content encoding not supported")
 		}
 		s.call(t, "POST", "/v1/score", c.test, `{"domain":"acme.test"}`, "Content-Encoding", "identity").wants(t, 200, "")
 	})

@@ -99,18 +99,21 @@ func (c *chance) request(path string, op *openapi3.Operation) (target, body stri
 				query.Add(name, c.text(name, schema))
 			}
 		case "header":
-			if value := c.text(name, schema); c.IntN(3) == 0 && !strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
+			if value := c.text(name, schema); c.IntN(3) == 0 &&
+				!strings.ContainsFunc(value, func(r rune) bool { return r < ' ' || r == 0x7f }) {
 				headers = append(headers, name, value)
 			}
 		}
 	}
 	if op.RequestBody != nil {
-		b, _ := json.Marshal(c.value("", op.RequestBody.Value.Content.Get("application/json").Schema.Value, 0)) // never fails for these values
+		// never fails for these values
+		b, _ := json.Marshal(c.value("", op.RequestBody.Value.Content.Get("application/json").Schema.Value, 0))
 		switch body = string(b); c.IntN(12) {
 		case 0:
 			body = body[:c.IntN(len(body))] + c.noise() + " "
 		case 1:
-			body = c.of("{", "[]", "null", `"x"`, "1", strings.Repeat("[", 9999), "\ufeff{}", `{"domain":"random-company.com","domain":"acme.test"}`)
+			body = c.of("{", "[]", "null", `"x"`, "1", strings.Repeat("[", 9999), "\ufeff{}",
+				`{"domain":"random-company.com","domain":"acme.test"}`)
 		}
 	}
 	if c.IntN(8) == 0 {
@@ -137,14 +140,17 @@ func TestRandomRequests(t *testing.T) {
 	c := &chance{Rand: rand.New(rand.NewPCG(seed, 0)), known: map[string][]string{
 		"domains": {"random-company.com", "acme.test", "never-scored.org", "localhost", ""},
 		"domain": {
-			"random-company.com", "acme.test", "cohort.test", "other.test", "never-scored.org", "https://www.random-company.com/a?b", "RANDOM-company.com.", "localhost",
-			"10.0.0.1", "[::1]", "bücher.de", "xn--", "a..b", "", ".", "..", "%", "co.uk", "a/b", "http://", "user@random-company.com", "random-company.com:99999999",
+			"random-company.com", "acme.test", "cohort.test", "other.test", "never-scored.org", "https://www.random-company.com/a?b",
+			"RANDOM-company.com.", "localhost",
+			"10.0.0.1", "[::1]", "bücher.de", "xn--", "a..b", "", ".", "..", "%", "co.uk", "a/b", "http://", "user@random-company.com",
+			"random-company.com:99999999",
 			"pending-company.com", "{cold}", strings.Repeat("a.", 200) + "com",
 		},
 		"job_id": {job, "01a1fc94-05cf-764e-800e-9c3462621484", "x", "{cold}:run:1", "*", " "},
 		"limit":  {"1", "500", "0", "501", "-1", "1.5", "1e2", "99999999999999999999", "", "0x10", "１"},
 		"cursor": {
-			s.get(t, "/v1/score/acme.test/history?limit=1", customers[0].test).text("next_cursor"), "", "AQ", "AQAAAAAAAAAAAAAAAA", "////", strings.Repeat("A", 5000),
+			s.get(t, "/v1/score/acme.test/history?limit=1", customers[0].test).text("next_cursor"), "", "AQ", "AQAAAAAAAAAAAAAAAA", "////",
+			strings.Repeat("A", 5000),
 		},
 		"window":          {"7d", "30d", "90d", "1d", "", "7D", "7d,30d"},
 		"If-None-Match":   {"*", `"x"`, `W/"`, ",,,", `"a","b"`, ""},

@@ -30,7 +30,8 @@ func (s suite) requests() {
 		}{
 			{s.get(t, "/v1/score/stored-company.com", c.live).wants(t, 200, ""), "/v1/score/* 200 "},
 			{s.score(t, c.live, "requested-once.com").wants(t, 202, ""), "/v1/score 202 "},
-			{s.get(t, "/v1/score/never-requested.com", c.live).wants(t, 404, "no score available for this domain"), "/v1/score/* 404 no score available for this domain"},
+			{s.get(t, "/v1/score/never-requested.com", c.live).wants(t, 404, "no score available for this domain"),
+				"/v1/score/* 404 no score available for this domain"},
 			{s.get(t, "/v1/usage", "").wants(t, 401, "unauthorized"), "/v1/usage 401 unauthorized"},
 			{s.get(t, "/nowhere", c.live).wants(t, 404, "not found"), "none 404 not found"},
 			{s.get(t, "/v1/score/acme.test", c.test).wants(t, 200, ""), "/v1/score/* 200 sandbox"},
@@ -46,47 +47,50 @@ func (s suite) requests() {
 				t.Errorf("request %s is shown as %s, want %s", id, got, r.want)
 			}
 		}
-		if out, err := s.command(t.Context(), "request", "show", "never-sent-by-anybody"); err == nil || !strings.Contains(out+err.Error(), "no request never-sent-by-anybody") {
+		if out, err := s.command(t.Context(), "request", "show", "never-sent-by-anybody"); err == nil ||
+			!strings.Contains(out+err.Error(), "no request never-sent-by-anybody") {
 			t.Errorf("an unknown id: %v: %s", err, out)
 		}
 	})
-	s.rule("decided: usage history", "it counts each answer to the keys of the account within seconds, by any grouping, and charges nothing", func(t *testing.T) {
-		before := s.get(t, "/v1/usage", c.live)
-		for range 3 {
-			s.get(t, "/v1/score/stored-company.com", c.live).wants(t, 200, "")
-		}
-		// The four with a live key and the one with a test key of the rule above, usage, and these.
-		// Reads of the history itself are counted by their own route.
-		read := func(by string) (calls, cold, errors float64) {
-			rows, _ := s.requestsOf(t, c.live, "?by="+by)
-			for _, r := range rows {
-				if r["group"] == "/v1/usage/history" {
-					continue
-				}
-				calls, cold, errors = calls+r["calls"].(float64), cold+r["cold_calls"].(float64), errors+r["errors"].(float64)
+	s.rule("decided: usage history",
+		"it counts each answer to the keys of the account within seconds, by any grouping, and charges nothing", func(t *testing.T) {
+			before := s.get(t, "/v1/usage", c.live)
+			for range 3 {
+				s.get(t, "/v1/score/stored-company.com", c.live).wants(t, 200, "")
 			}
-			return calls, cold, errors
-		}
-		var calls, cold, errors float64
-		eventually(t, "all requests are counted", func() bool {
-			calls, cold, errors = read("route")
-			return calls >= 8
+			// The four with a live key and the one with a test key of the rule above, usage, and these.
+			// Reads of the history itself are counted by their own route.
+			read := func(by string) (calls, cold, errors float64) {
+				rows, _ := s.requestsOf(t, c.live, "?by="+by)
+				for _, r := range rows {
+					if r["group"] == "/v1/usage/history" {
+						continue
+					}
+					calls, cold, errors = calls+r["calls"].(float64), cold+r["cold_calls"].(float64), errors+r["errors"].(float64)
+				}
+				return calls, cold, errors
+			}
+			var calls, cold, errors float64
+			eventually(t, "all requests are counted", func() bool {
+				calls, cold, errors = read("route")
+				return calls >= 8
+			})
+			if calls != 8 || cold != 1 || errors != 1 {
+				t.Errorf("%v calls, %v cold, %v errors; want 8, 1 and 1", calls, cold, errors)
+			}
+			sums := make(map[[2]float64]bool)
+			for _, by := range []string{"day", "key", "route", "status"} {
+				_, sum := s.requestsOf(t, c.live, "?by="+by+"&to="+s.get(t, "/v1/usage/history", c.live).text("to"))
+				sums[[2]float64{sum[1], sum[2]}] = true
+			}
+			if len(sums) != 1 {
+				t.Errorf("the groupings have different sums: %v", sums)
+			}
+			if after := s.get(t, "/v1/usage", c.live); after.number("cold_calls") != before.number("cold_calls") ||
+				after.number("cached_calls") != before.number("cached_calls")+3 {
+				t.Errorf("usage went from %s to %s", before.raw, after.raw)
+			}
 		})
-		if calls != 8 || cold != 1 || errors != 1 {
-			t.Errorf("%v calls, %v cold, %v errors; want 8, 1 and 1", calls, cold, errors)
-		}
-		sums := make(map[[2]float64]bool)
-		for _, by := range []string{"day", "key", "route", "status"} {
-			_, sum := s.requestsOf(t, c.live, "?by="+by+"&to="+s.get(t, "/v1/usage/history", c.live).text("to"))
-			sums[[2]float64{sum[1], sum[2]}] = true
-		}
-		if len(sums) != 1 {
-			t.Errorf("the groupings have different sums: %v", sums)
-		}
-		if after := s.get(t, "/v1/usage", c.live); after.number("cold_calls") != before.number("cold_calls") || after.number("cached_calls") != before.number("cached_calls")+3 {
-			t.Errorf("usage went from %s to %s", before.raw, after.raw)
-		}
-	})
 	s.rule("decided: usage history", "it has the requests of the own account alone", func(t *testing.T) {
 		rows, _ := s.requestsOf(t, other.live, "?by=key")
 		for _, r := range rows {
@@ -95,16 +99,19 @@ func (s suite) requests() {
 			}
 		}
 	})
-	s.rule("decided: usage history", "malformed ranges, long ranges and unknown groupings are refused, naming the parameter", func(t *testing.T) {
-		for _, key := range []string{other.live, other.test} {
-			for query, code := range map[string]string{
-				"from=yesterday": "from invalid", "from=": "from invalid", "to=2026-02-30": "to invalid", "to=1": "to invalid", "from=2026-05-02&to=2026-05-01": "from invalid",
-				"from=2026-03-01&to=2026-05-01": "from invalid", "by=company": "by must be one of ['day','key','route','status']", "by=": "by must be one of ['day','key','route','status']",
-			} {
-				s.get(t, "/v1/usage/history?"+query, key).wants(t, 400, code)
+	s.rule("decided: usage history", "malformed ranges, long ranges and unknown groupings are refused, naming the parameter",
+		func(t *testing.T) {
+			for _, key := range []string{other.live, other.test} {
+				for query, code := range map[string]string{
+					"from=yesterday": "from invalid", "from=": "from invalid", "to=2026-02-30": "to invalid", "to=1": "to invalid",
+					"from=2026-05-02&to=2026-05-01": "from invalid",
+					"from=2026-03-01&to=2026-05-01": "from invalid", "by=company": "by must be one of ['day','key','route','status']",
+					"by=": "by must be one of ['day','key','route','status']",
+				} {
+					s.get(t, "/v1/usage/history?"+query, key).wants(t, 400, code)
+				}
 			}
-		}
-	})
+		})
 	s.rule("decided: usage history", "the sandbox has canned requests with equal sums by any grouping", func(t *testing.T) {
 		sums := make(map[string]bool)
 		for _, by := range []string{"day", "key", "route", "status"} {

@@ -31,15 +31,17 @@ const signalPrefix = "signal:"
 // Columns lists all columns of import files except signal:<id>, one per signal of the
 // manifest.
 var Columns = []Column{
-	{"domain", "Domain of the company; required. Scheme, www., path and case do not matter.", func(r *scoring.CompanyFacts, s string) (err error) {
-		r.Domain, err = domainname.Parse(s)
-		return err
-	}},
+	{"domain", "Domain of the company; required. Scheme, www., path and case do not matter.",
+		func(r *scoring.CompanyFacts, s string) (err error) {
+			r.Domain, err = domainname.Parse(s)
+			return err
+		}},
 	{"company_name", "Name of the company.", text(func(r *scoring.CompanyFacts) *string { return &r.CompanyName })},
 	{"country", "Country of the headquarters: ISO 3166-1 code of two or three letters, or an English name such as Germany.", setCountry},
 	{"region", "State or region of the headquarters.", text(func(r *scoring.CompanyFacts) *string { return &r.Region })},
 	{"city", "City of the headquarters.", text(func(r *scoring.CompanyFacts) *string { return &r.City })},
-	{"industry", "Industry, in English; decides the sector together with the categories.", text(func(r *scoring.CompanyFacts) *string { return &r.Industry })},
+	{"industry", "Industry, in English; decides the sector together with the categories.",
+		text(func(r *scoring.CompanyFacts) *string { return &r.Industry })},
 	{"categories", "Further industry labels, most specific first, separated by |.", func(r *scoring.CompanyFacts, s string) error {
 		for label := range strings.SplitSeq(s, "|") {
 			if label = strings.TrimSpace(label); label != "" {
@@ -48,29 +50,44 @@ var Columns = []Column{
 		}
 		return nil
 	}},
-	{"sic", "Standard Industrial Classification code, 100 to 9999.", whole(func(r *scoring.CompanyFacts) *int { return &r.SIC }, 100, 9999)},
-	{"founded_year", "Year of foundation, 1000 to 2100; gives the age.", whole(func(r *scoring.CompanyFacts) *int { return &r.FoundedYear }, 1000, 2100)},
-	{"status", "Status, such as operating, exited or dead. Dead, defunct, dissolved, closed, inactive, bankrupt, liquidated, shut down and parked companies score at most 30.", text(func(r *scoring.CompanyFacts) *string { return &r.Status })},
+	{"sic", "Standard Industrial Classification code, 100 to 9999.", whole(func(r *scoring.CompanyFacts) *int { return &r.SIC }, 100,
+		9999)},
+	{"founded_year", "Year of foundation, 1000 to 2100; gives the age.", whole(func(r *scoring.CompanyFacts) *int { return &r.FoundedYear },
+		1000, 2100)},
+	{"status", "Status, such as operating, exited or dead. Dead, defunct, dissolved, closed, inactive, bankrupt, liquidated, shut down " +
+		"and parked companies score at most 30.", text(func(r *scoring.CompanyFacts) *string { return &r.Status })},
 	{"employees", "Headcount, 0 to 1e9.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Employees }, scoring.CountRange)},
-	{"revenue_usd", "Annual revenue in US dollars, 0 to 1e15.", number(func(r *scoring.CompanyFacts) **float64 { return &r.RevenueUSD }, scoring.MoneyRange)},
-	{"total_assets_usd", "Total assets in US dollars, 0 to 1e15.", number(func(r *scoring.CompanyFacts) **float64 { return &r.TotalAssetsUSD }, scoring.MoneyRange)},
-	{"ebitda_usd", "Annual EBITDA in US dollars, -1e15 to 1e15; with the revenue it bounds the operating margin.", number(func(r *scoring.CompanyFacts) **float64 { return &r.EBITDAUSD }, profit)},
-	{"market_cap_usd", "Market capitalisation in US dollars, 0 to 1e15; its presence means listed.", number(func(r *scoring.CompanyFacts) **float64 { return &r.MarketCapUSD }, scoring.MoneyRange)},
-	{"market_cap_class", "Class of market value, if the amount is not known: nano (below 50 million USD), micro (to 300 million), small (to 2 billion), mid (to 10 billion), large (to 200 billion) or mega.", func(r *scoring.CompanyFacts, s string) error {
+	{"revenue_usd", "Annual revenue in US dollars, 0 to 1e15.", number(func(r *scoring.CompanyFacts) **float64 { return &r.RevenueUSD },
+		scoring.MoneyRange)},
+	{"total_assets_usd", "Total assets in US dollars, 0 to 1e15.",
+		number(func(r *scoring.CompanyFacts) **float64 { return &r.TotalAssetsUSD }, scoring.MoneyRange)},
+	{"ebitda_usd", "Annual EBITDA in US dollars, -1e15 to 1e15; with the revenue it bounds the operating margin.",
+		number(func(r *scoring.CompanyFacts) **float64 { return &r.EBITDAUSD }, profit)},
+	{"market_cap_usd", "Market capitalisation in US dollars, 0 to 1e15; its presence means listed.",
+		number(func(r *scoring.CompanyFacts) **float64 { return &r.MarketCapUSD }, scoring.MoneyRange)},
+	{"market_cap_class", "Class of market value, if the amount is not known: nano (below 50 million USD), micro (to 300 million), small " +
+		"(to 2 billion), mid (to 10 billion), large (to 200 billion) or mega.", func(r *scoring.CompanyFacts, s string) error {
 		if _, ok := scoring.MarketCapClasses[s]; !ok {
 			return errors.New("not one of nano, micro, small, mid, large, mega")
 		}
 		r.MarketCapClass = s
 		return nil
 	}},
-	{"pe_ratio", "Price over earnings, -1e9 to 1e9; with price_sales it gives the net margin.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PERatio }, signedPrice)},
+	{"pe_ratio", "Price over earnings, -1e9 to 1e9; with price_sales it gives the net margin.",
+		number(func(r *scoring.CompanyFacts) **float64 { return &r.PERatio }, signedPrice)},
 	{"price_sales", "Price over sales, 0 to 1e9.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceSales }, price)},
-	{"price_book", "Price over book value, -1e9 to 1e9; with market_cap_usd it bounds the total assets.", number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceBook }, signedPrice)},
-	{"funding_total_usd", "Total venture funding in US dollars, 0 to 1e15.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingTotalUSD }, scoring.MoneyRange)},
-	{"funding_rounds", "Number of funding rounds, 0 to 1e9.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingRounds }, scoring.CountRange)},
-	{"last_funding_date", "Day of the last funding round, YYYY-MM-DD.", setDay(func(r *scoring.CompanyFacts) *time.Time { return &r.LastFundingDate })},
-	{"founders", "Number of founders, 0 to 1e9.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Founders }, scoring.CountRange)},
-	{"hiring_regions", "Number of world regions in which the company hires, 0 to 6; three count towards a global scope.", whole(func(r *scoring.CompanyFacts) *int { return &r.HiringRegions }, 0, 6)},
+	{"price_book", "Price over book value, -1e9 to 1e9; with market_cap_usd it bounds the total assets.",
+		number(func(r *scoring.CompanyFacts) **float64 { return &r.PriceBook }, signedPrice)},
+	{"funding_total_usd", "Total venture funding in US dollars, 0 to 1e15.",
+		number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingTotalUSD }, scoring.MoneyRange)},
+	{"funding_rounds", "Number of funding rounds, 0 to 1e9.", number(func(r *scoring.CompanyFacts) **float64 { return &r.FundingRounds },
+		scoring.CountRange)},
+	{"last_funding_date", "Day of the last funding round, YYYY-MM-DD.",
+		setDay(func(r *scoring.CompanyFacts) *time.Time { return &r.LastFundingDate })},
+	{"founders", "Number of founders, 0 to 1e9.", number(func(r *scoring.CompanyFacts) **float64 { return &r.Founders },
+		scoring.CountRange)},
+	{"hiring_regions", "Number of world regions in which the company hires, 0 to 6; three count towards a global scope.",
+		whole(func(r *scoring.CompanyFacts) *int { return &r.HiringRegions }, 0, 6)},
 	{"listed", "Whether shares are traded on an exchange: true or false.", func(r *scoring.CompanyFacts, s string) error {
 		listed, err := strconv.ParseBool(strings.ToLower(s))
 		if err != nil {
@@ -80,7 +97,8 @@ var Columns = []Column{
 		return nil
 	}},
 	{"source", "Where the row came from.", text(func(r *scoring.CompanyFacts) *string { return &r.Source })},
-	{"as_of", "Day on which the row was true, YYYY-MM-DD; headcount and money older than six years are not used.", setDay(func(r *scoring.CompanyFacts) *time.Time { return &r.AsOf })},
+	{"as_of", "Day on which the row was true, YYYY-MM-DD; headcount and money older than six years are not used.",
+		setDay(func(r *scoring.CompanyFacts) *time.Time { return &r.AsOf })},
 }
 
 func setDay(field func(*scoring.CompanyFacts) *time.Time) func(*scoring.CompanyFacts, string) error {

@@ -14,7 +14,8 @@ func TestCountries(t *testing.T) {
 		for b := 'A'; b <= 'Z'; b++ {
 			code := string([]rune{a, b})
 			var row scoring.CompanyFacts
-			if err := setCountry(&row, strings.ToLower(code)); scoring.RegionOf(code) != scoring.Unknown && (err != nil || row.Country != code) {
+			if err := setCountry(&row, strings.ToLower(code)); scoring.RegionOf(code) != scoring.Unknown &&
+				(err != nil || row.Country != code) {
 				t.Errorf("%s became %q: %v", code, row.Country, err)
 			}
 		}

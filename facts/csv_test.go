@@ -43,7 +43,8 @@ func TestCSVSkipsOnlyInvalidRows(t *testing.T) {
 	f(head+"a.com,\"a \"\"quoted\"\" word\"\nb.com,B", `2 "a \"quoted\" word"`, `3 "B"`)
 	f(head+"a.com,b\"c\nb.com,B", "fault 2:8", `3 "B"`)
 	f(head+strings.Repeat("x", 3*rowMaxBytes)+"\nb.com,B", "fault 2:0", `3 "B"`)
-	f(head+"a.com,\"open\n"+strings.Repeat("b.com,B\n", 1<<18)+"c.com,C", append(append([]string{"fault 2:7"}, rowsB(3, 1<<18)...), fmt.Sprintf("%d %q", 3+(1<<18), "C"))...)
+	f(head+"a.com,\"open\n"+strings.Repeat("b.com,B\n", 1<<18)+"c.com,C", append(append([]string{"fault 2:7"}, rowsB(3, 1<<18)...),
+		fmt.Sprintf("%d %q", 3+(1<<18), "C"))...)
 	f("\uFEFF"+head+"a.com,A,x\nb.com,B", "fault 2:0", `3 "B"`)
 }
 

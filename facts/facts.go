@@ -201,7 +201,8 @@ func open(path string, others bool, keep []string) (*Reader, error) {
 }
 
 func newReader(t table, others bool, keep []string) *Reader {
-	return &Reader{table: t, columns: make(map[string]Column), seen: make(map[string]int), others: others, keep: keep, kept: make(map[string]string)}
+	return &Reader{table: t, columns: make(map[string]Column), seen: make(map[string]int), others: others, keep: keep,
+		kept: make(map[string]string)}
 }
 
 // Close closes the file.
@@ -264,7 +265,8 @@ func (r *Reader) Next() (scoring.CompanyFacts, error) {
 		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "domain", "no domain"}
 	}
 	if first, twice := r.seen[company.Domain]; twice {
-		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "domain", fmt.Sprintf("%s stands in line %d already", company.Domain, first)}
+		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "domain", fmt.Sprintf("%s stands in line %d already",
+			company.Domain, first)}
 	}
 	r.seen[strings.Clone(company.Domain)] = line // a substring would keep the whole line in memory
 	return company, nil

@@ -85,7 +85,8 @@ func TestImportReportsFaultsAndKeepsRest(t *testing.T) {
 		t.Errorf("%d of %d rows imported, want 3 of 19", report.Imported, report.Rows)
 	}
 	good, err := store.get("good.com")
-	if err != nil || *good.Employees != 10 || good.FoundedYear != 1999 || good.Country != "US" || !*good.Listed || good.SIC != 7372 || good.Signals["open_roles"] != 5 {
+	if err != nil || *good.Employees != 10 || good.FoundedYear != 1999 || good.Country != "US" || !*good.Listed || good.SIC != 7372 ||
+		good.Signals["open_roles"] != 5 {
 		t.Errorf("good.com = %+v, %v", good, err)
 	}
 	if two, err := store.get("also-good.com"); err != nil || two.Country != "CA" || two.CompanyName != "Two\nlines" {
@@ -117,7 +118,8 @@ func TestImportRefusesFilesItCannotUnderstand(t *testing.T) {
 func TestImportJSONL(t *testing.T) {
 	t.Parallel()
 	store := make(memory)
-	report, err := importText(t, store, "a.jsonl", `{"domain":"one.com","employees":12.0,"categories":["SaaS","Cloud"],"listed":false,"city":null}
+	report, err := importText(t, store, "a.jsonl",
+		`{"domain":"one.com","employees":12.0,"categories":["SaaS","Cloud"],"listed":false,"city":null}
 
 {"domain":"two.com","categories":"Retail|Shop","signal:open_roles":3,"as_of":"2025-02-03"}
 {"domain":"bad1.com"} {"domain":"bad2.com"}
@@ -221,9 +223,12 @@ func TestImportRefusesValuesOutsideTheirUnit(t *testing.T) {
 	try("signal:email_auth_maturity", "1e9", "not from 0 to 5")
 	number := func(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }
 	ends := map[string]scoring.Range{
-		"employees": {Max: 1e9}, "revenue_usd": {Max: 1e15}, "total_assets_usd": {Max: 1e15}, "ebitda_usd": {Min: -1e15, Max: 1e15}, "market_cap_usd": {Max: 1e15},
-		"pe_ratio": {Min: -1e9, Max: 1e9}, "price_sales": {Max: 1e9}, "price_book": {Min: -1e9, Max: 1e9}, "funding_total_usd": {Max: 1e15}, "funding_rounds": {Max: 1e9},
-		"founders": {Max: 1e9}, "sic": {Min: 100, Max: 9999, Whole: true}, "founded_year": {Min: 1000, Max: 2100, Whole: true}, "hiring_regions": {Max: 6, Whole: true},
+		"employees": {Max: 1e9}, "revenue_usd": {Max: 1e15}, "total_assets_usd": {Max: 1e15}, "ebitda_usd": {Min: -1e15, Max: 1e15},
+		"market_cap_usd": {Max: 1e15},
+		"pe_ratio":       {Min: -1e9, Max: 1e9}, "price_sales": {Max: 1e9}, "price_book": {Min: -1e9, Max: 1e9},
+		"funding_total_usd": {Max: 1e15}, "funding_rounds": {Max: 1e9},
+		"founders": {Max: 1e9}, "sic": {Min: 100, Max: 9999, Whole: true}, "founded_year": {Min: 1000, Max: 2100, Whole: true},
+		"hiring_regions": {Max: 6, Whole: true},
 	}
 	for _, s := range scoring.Manifest() {
 		ends["signal:"+s.ID] = s.Range()
@@ -285,7 +290,8 @@ shows its share.
 	for _, c := range facts.Columns {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", c.Name, strings.ReplaceAll(c.Doc, "|", `\|`))
 	}
-	b.WriteString("\nRaw values of signals can be imported directly. They replace derived values:\n\n| column | unit | allowed | signal |\n|---|---|---|---|\n")
+	b.WriteString("\nRaw values of signals can be imported directly. They replace derived values:\n\n" +
+		"| column | unit | allowed | signal |\n|---|---|---|---|\n")
 	for _, s := range scoring.Manifest() {
 		fmt.Fprintf(&b, "| `signal:%s` | %s | %s | %s |\n", s.ID, s.Unit, s.Range(), s.Name)
 	}
@@ -301,7 +307,8 @@ func TestOpenKeepsColumns(t *testing.T) {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readAll(path); strings.HasSuffix(name, ".csv") && (err == nil || !strings.Contains(err.Error(), `unknown column "grew"`)) {
+		if _, err := readAll(path); strings.HasSuffix(name, ".csv") &&
+			(err == nil || !strings.Contains(err.Error(), `unknown column "grew"`)) {
 			t.Errorf("%s without keep: %v, want unknown column", name, err)
 		}
 		rows, err := readAll(path, "grew", "status")

@@ -17,7 +17,8 @@ func randomRecord(t *testing.T, r *rand.Rand) Record {
 		case 0:
 			in.Observations = append(in.Observations, Observation{Signal: s.ID, State: StateAbsent, Source: s.Sources[0]})
 		case 1, 2:
-			in.Observations = append(in.Observations, Observation{Signal: s.ID, State: StateOK, Raw: s.Curve.Raw(100 * r.Float64()), Source: s.Sources[0]})
+			in.Observations = append(in.Observations, Observation{Signal: s.ID, State: StateOK, Raw: s.Curve.Raw(100 * r.Float64()),
+				Source: s.Sources[0]})
 		}
 	}
 	if r.IntN(10) == 0 {
@@ -42,7 +43,8 @@ func TestAttributionSumsToDelta(t *testing.T) {
 		if math.Abs(sum-a.Delta) > 1e-9 || a.Delta != round1(after.Composite-before.Composite) {
 			t.Fatalf("parts of %+v sum to %v", a, sum)
 		}
-		for i, pair := range [][2]float64{{a.Delta, back.Delta}, {a.Observation, back.Observation}, {a.Coverage, back.Coverage}, {a.Premium, back.Premium}} {
+		for i, pair := range [][2]float64{{a.Delta, back.Delta}, {a.Observation, back.Observation}, {a.Coverage, back.Coverage},
+			{a.Premium, back.Premium}} {
 			if math.Abs(pair[0]+pair[1]) > 1e-9 {
 				t.Fatalf("part %d is %v, and %v of swapped records", i, pair[0], pair[1])
 			}

@@ -21,7 +21,8 @@ func TestCarryForward(t *testing.T) {
 	missing := func(source string, reason Reason) Observation {
 		return Observation{State: StateMissing, Source: source, Reason: reason}
 	}
-	f := func(name, signal string, age time.Duration, old []Observation, answered []string, now []Observation, want Observation, stale bool) {
+	f := func(name, signal string, age time.Duration, old []Observation, answered []string, now []Observation, want Observation,
+		stale bool) {
 		t.Helper()
 		of := func(observations []Observation) (out []Observation) {
 			for _, o := range observations {
@@ -31,7 +32,8 @@ func TestCarryForward(t *testing.T) {
 			return out
 		}
 		previous := mustScore(t, Input{Domain: "example.com", Now: exampleNow, Observations: of(old)})
-		in := Input{Domain: "example.com", Now: exampleNow.Truncate(time.Millisecond).Add(age), Observations: of(now), Answered: answered, Previous: &previous}
+		in := Input{Domain: "example.com", Now: exampleNow.Truncate(time.Millisecond).Add(age), Observations: of(now), Answered: answered,
+			Previous: &previous}
 		for _, o := range now {
 			if o.Reason.failure() {
 				in.Warnings = append(in.Warnings, Warning{Source: o.Source, Code: "timeout", At: in.Now})
@@ -43,7 +45,8 @@ func TestCarryForward(t *testing.T) {
 			t.Errorf("%s: %+v, stale %v; want %+v, stale %v", name, got, got.Stale(rec.ScoredAt), want, stale)
 		}
 		warned := slices.ContainsFunc(rec.Warnings, func(w Warning) bool {
-			return w.Code == WarningStale && slices.Contains(strings.Split(want.Source, "|"), w.Source) && w.At.Equal(exampleNow.Truncate(time.Millisecond))
+			return w.Code == WarningStale && slices.Contains(strings.Split(want.Source, "|"), w.Source) &&
+				w.At.Equal(exampleNow.Truncate(time.Millisecond))
 		})
 		if warned != stale {
 			t.Errorf("%s: warnings %v", name, rec.Warnings)
@@ -64,24 +67,35 @@ func TestCarryForward(t *testing.T) {
 	headcount("beyond the largest age", 366, said{wiki}, none, nil, missing("", ""), false)
 	headcount("a source that has no value any more", 1, said{wiki}, both, said{missing("wikidata", ReasonNotFound)}, missing("", ""), false)
 	headcount("a new value", 1, said{wiki}, both, said{ok("wikidata", 120)}, ok("wikidata", 120), false)
-	headcount("a less trusted source while the other failed", 1, said{wiki}, []string{"web"}, said{missing("wikidata", timeout), web}, wiki, true)
-	headcount("a more trusted source while the other failed", 1, said{web}, []string{"wikidata"}, said{wiki, missing("web", timeout)}, wiki, false)
-	headcount("the other source has no value", 1, said{web}, []string{"wikidata"}, said{missing("wikidata", ReasonNotFound), missing("web", timeout)}, web, true)
-	headcount("the other source has no value, one is off", 1, said{web}, []string{"wikidata"}, said{missing("wikidata", ReasonNotFound)}, web, true)
-	headcount("a fact while the source failed", 1, said{wiki}, []string{FactsSource}, said{missing("wikidata", timeout), ok(FactsSource, 90)}, ok(FactsSource, 90), false)
-	headcount("the identity is not known because of a failure", 1, said{wiki}, both, said{missing("wikidata", ReasonUnresolvedIdentity), missing("rdap", timeout)}, wiki, true)
-	headcount("the identity is not known any more", 1, said{wiki}, both, said{missing("wikidata", ReasonUnresolvedIdentity)}, missing("", ""), false)
+	headcount("a less trusted source while the other failed", 1, said{wiki}, []string{"web"}, said{missing("wikidata", timeout), web}, wiki,
+		true)
+	headcount("a more trusted source while the other failed", 1, said{web}, []string{"wikidata"}, said{wiki, missing("web", timeout)}, wiki,
+		false)
+	headcount("the other source has no value", 1, said{web}, []string{"wikidata"}, said{missing("wikidata", ReasonNotFound),
+		missing("web", timeout)}, web, true)
+	headcount("the other source has no value, one is off", 1, said{web}, []string{"wikidata"}, said{missing("wikidata", ReasonNotFound)},
+		web, true)
+	headcount("a fact while the source failed", 1, said{wiki}, []string{FactsSource},
+		said{missing("wikidata", timeout), ok(FactsSource, 90)}, ok(FactsSource, 90), false)
+	headcount("the identity is not known because of a failure", 1, said{wiki}, both, said{missing("wikidata", ReasonUnresolvedIdentity),
+		missing("rdap", timeout)}, wiki, true)
+	headcount("the identity is not known any more", 1, said{wiki}, both, said{missing("wikidata", ReasonUnresolvedIdentity)},
+		missing("", ""), false)
 
 	listed := ok("sec", 1)
 	listing := func(name string, old said, answered []string, now said, want Observation, stale bool) {
 		t.Helper()
 		f(name, "public_listing", aDay, old, answered, now, want, stale)
 	}
-	listing("an absence while the source of a value failed", said{listed}, []string{"wikidata"}, said{absent("wikidata"), missing("sec", timeout)}, listed, true)
+	listing("an absence while the source of a value failed", said{listed}, []string{"wikidata"},
+		said{absent("wikidata"), missing("sec", timeout)}, listed, true)
 	listing("an absence while the source of a value is off", said{listed}, []string{"wikidata"}, said{absent("wikidata")}, listed, true)
-	listing("an absence of all", said{listed}, []string{"wikidata", "sec"}, said{absent("wikidata"), absent("sec")}, absent("wikidata"), false)
-	listing("a value after an absence", said{absent("wikidata")}, []string{"sec"}, said{missing("wikidata", timeout), listed}, listed, false)
-	listing("an absence while another source failed", said{absent("wikidata")}, []string{"wikidata"}, said{absent("wikidata"), missing("sec", timeout)}, absent("wikidata"), true)
+	listing("an absence of all", said{listed}, []string{"wikidata", "sec"}, said{absent("wikidata"), absent("sec")}, absent("wikidata"),
+		false)
+	listing("a value after an absence", said{absent("wikidata")}, []string{"sec"}, said{missing("wikidata", timeout), listed}, listed,
+		false)
+	listing("an absence while another source failed", said{absent("wikidata")}, []string{"wikidata"},
+		said{absent("wikidata"), missing("sec", timeout)}, absent("wikidata"), true)
 
 	program := ok("web|dns", 3)
 	security := func(name string, answered []string, now said, want Observation, stale bool) {
@@ -107,12 +121,15 @@ func TestFailureOfAllSourcesChangesNothing(t *testing.T) {
 		}
 		for _, s := range Manifest() {
 			for _, source := range s.Sources {
-				again.Observations = append(again.Observations, Observation{Signal: s.ID, State: StateMissing, Source: source, Reason: ReasonSourceTimeout})
+				again.Observations = append(again.Observations, Observation{Signal: s.ID, State: StateMissing, Source: source,
+					Reason: ReasonSourceTimeout})
 			}
 		}
 		after := mustScore(t, again)
-		if after.Composite != before.Composite || after.Base != before.Base || after.Sector != before.Sector || after.GeoScope != before.GeoScope ||
-			after.Country != before.Country || after.Profile != before.Profile || after.Defunct() != before.Defunct() || after.CompletenessPct != before.CompletenessPct {
+		if after.Composite != before.Composite || after.Base != before.Base || after.Sector != before.Sector ||
+			after.GeoScope != before.GeoScope ||
+			after.Country != before.Country || after.Profile != before.Profile || after.Defunct() != before.Defunct() ||
+			after.CompletenessPct != before.CompletenessPct {
 			t.Fatalf("seed %d\nbefore %+v\nafter  %+v", seed, before, after)
 		}
 		for i, s := range after.Signals {
@@ -148,7 +165,8 @@ func TestFailureOfOneSourceChangesNothing(t *testing.T) {
 				}
 			}
 			if after := mustScore(t, again); after.Composite != before.Composite || after.Sector != before.Sector {
-				t.Errorf("%s: %v %s without %s, before %v %s", e.name, after.Composite, after.Sector, failed, before.Composite, before.Sector)
+				t.Errorf("%s: %v %s without %s, before %v %s", e.name, after.Composite, after.Sector, failed, before.Composite,
+					before.Sector)
 			}
 		}
 	}
@@ -189,7 +207,8 @@ func TestCompositeFollowsEachValue(t *testing.T) {
 		}
 		with := func(raw float64) Record {
 			in := in
-			in.Observations = append(slices.Clone(in.Observations), Observation{Signal: s.ID, State: StateOK, Raw: raw, Source: FactsSource})
+			in.Observations = append(slices.Clone(in.Observations), Observation{Signal: s.ID, State: StateOK, Raw: raw,
+				Source: FactsSource})
 			in.Observations = slices.DeleteFunc(in.Observations, func(o Observation) bool { return o.Signal == s.ID && o.Raw != raw })
 			return mustScore(t, in)
 		}
@@ -208,7 +227,8 @@ func TestNotApplicableSignalsHaveNoEffect(t *testing.T) {
 			return slices.Contains(manifest[signalIndex[o.Signal]].NotFor, want.Sector)
 		})
 		got := mustScore(t, in)
-		if got.Composite != want.Composite || got.CompletenessPct != want.CompletenessPct || got.Interval != want.Interval || !reflect.DeepEqual(got.Signals, want.Signals) {
+		if got.Composite != want.Composite || got.CompletenessPct != want.CompletenessPct || got.Interval != want.Interval ||
+			!reflect.DeepEqual(got.Signals, want.Signals) {
 			t.Errorf("got  %+v\nwant %+v", got, want)
 		}
 	})
@@ -223,11 +243,16 @@ func TestIntervalNarrowsWithKnowledge(t *testing.T) {
 		if before.Signals[i].State != StateMissing || i == publicListing || before.Interval.Low == 0 || before.Interval.High == 100 {
 			return
 		}
-		in.Observations = append(slices.Clone(in.Observations), Observation{Signal: manifest[i].ID, State: StateOK, Raw: manifest[i].Curve.Raw(60), Source: FactsSource})
-		in.Observations = slices.DeleteFunc(in.Observations, func(o Observation) bool { return o.Signal == manifest[i].ID && o.Source != FactsSource })
+		in.Observations = append(slices.Clone(in.Observations), Observation{Signal: manifest[i].ID, State: StateOK,
+			Raw: manifest[i].Curve.Raw(60), Source: FactsSource})
+		in.Observations = slices.DeleteFunc(in.Observations, func(o Observation) bool {
+			return o.Signal == manifest[i].ID && o.Source != FactsSource
+		})
 		after := mustScore(t, in)
-		if was, is := before.Interval.High-before.Interval.Low, after.Interval.High-after.Interval.Low; is > was+0.2+1e-9 { // each end is rounded
-			t.Errorf("%s became known: the interval of %v is %v wide, that of %v was %v", manifest[i].ID, after.Composite, is, before.Composite, was)
+		// each end is rounded
+		if was, is := before.Interval.High-before.Interval.Low, after.Interval.High-after.Interval.Low; is > was+0.2+1e-9 {
+			t.Errorf("%s became known: the interval of %v is %v wide, that of %v was %v", manifest[i].ID, after.Composite, is,
+				before.Composite, was)
 		}
 	})
 }
@@ -262,7 +287,8 @@ func TestDoubtWidensTheInterval(t *testing.T) {
 	if got := width(Observation{Signal: "revenue_latest_usd", State: StateOK, Raw: 1e6, Source: "wikidata"}); got < 1 {
 		t.Errorf("sources that differ: %v wide", got)
 	}
-	if got := width(Observation{Signal: "market_value_usd", State: StateOK, Raw: 1e9, Low: 1e7, High: 1e11, Source: FactsSource}); got < 0.3 {
+	if got := width(Observation{Signal: "market_value_usd", State: StateOK, Raw: 1e9, Low: 1e7, High: 1e11,
+		Source: FactsSource}); got < 0.3 {
 		t.Errorf("a range: %v wide", got)
 	}
 	if got := width(Observation{Signal: "revenue_latest_usd", State: StateOK, Raw: 2.1e10, Source: "wikidata"}); got != 0 {

@@ -19,7 +19,8 @@ const scorePage = "../docs/score.md"
 func TestScorePageIsUpToDate(t *testing.T) {
 	t.Parallel()
 	golden.CompareTables(t, scorePage, map[string]string{
-		"signals": signalTable(t), "populations": populationTable(), "buckets": bucketTable(), "measures": measureTable(), "grades": gradeTable(),
+		"signals": signalTable(t), "populations": populationTable(), "buckets": bucketTable(), "measures": measureTable(),
+		"grades":  gradeTable(),
 		"sectors": sectorTable(), "regions": regionTable(), "example": exampleOfPage(t),
 	})
 }
@@ -41,7 +42,8 @@ func signalTable(t *testing.T) string {
 		if notFor == developers {
 			notFor = "developers"
 		}
-		b.Row("`"+s.ID+"`", string(s.Bucket), plain(s.Weight), s.Unit, curve, absent, strconv.Itoa(int(s.MaxAge/(24*time.Hour))), notFor, strings.Join(s.Sources, ", "))
+		b.Row("`"+s.ID+"`", string(s.Bucket), plain(s.Weight), s.Unit, curve, absent, strconv.Itoa(int(s.MaxAge/(24*time.Hour))), notFor,
+			strings.Join(s.Sources, ", "))
 	}
 	return b.String()
 }
@@ -136,7 +138,8 @@ func exampleOfPage(t *testing.T) string {
 	b := golden.NewTable("step", "result")
 	for _, s := range x.Signals {
 		if s.State == StateOK || s.State == StateAbsent {
-			b.Row("`"+s.ID+"`", fmt.Sprintf("score %.4f, adds %.4f × %.4f × %.2f = %.4f to the base", s.Score, s.Score, s.Weight, s.Bucket.Weight(), s.Contribution))
+			b.Row("`"+s.ID+"`", fmt.Sprintf("score %.4f, adds %.4f × %.4f × %.2f = %.4f to the base", s.Score, s.Score, s.Weight,
+				s.Bucket.Weight(), s.Contribution))
 		}
 	}
 	b.Row("other signals", "50 each")

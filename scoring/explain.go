@@ -83,7 +83,8 @@ func Explain(rec Record) Explanation {
 		s, got := &manifest[i], signals[i]
 		weight := signals.share(i, weights)
 		part := SignalPart{
-			ID: s.ID, Name: s.Name, Bucket: s.Bucket, State: got.State, Unit: s.Unit, Score: got.Score, Source: got.Source, Reason: got.Reason,
+			ID: s.ID, Name: s.Name, Bucket: s.Bucket, State: got.State, Unit: s.Unit, Score: got.Score, Source: got.Source,
+			Reason: got.Reason,
 			Weight: weight, Contribution: got.Score * shares[i],
 		}
 		if got.Known() {
@@ -100,7 +101,8 @@ func Explain(rec Record) Explanation {
 	}
 	for _, b := range Buckets() {
 		x.Buckets = append(x.Buckets, BucketPart{
-			Bucket: b, Score: scores.Get(b), Weight: b.Weight(), Contribution: scores.Get(b) * b.Weight(), CompletenessPct: rec.BucketCompleteness.Get(b),
+			Bucket: b, Score: scores.Get(b), Weight: b.Weight(), Contribution: scores.Get(b) * b.Weight(),
+			CompletenessPct: rec.BucketCompleteness.Get(b),
 		})
 	}
 	x.Base = scores.weighted()

@@ -94,25 +94,32 @@ func TestSectorOfLabel(t *testing.T) {
 	t.Parallel()
 	for sector, labels := range map[string][]string{
 		"industrials": {
-			"Construction and Farm Machinery", "Motor Vehicles & Parts", "Automobiles", "Auto Components", "Aerospace & Defense", "Machinery",
+			"Construction and Farm Machinery", "Motor Vehicles & Parts", "Automobiles", "Auto Components", "Aerospace & Defense",
+			"Machinery",
 			"Industrial Machinery", "Electrical Equipment", "Industrial Conglomerates", "Electronics, Electrical Equip.",
 		},
 		"financial_services": {
-			"Insurance: Life, Health (Stock)", "Insurance: Life, Health (Mutual)", "Insurance: Property and Casualty (Stock)", "Commercial Banks",
+			"Insurance: Life, Health (Stock)", "Insurance: Life, Health (Mutual)", "Insurance: Property and Casualty (Stock)",
+			"Commercial Banks",
 			"Thrifts & Mortgage Finance", "Capital Markets", "Consumer Finance", "Diversified Financials", "Securities",
 		},
-		"healthcare":         {"Health Care: Insurance and Managed Care", "Health Care: Medical Facilities", "Health Care Providers & Services", "Wholesalers: Health Care"},
-		"biotech_pharma":     {"Biotechnology", "Pharmaceuticals, Biotechnology & Life Sciences", "Life Sciences Tools & Services"},
-		"ecommerce_retail":   {"Food & Drug Stores", "General Merchandisers", "Specialty Retailers: Apparel", "Internet & Direct Marketing Retail", "Food & Staples Retailing", "Distributors"},
+		"healthcare": {"Health Care: Insurance and Managed Care", "Health Care: Medical Facilities",
+			"Health Care Providers & Services", "Wholesalers: Health Care"},
+		"biotech_pharma": {"Biotechnology", "Pharmaceuticals, Biotechnology & Life Sciences", "Life Sciences Tools & Services"},
+		"ecommerce_retail": {"Food & Drug Stores", "General Merchandisers", "Specialty Retailers: Apparel",
+			"Internet & Direct Marketing Retail", "Food & Staples Retailing", "Distributors"},
 		"travel_hospitality": {"Hotels, Restaurants & Leisure", "Hotels, Casinos, Resorts", "Food Services"},
-		"energy_utilities":   {"Oil, Gas & Consumable Fuels", "Mining, Crude-Oil Production", "Petroleum Refining", "Multi-Utilities", "Waste Management"},
+		"energy_utilities": {"Oil, Gas & Consumable Fuels", "Mining, Crude-Oil Production", "Petroleum Refining", "Multi-Utilities",
+			"Waste Management"},
 		"semiconductors_hardware": {
-			"Semiconductors & Semiconductor Equipment", "Technology Hardware, Storage & Peripherals", "Communications Equipment", "Computers, Office Equipment",
+			"Semiconductors & Semiconductor Equipment", "Technology Hardware, Storage & Peripherals", "Communications Equipment",
+			"Computers, Office Equipment",
 		},
-		"real_estate_construction": {"Homebuilders", "Engineering & Construction", "Equity Real Estate Investment Trusts (REITs)", "Building Products"},
-		"software":                 {"IT Services", "Application Software", "Information Technology Services"},
-		"fintech":                  {"Financial Data Services"},
-		"consumer_goods":           {"Textiles, Apparel & Luxury Goods", "Household Durables", "Food Products"},
+		"real_estate_construction": {"Homebuilders", "Engineering & Construction", "Equity Real Estate Investment Trusts (REITs)",
+			"Building Products"},
+		"software":       {"IT Services", "Application Software", "Information Technology Services"},
+		"fintech":        {"Financial Data Services"},
+		"consumer_goods": {"Textiles, Apparel & Luxury Goods", "Household Durables", "Food Products"},
 	} {
 		for _, label := range labels {
 			if got := SectorOf(Identity{Industries: []string{label}}); got != sector {

@@ -104,7 +104,8 @@ func TestBucketWeights(t *testing.T) {
 
 func TestParseManifestRefuses(t *testing.T) {
 	t.Parallel()
-	const row = "open_roles,team_structure,Open roles,jobs,roles,higher,log:-0.5|1|8|80|2000;absent=42,30,,companies with a public job board,judgement,0.08\n"
+	const row = "open_roles,team_structure,Open roles,jobs,roles,higher,log:-0.5|1|8|80|2000;absent=42,30,,companies with a public job " +
+		"board,judgement,0.08\n"
 	if !strings.Contains(manifestCSV, row) {
 		t.Fatal("the row to break is not in the manifest")
 	}

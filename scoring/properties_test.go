@@ -134,7 +134,8 @@ func checkBounds(t testing.TB, rec Record) {
 	}
 	if rec.Defunct() {
 		if rec.Composite > DefunctMax || rec.ScalePremium != 0 || rec.Buckets.MomentumTailwinds != 0 || rec.Rating != Rating5 {
-			t.Errorf("defunct with composite %v, premium %v, momentum %v, rating %s", rec.Composite, rec.ScalePremium, rec.Buckets.MomentumTailwinds, rec.Rating)
+			t.Errorf("defunct with composite %v, premium %v, momentum %v, rating %s", rec.Composite, rec.ScalePremium,
+				rec.Buckets.MomentumTailwinds, rec.Rating)
 		}
 	} else if !near(rec.Composite, min(rec.Base+rec.ScalePremium, 100), 0.051) {
 		t.Errorf("composite %v is not base %v plus premium %v", rec.Composite, rec.Base, rec.ScalePremium)
@@ -153,7 +154,8 @@ func checkBounds(t testing.TB, rec Record) {
 		if !finite(s.Raw) {
 			t.Errorf("%s has the raw value %v", s.ID, s.Raw)
 		}
-		if missing := s.State == StateMissing; missing != (s.Reason != "") || !s.Known() && (s.Score != Neutral || s.Raw != 0) || s.Known() == s.ObservedAt.IsZero() {
+		if missing := s.State == StateMissing; missing != (s.Reason != "") || !s.Known() && (s.Score != Neutral || s.Raw != 0) ||
+			s.Known() == s.ObservedAt.IsZero() {
 			t.Errorf("%+v contradicts itself", s)
 		}
 		if slices.Contains(manifest[i].NotFor, rec.Sector) != (s.State == StateNotApplicable) && !listingMatters(manifest[i]) {

@@ -195,7 +195,8 @@ func compareWithReference(t *testing.T, got Record, want referenceRecord) {
 	}
 	for i, s := range got.Signals {
 		w := want.Signals[i]
-		if s.State != w.State || s.Source != w.Source && s.State != StateMissing || s.Stale(got.ScoredAt) != w.Stale || !near(s.Score, w.Score, 1e-9) || s.Raw != w.Raw {
+		if s.State != w.State || s.Source != w.Source && s.State != StateMissing || s.Stale(got.ScoredAt) != w.Stale ||
+			!near(s.Score, w.Score, 1e-9) || s.Raw != w.Raw {
 			t.Errorf("%+v, by the reference %+v", s, w)
 		}
 	}
@@ -213,7 +214,8 @@ func compareWithReference(t *testing.T, got Record, want referenceRecord) {
 
 func caseOf(in Input) referenceCase {
 	c := referenceCase{
-		Domain: in.Domain, Now: in.Now.UnixMilli(), Industries: append([]string{}, in.Identity.Industries...), SIC: in.Identity.SIC, Country: in.Identity.Country,
+		Domain: in.Domain, Now: in.Now.UnixMilli(), Industries: append([]string{}, in.Identity.Industries...), SIC: in.Identity.SIC,
+		Country:       in.Identity.Country,
 		HiringRegions: in.Identity.HiringRegions, Warnings: warningsOf(in.Warnings), Answered: append([]string{}, in.Answered...),
 		Site: map[string]string{
 			"title": in.Identity.Site.Title, "description": in.Identity.Site.Description, "headings": in.Identity.Site.Headings,
@@ -228,7 +230,8 @@ func caseOf(in Input) referenceCase {
 		})
 	}
 	if p := in.Previous; p != nil {
-		c.Previous = &referencePrevious{ScoredAt: p.ScoredAt.UnixMilli(), Country: p.Country, Sector: p.Sector, Reach: p.GeoScope, Warnings: warningsOf(p.Warnings)}
+		c.Previous = &referencePrevious{ScoredAt: p.ScoredAt.UnixMilli(), Country: p.Country, Sector: p.Sector, Reach: p.GeoScope,
+			Warnings: warningsOf(p.Warnings)}
 		for _, s := range p.Signals {
 			c.Previous.Signals = append(c.Previous.Signals, referenceSignal{s.ID, s.State, s.Raw, s.Source, s.ObservedAt.UnixMilli()})
 		}

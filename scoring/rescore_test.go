@@ -11,7 +11,8 @@ func TestRescoreWithSameFormulasChangesNothing(t *testing.T) {
 	t.Parallel()
 	r := rand.New(rand.NewPCG(21, 22))
 	for range rounds {
-		in := Input{Domain: "example.co.uk", RunID: "run", Now: exampleNow, Identity: Identity{Name: " Example\u200b ", Industries: []string{pick(r, []string{"software", "bank", ""})}}}
+		in := Input{Domain: "example.co.uk", RunID: "run", Now: exampleNow, Identity: Identity{Name: " Example\u200b ",
+			Industries: []string{pick(r, []string{"software", "bank", ""})}}}
 		in.Identity.Country = pick(r, []string{"", "us", "EU", "??", "BR"})
 		in.Identity.HiringRegions = r.IntN(5)
 		for _, s := range Manifest() {
@@ -54,7 +55,8 @@ func randomValues(r *rand.Rand) (out []Observation) {
 
 func TestRescoringMeetsAnotherManifest(t *testing.T) {
 	t.Parallel()
-	old := mustScore(t, Input{Domain: "example.com", Now: exampleNow, Observations: []Observation{{Signal: "traffic_rank", State: StateOK, Raw: 10, Source: "tranco"}}})
+	old := mustScore(t, Input{Domain: "example.com", Now: exampleNow,
+		Observations: []Observation{{Signal: "traffic_rank", State: StateOK, Raw: 10, Source: "tranco"}}})
 	old.Signals = append(old.Signals[1:], SignalScore{ID: "abolished", State: StateOK, Raw: 1, Source: "web"}) // employee_count is new
 	old.Composite, old.Rating = 1, Rating5
 	got, err := Rescore(old, nil)

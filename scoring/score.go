@@ -88,7 +88,9 @@ func (rec *Record) identify(in Input) {
 		return
 	}
 	failed := slices.ContainsFunc(in.Warnings, func(w Warning) bool {
-		return w.failure() && slices.ContainsFunc(rec.Signals, func(s SignalScore) bool { return s.Source == w.Source && s.Stale(rec.ScoredAt) })
+		return w.failure() && slices.ContainsFunc(rec.Signals, func(s SignalScore) bool {
+			return s.Source == w.Source && s.Stale(rec.ScoredAt)
+		})
 	})
 	if old.CompanyName != "" && (failed || in.Identity.Name == "") {
 		rec.CompanyName = old.CompanyName

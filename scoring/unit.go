@@ -30,9 +30,12 @@ var ranges = map[string]Range{
 	"fraction": {Min: -1e6, Max: 1e6}, "ratio": {Max: 1e6}, "% of headcount": {Max: 1e6},
 	"USD": MoneyRange, "rank": {Min: 1, Max: 1e9},
 	"years": {Max: 3000}, "months": {Max: 1e5}, "days": {Min: -1e6, Max: 1e6},
-	"employees": CountRange, "roles": CountRange, "departments": CountRange, "locations": CountRange, "people": CountRange, "entities": CountRange,
-	"vendors": CountRange, "views": {Max: 1e12}, "editions": CountRange, "articles": CountRange, "stories": CountRange, "points+comments": CountRange,
-	"followers": CountRange, "stars": CountRange, "languages": CountRange, "URLs": {Max: 1e12}, "networks": CountRange, "host names": CountRange,
+	"employees": CountRange, "roles": CountRange, "departments": CountRange, "locations": CountRange, "people": CountRange,
+	"entities": CountRange,
+	"vendors":  CountRange, "views": {Max: 1e12}, "editions": CountRange, "articles": CountRange, "stories": CountRange,
+	"points+comments": CountRange,
+	"followers":       CountRange, "stars": CountRange, "languages": CountRange, "URLs": {Max: 1e12}, "networks": CountRange,
+	"host names":   CountRange,
 	"repositories": CountRange, "items": CountRange, "rounds": CountRange, "events": CountRange,
 }
 

@@ -73,7 +73,8 @@ func TestBudgetMakesRequestsWaitThenRefuses(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		if _, err := b.reserve(t.Context(), "a", 1, &errKeyAnswers, &errAllAnswers); err != error(&errKeyAnswers) || time.Since(began) != reserveMax {
+		if _, err := b.reserve(t.Context(), "a", 1, &errKeyAnswers, &errAllAnswers); err != error(&errKeyAnswers) ||
+			time.Since(began) != reserveMax {
 			t.Errorf("the same key: %v after %v", err, time.Since(began))
 		}
 		if _, err := b.reserve(t.Context(), "b", 101, &errKeyAnswers, &errAllAnswers); err != error(&errAllAnswers) {
@@ -113,7 +114,8 @@ func batchServer(t *testing.T) (s *Server, large func(key string) string) {
 	}
 	body := `{"domains":["example.com"` + strings.Repeat(`,"example.com"`, 249) + `]}`
 	return s, func(key string) string {
-		return fmt.Sprintf("POST /v1/scores/batch HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n%s", key, len(body), body)
+		return fmt.Sprintf("POST /v1/scores/batch HTTP/1.1\r\nHost: x\r\nX-API-Key: %s\r\nContent-Length: %d\r\n\r\n%s", key, len(body),
+			body)
 	}
 }
 
@@ -172,7 +174,8 @@ func TestUnreadAnswersPerKeyAreBounded(t *testing.T) {
 	}
 	r := ask(t, address, large("greedy"))
 	var e struct{ Error, Reason string }
-	if err := json.Unmarshal(r.body, &e); err != nil || r.StatusCode != http.StatusTooManyRequests || e.Error != "rate limited" || e.Reason != "answer_bytes" || r.Header.Get("Retry-After") != "1" {
+	if err := json.Unmarshal(r.body, &e); err != nil || r.StatusCode != http.StatusTooManyRequests || e.Error != "rate limited" ||
+		e.Reason != "answer_bytes" || r.Header.Get("Retry-After") != "1" {
 		t.Errorf("one more is answered %d %s, %v", r.StatusCode, r.body, r.Header)
 	}
 	if used := s.answers.used.Load(); used > perKey || used < perKey/2 {
@@ -241,7 +244,8 @@ func TestBodiesInFlightAreBounded(t *testing.T) {
 		if _, err := io.WriteString(conn, half+"Expect: 100-continue\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := io.ReadFull(conn, make([]byte, len("HTTP/1.1 100 Continue\r\n\r\n"))); err != nil { // it comes when the bytes are reserved
+		// it comes when the bytes are reserved
+		if _, err := io.ReadFull(conn, make([]byte, len("HTTP/1.1 100 Continue\r\n\r\n"))); err != nil {
 			t.Fatal(err)
 		}
 	}

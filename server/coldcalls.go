@@ -51,7 +51,8 @@ func (c *ColdCalls) count(outcome string) { c.outcomes.WithLabelValues(outcome).
 // score that is fresh enough for the tier of the account, and counts the call. If there is neither,
 // or no such call and the caller forced a run, it admits a cold call. Found of the entry is false
 // unless a stored score is returned.
-func (c *ColdCalls) freshOrAdmit(ctx context.Context, admit meter.AdmitRequest, forced bool) (cache.Entry, cache.Level, meter.Admission, error) {
+func (c *ColdCalls) freshOrAdmit(ctx context.Context, admit meter.AdmitRequest, forced bool) (cache.Entry, cache.Level, meter.Admission,
+	error) {
 	earlier, found, err := c.meter.Replay(ctx, admit)
 	switch {
 	case errors.Is(err, meter.ErrIdempotencyReused):

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-const hotRequest = "GET /v1/score/example.com HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: bench\r\nX-API-Key: svc_live_0123456789abcdef0123456789abcdef\r\n\r\n"
+const hotRequest = "GET /v1/score/example.com HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nUser-Agent: bench\r\n" +
+	"X-API-Key: svc_live_0123456789abcdef0123456789abcdef\r\n\r\n"
 
 // BenchmarkHotConnection measures hot reads over kept connections on loopback: the kernel,
 // the parser, the handler and a client that only looks at the last byte.

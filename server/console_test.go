@@ -80,15 +80,20 @@ func startConsole(t *testing.T) *consoleRole {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { rdb.Close() })
-	accounts, scores, requests := clickhouse.NewAccounts(db), clickhouse.NewScores(db, clickhouse.WriterConfig{}), clickhouse.NewRequests(db)
-	c := &consoleRole{db: &consoleDB{accounts, scores, requests, clickhouse.NewFacts(db), db, nil}, scores: &unsureScores{scores, nil}, logged: new(bytes.Buffer)}
+	accounts, scores, requests := clickhouse.NewAccounts(db), clickhouse.NewScores(db, clickhouse.WriterConfig{}),
+		clickhouse.NewRequests(db)
+	c := &consoleRole{db: &consoleDB{accounts, scores, requests, clickhouse.NewFacts(db), db, nil}, scores: &unsureScores{scores, nil},
+		logged: new(bytes.Buffer)}
 	if err := accounts.Put(ctx, growing); err != nil {
 		t.Fatal(err)
 	}
-	pages := console.Stores{Sessions: c.db, Home: c.db, Keys: c.db, Usage: c.db, Requests: c.db, Companies: c.db, Data: c.db, Operators: c.db}
+	pages := console.Stores{Sessions: c.db, Home: c.db, Keys: c.db, Usage: c.db, Requests: c.db, Companies: c.db, Data: c.db,
+		Operators: c.db}
 	c.role, err = start(ctx, Config{
-		Listen: "127.0.0.1:0", CacheMB: 64, Limits: smallLimits(), Console: console.Config{Switch: "on"}, Logger: slog.New(slog.NewTextHandler(c.logged, nil)),
-		Stores: Stores{Accounts: accounts, Ledger: clickhouse.NewUsage(db), Records: c.scores, Requests: requests, Console: pages, ClickHouse: db, Redis: rdb},
+		Listen: "127.0.0.1:0", CacheMB: 64, Limits: smallLimits(), Console: console.Config{Switch: "on"},
+		Logger: slog.New(slog.NewTextHandler(c.logged, nil)),
+		Stores: Stores{Accounts: accounts, Ledger: clickhouse.NewUsage(db), Records: c.scores, Requests: requests, Console: pages,
+			ClickHouse: db, Redis: rdb},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -102,7 +107,9 @@ func startConsole(t *testing.T) *consoleRole {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.browser = http.Client{Jar: jar, Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	c.browser = http.Client{Jar: jar, Timeout: 30 * time.Second, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 	link, err := console.NewLink(ctx, rdb, "http://"+c.address, console.Grant{AccountID: growing.ID}, time.Minute)
 	if err != nil {
 		t.Fatal(err)
@@ -114,7 +121,8 @@ func startConsole(t *testing.T) *consoleRole {
 // send posts a form and returns the body, if the answer has the status.
 func (c *consoleRole) send(t *testing.T, path string, form url.Values, status int) string {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+c.address+console.Path+path, strings.NewReader(form.Encode()))
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+c.address+console.Path+path,
+		strings.NewReader(form.Encode()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +186,8 @@ func TestConsoleOwnsItsRequests(t *testing.T) {
 	s.addConsole()
 	s.routes = s.app.Handler()
 	request := func(method, text string) string {
-		return method + " /console/" + text + "?query=" + text + " HTTP/1.1\r\nHost: " + text + ".test\r\nCookie: id=" + text + "\r\nX-Text: " + text +
+		return method + " /console/" + text + "?query=" + text + " HTTP/1.1\r\nHost: " + text + ".test\r\nCookie: id=" + text +
+			"\r\nX-Text: " + text +
 			"\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 10\r\n\r\nform=" + text
 	}
 	w := &wire{in: bytes.NewReader([]byte(request("POST", "first") + request("PUT", "other")))}
@@ -191,7 +200,8 @@ func TestConsoleOwnsItsRequests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := []string{r.Method, r.URL.Path, r.RequestURI, r.URL.Query().Get("query"), r.Host, r.Header.Get("X-Text"), cookie.Value, r.PostFormValue("form"), r.Proto}
+	got := []string{r.Method, r.URL.Path, r.RequestURI, r.URL.Query().Get("query"), r.Host, r.Header.Get("X-Text"), cookie.Value,
+		r.PostFormValue("form"), r.Proto}
 	want := []string{"POST", "/console/first", "/console/first?query=first", "first", "first.test", "first", "first", "first", "HTTP/1.1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the first request has become %q, want %q", got, want)

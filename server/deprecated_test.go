@@ -16,7 +16,8 @@ func TestDeprecationIsAnnounced(t *testing.T) {
 		deprecation, sunset string
 	}{
 		"without an end": {deprecation{Since: since}, "@1793404800", ""},
-		"with an end":    {deprecation{Since: since, Sunset: time.Date(2027, 10, 31, 2, 0, 0, 0, time.FixedZone("", 7200))}, "@1793404800", "Sun, 31 Oct 2027 00:00:00 GMT"},
+		"with an end": {deprecation{Since: since, Sunset: time.Date(2027, 10, 31, 2, 0, 0, 0, time.FixedZone("", 7200))}, "@1793404800",
+			"Sun, 31 Oct 2027 00:00:00 GMT"},
 	} {
 		c := s.app.AcquireCtx(new(fasthttp.RequestCtx))
 		tried.part.announce(c)

@@ -16,15 +16,23 @@ import (
 
 // docsStatuses are of routes that need no key and that the OpenAPI document does not have.
 var docsStatuses = []attempt{
-	{name: "document", request: "GET /openapi.json", want: 200, has: []string{`"openapi":"3.1.0"`}, sends: []string{"Content-Type", "application/json", "Cache-Control", "private, max-age=3600"}},
+	{name: "document", request: "GET /openapi.json", want: 200, has: []string{`"openapi":"3.1.0"`},
+		sends: []string{"Content-Type", "application/json", "Cache-Control", "private, max-age=3600"}},
 	{name: "known tag", request: "GET /openapi.json", headers: []string{"If-None-Match", "*"}, want: 304},
-	{name: "page", request: "GET /docs", want: 200, has: []string{"<html"}, sends: []string{"Content-Type", "text/html; charset=utf-8", "Content-Security-Policy", openapi.ContentSecurityPolicy}},
+	{name: "page", request: "GET /docs", want: 200, has: []string{"<html"}, sends: []string{"Content-Type", "text/html; charset=utf-8",
+		"Content-Security-Policy", openapi.ContentSecurityPolicy}},
 	{name: "file of the page", request: "GET /docs/docs.js", want: 200, sends: []string{"X-Content-Type-Options", "nosniff"}},
-	{name: "list of errors", request: "GET /docs/errors", want: 200, has: []string{`href="/docs/errors/window"`}, sends: []string{"Content-Type", "text/html; charset=utf-8", "Content-Security-Policy", openapi.ContentSecurityPolicy, "X-Content-Type-Options", "nosniff"}},
-	{name: "page of an error", request: "GET /docs/errors/cold-budget-exhausted", want: 200, has: []string{"<h1><code>cold_budget_exhausted</code></h1>", "Status 429.", "\nRetry-After: ", "&#34;reason&#34;: &#34;monthly_cap&#34;"},
-		sends: []string{"Content-Type", "text/html; charset=utf-8", "Content-Security-Policy", openapi.ContentSecurityPolicy, "Cache-Control", "private, max-age=3600"}},
+	{name: "list of errors", request: "GET /docs/errors", want: 200, has: []string{`href="/docs/errors/window"`},
+		sends: []string{"Content-Type", "text/html; charset=utf-8", "Content-Security-Policy", openapi.ContentSecurityPolicy,
+			"X-Content-Type-Options", "nosniff"}},
+	{name: "page of an error", request: "GET /docs/errors/cold-budget-exhausted", want: 200,
+		has: []string{"<h1><code>cold_budget_exhausted</code></h1>", "Status 429.", "\nRetry-After: ",
+			"&#34;reason&#34;: &#34;monthly_cap&#34;"},
+		sends: []string{"Content-Type", "text/html; charset=utf-8", "Content-Security-Policy", openapi.ContentSecurityPolicy,
+			"Cache-Control", "private, max-age=3600"}},
 	{name: "page of no error", request: "GET /docs/errors/none", want: 404, code: "not found"},
-	{name: "policy of versions", request: "GET /docs/versioning", want: 200, has: []string{"Deprecation", "12 months"}, sends: []string{"Content-Type", "text/plain; charset=utf-8", "X-Content-Type-Options", "nosniff"}},
+	{name: "policy of versions", request: "GET /docs/versioning", want: 200, has: []string{"Deprecation", "12 months"},
+		sends: []string{"Content-Type", "text/plain; charset=utf-8", "X-Content-Type-Options", "nosniff"}},
 	{name: "unknown file", request: "GET /docs/none.js", want: 404, code: "not found"},
 	{name: "unknown address", request: "GET /v2/score", want: 404, code: "not found"},
 	{name: "other method", request: "POST /openapi.json", want: 405, code: "method not allowed", sends: []string{"Allow", "GET, HEAD"}},
@@ -72,7 +80,8 @@ func TestPageFilesAreCompressedOnce(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if text, err := io.ReadAll(r); err != nil || !bytes.Equal(text, file) || res.Header.Get("Content-Encoding") != encoding || tags[res.Header.Get("Etag")] {
+		if text, err := io.ReadAll(r); err != nil || !bytes.Equal(text, file) || res.Header.Get("Content-Encoding") != encoding ||
+			tags[res.Header.Get("Etag")] {
 			t.Errorf("%q: %d bytes, %v, %v", encoding, len(text), err, res.Header)
 		}
 		tags[res.Header.Get("Etag")] = true

@@ -336,7 +336,8 @@ var (
 			"for others. An account has one at a time.",
 		Retry: retryAfter,
 		Do:    "Send fewer large requests at once. Read histories of requests one after the other.",
-	}, problem{Status: 503, Message: "The answers in flight have reached the server's limit of bytes. Try again in a moment.", RetryAfter: 1})
+	}, problem{Status: 503, Message: "The answers in flight have reached the server's limit of bytes. Try again in a moment.",
+		RetryAfter: 1})
 	errAllBodies = errAllAnswers.also(problem{
 		Status: 503, RetryAfter: 1,
 		Message: "The requests in flight have reached the server's limit of bytes. Try again in a moment.",

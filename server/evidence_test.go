@@ -61,8 +61,10 @@ func TestEvidenceIsAnsweredFromMemory(t *testing.T) {
 		counted := meter.calls.Load() - before
 		before = meter.calls.Load()
 		res, body := answered(t, s, http.MethodGet, "/v1/score/https://www.example.com?include=evidence", "", "If-None-Match", known)
-		if hot.Response.StatusCode() != c.status || res.StatusCode != c.status || meter.calls.Load()-before != counted || (c.status == 200) != (counted == 1) {
-			t.Errorf("%s: %d and %d, counted %d and %d", c.name, hot.Response.StatusCode(), res.StatusCode, counted, meter.calls.Load()-before)
+		if hot.Response.StatusCode() != c.status || res.StatusCode != c.status || meter.calls.Load()-before != counted ||
+			(c.status == 200) != (counted == 1) {
+			t.Errorf("%s: %d and %d, counted %d and %d", c.name, hot.Response.StatusCode(), res.StatusCode, counted,
+				meter.calls.Load()-before)
 		}
 		if diff := cmp.Diff(body, string(hot.Response.Body())); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
@@ -112,12 +114,14 @@ func TestIncludeTakesAListOfNames(t *testing.T) {
 		{live, "POST", "/v1/score", `{"domain":"example.com","include":{}}`, 400, unknownField},
 		{sandbox, "POST", "/v1/score", `{"domain":"acme.test","include":["evidence"]}`, 200, `,"evidence":{"pipeline_version":"v1",`},
 		{sandbox, "POST", "/v1/score", `{"domain":"acme.test","include":[]}`, 200, ""},
-		{sandbox, "POST", "/v1/scores/batch", `{"domains":["acme.test"],"include":["evidence"]}`, 200, `,"evidence":{"pipeline_version":"v1",`},
+		{sandbox, "POST", "/v1/scores/batch", `{"domains":["acme.test"],"include":["evidence"]}`, 200,
+			`,"evidence":{"pipeline_version":"v1",`},
 		{sandbox, "GET", "/v1/score/acme.test?include=evidence", "", 200, `,"evidence":{"pipeline_version":"v1",`},
 		{sandbox, "GET", "/v1/score/acme.test?include=signals", "", 400, unknownQuery},
 	} {
 		res, body := answered(t, c.server, c.method, c.path, c.body)
-		if res.StatusCode != c.status || !strings.Contains(body, c.has) || c.has == "" && (strings.Contains(body, "evidence") || !strings.Contains(body, "composite_score")) {
+		if res.StatusCode != c.status || !strings.Contains(body, c.has) || c.has == "" && (strings.Contains(body, "evidence") ||
+			!strings.Contains(body, "composite_score")) {
 			t.Errorf("%s %s %s: %d %s, want %d with %s", c.method, c.path, c.body, res.StatusCode, body, c.status, c.has)
 		}
 	}

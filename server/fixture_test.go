@@ -123,8 +123,10 @@ func (f *fixture) addKeys(ctx context.Context) error {
 	var accounts []account.Account
 	var stored []account.Key
 	for name, plan := range map[string]account.Plan{
-		"free": account.Free, "starter": account.Starter, "growth": account.Growth, "enterprise": account.Enterprise, "sandbox": account.Free,
-		"spent month": account.Starter, "spent hour": account.Growth, "spent day": account.Starter, "revoked": account.Growth, "logged": account.Enterprise,
+		"free": account.Free, "starter": account.Starter, "growth": account.Growth, "enterprise": account.Enterprise,
+		"sandbox":     account.Free,
+		"spent month": account.Starter, "spent hour": account.Growth, "spent day": account.Starter, "revoked": account.Growth,
+		"logged": account.Enterprise,
 	} {
 		mode := account.Live
 		if name == "sandbox" {
@@ -147,8 +149,10 @@ func (f *fixture) addKeys(ctx context.Context) error {
 // storedRecord returns a record of a company with that age at noon.
 func storedRecord(domain string, age time.Duration, composite float64) scoring.Record {
 	return scoring.Record{
-		Domain: domain, CompanyName: "A company", PipelineVersion: scoring.PipelineVersion, ScoredAt: noon.Add(-age), Composite: composite, Base: composite,
-		Rating: scoring.RatingOf(composite), Buckets: scoring.BucketScores{TeamStructure: composite, MarketPosition: composite, MomentumTailwinds: composite, FinancialHealth: composite},
+		Domain: domain, CompanyName: "A company", PipelineVersion: scoring.PipelineVersion, ScoredAt: noon.Add(-age), Composite: composite,
+		Base:   composite,
+		Rating: scoring.RatingOf(composite), Buckets: scoring.BucketScores{TeamStructure: composite, MarketPosition: composite,
+			MomentumTailwinds: composite, FinancialHealth: composite},
 		Sector: "software", GeoScope: "global", Profile: scoring.ProfileGrowth, MomentumIndex: 50, Confidence: scoring.BandDirectional,
 	}
 }
@@ -175,11 +179,14 @@ func (f *fixture) addRequests(ctx context.Context) error {
 	caller := f.callers["starter"]
 	count := func(route string, status uint16, calls uint64) table.RequestCount {
 		return table.RequestCount{
-			RequestKind: table.RequestKind{AccountID: caller.Account.ID, KeyID: caller.KeyID, Route: route, Status: status, AnsweredBy: "l1"},
-			Minute:      countedMinute, Server: "s", Calls: calls, Took: time.Duration(calls) * 1500 * time.Microsecond, Bytes: 400 * calls, Version: 1,
+			RequestKind: table.RequestKind{AccountID: caller.Account.ID, KeyID: caller.KeyID, Route: route, Status: status,
+				AnsweredBy: "l1"},
+			Minute: countedMinute, Server: "s", Calls: calls, Took: time.Duration(calls) * 1500 * time.Microsecond, Bytes: 400 * calls,
+			Version: 1,
 		}
 	}
-	return clickhouse.NewRequests(f.db).WriteRequestCounts(ctx, []table.RequestCount{count("/v1/score/*", 200, 8), count("/v1/score/*", 404, 2), count("/v1/movers", 200, 1)})
+	return clickhouse.NewRequests(f.db).WriteRequestCounts(ctx, []table.RequestCount{count("/v1/score/*", 200, 8),
+		count("/v1/score/*", 404, 2), count("/v1/movers", 200, 1)})
 }
 
 // publish counts the records and publishes the statistics.
@@ -194,7 +201,8 @@ func (f *fixture) publish(ctx context.Context) error {
 		return err
 	}
 	counts.Epoch, movers.Epoch = 10*time.Minute, 5*time.Minute
-	return errors.Join(snapshot.PublishMovers(ctx, f.rdb, movers, 1, snapshot.AtOnce), snapshot.PublishCounts(ctx, f.rdb, counts, 1, snapshot.AtOnce))
+	return errors.Join(snapshot.PublishMovers(ctx, f.rdb, movers, 1, snapshot.AtOnce), snapshot.PublishCounts(ctx, f.rdb, counts, 1,
+		snapshot.AtOnce))
 }
 
 // start makes a server for each condition.
@@ -306,10 +314,14 @@ func (f *fixture) addCalls(ctx context.Context) error {
 	// Its caller sent an Idempotency-Key.
 	growth := f.callers["growth"]
 	pending, err := f.meter.Admit(ctx, meter.AdmitRequest{
-		Account: growth.Account, KeyID: growth.KeyID, Domain: "pending.com", Now: noon.Add(-time.Minute), IdempotencyKey: "used-key", BodyHash: requestHash("pending.com", false),
+		Account: growth.Account, KeyID: growth.KeyID, Domain: "pending.com", Now: noon.Add(-time.Minute), IdempotencyKey: "used-key",
+		BodyHash: requestHash("pending.com", false),
 	})
-	f.names = strings.NewReplacer("{minute}", countedMinute.Format(time.RFC3339), "{minute after}", countedMinute.Add(time.Minute).Format(time.RFC3339), "{date}", countedMinute.Format(time.DateOnly), "{complete}", complete.JobID, "{aborted}", aborted.JobID, "{pending}", pending.JobID,
-		"{cursor}", api.EncodeCursor("stored.com", noon.Add(-time.Minute)), "{last cursor}", api.EncodeCursor("stored.com", noon.Add(-20*day)))
+	f.names = strings.NewReplacer("{minute}", countedMinute.Format(time.RFC3339), "{minute after}",
+		countedMinute.Add(time.Minute).Format(time.RFC3339), "{date}", countedMinute.Format(time.DateOnly), "{complete}", complete.JobID,
+		"{aborted}", aborted.JobID, "{pending}", pending.JobID,
+		"{cursor}", api.EncodeCursor("stored.com", noon.Add(-time.Minute)), "{last cursor}",
+		api.EncodeCursor("stored.com", noon.Add(-20*day)))
 	return err
 }
 

@@ -36,7 +36,8 @@ func (*wire) SetWriteDeadline(t time.Time) error { return nil }
 func FuzzConnection(f *testing.F) {
 	for _, request := range []string{
 		"POST /v1/score HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\nContent-Length: 22\r\n\r\n{\"domain\":\"acme.test\"}\n",
-		"POST /v1/score HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\nTransfer-Encoding: chunked\r\n\r\n15\r\n{\"domain\":\"acme.test\"}\r\n0\r\n\r\n",
+		"POST /v1/score HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\nTransfer-Encoding: chunked\r\n\r\n15\r\n{\"domain\":\"acme.test\"}\r\n" +
+			"0\r\n\r\n",
 		"POST /v1/scores/batch HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\nContent-Length: 30\r\n\r\n{\"domains\":[\"acme.test\",\"b\",1]}",
 		"GET /v1/score/acme.test HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\nIf-None-Match: \"a\", W/\"b\"\r\n\r\n",
 		"GET /v1/score/https%3A%2F%2Fwww.acme.test/history?limit=2&cursor=AQ HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n",
@@ -44,7 +45,8 @@ func FuzzConnection(f *testing.F) {
 		"GET /v1/company/struggling.test/confidence HTTP/1.0\r\nX-API-Key: k\r\nX-Request-Id: sane-request-id\r\n\r\n",
 		"GET /v1/movers?window=7d HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\nGET /v1/usage HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n",
 		"GET /v1/jobs/01a1fc94-05cf-764e-800e-9c3462621484 HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n",
-		"HEAD /v1/distribution HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n", "OPTIONS * HTTP/1.1\r\n\r\n", "FOO / HTTP/9.9\r\n\r\n", "GET /docs HTTP/1.1\r\n\r\n", "\r\n\r\n",
+		"HEAD /v1/distribution HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n\r\n", "OPTIONS * HTTP/1.1\r\n\r\n", "FOO / HTTP/9.9\r\n\r\n",
+		"GET /docs HTTP/1.1\r\n\r\n", "\r\n\r\n",
 	} {
 		f.Add([]byte(request))
 	}
@@ -74,7 +76,8 @@ func FuzzConnection(f *testing.F) {
 				t.Fatalf("%q: %d %q %v", sent, res.StatusCode, body, err)
 			}
 			var e struct{ Error, Message string }
-			if res.StatusCode >= 400 && !bytes.Contains(sent, []byte("HEAD")) && (json.Unmarshal(body, &e) != nil || e.Error == "" || e.Message == "" || res.Header.Get("X-Request-Id") == "") {
+			if res.StatusCode >= 400 && !bytes.Contains(sent, []byte("HEAD")) && (json.Unmarshal(body, &e) != nil || e.Error == "" ||
+				e.Message == "" || res.Header.Get("X-Request-Id") == "") {
 				t.Fatalf("%q: %d %q with %v is no error of ours", sent, res.StatusCode, body, res.Header)
 			}
 		}

@@ -16,8 +16,10 @@ var refusedHeads = map[string]struct {
 	request string
 	want    *problem
 }{
-	"length and coding":           {"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", errLengthCoding},
-	"coding and length":           {"POST /v1/score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n", errLengthCoding},
+	"length and coding": {"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" +
+		"\r\n", errLengthCoding},
+	"coding and length": {"POST /v1/score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n" +
+		"\r\n", errLengthCoding},
 	"two lengths":                 {"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 4\r\n\r\nabcd", errLength},
 	"two equal lengths":           {"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nContent-Length: 3\r\n\r\nabc", errLength},
 	"a list of lengths":           {"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 3, 3\r\n\r\nabc", errLength},
@@ -28,7 +30,8 @@ var refusedHeads = map[string]struct {
 	"gzip, chunked":               {"POST /v1/score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n", &errCoding},
 	"identity":                    {"POST /v1/score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: identity\r\n\r\n", &errCoding},
 	"an empty coding":             {"POST /v1/score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: \r\n\r\n", &errCoding},
-	"chunked twice":               {"POST /v1/score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", errCodingOnce},
+	"chunked twice": {"POST /v1/score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n" +
+		"\r\n0\r\n\r\n", errCodingOnce},
 	"chunked in HTTP/1.0":         {"POST /v1/score HTTP/1.0\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", errCodingOnce},
 	"no Host":                     {"GET /v1/signals HTTP/1.1\r\nX: y\r\n\r\n", errHost},
 	"two Hosts":                   {"GET /v1/signals HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", errHost},
@@ -107,8 +110,10 @@ func FuzzHead(f *testing.F) {
 		f.Add([]byte(c.request))
 	}
 	for _, text := range []string{
-		"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\n", "POST /a?b HTTP/1.0\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\nabcde",
-		"PUT http://x/ HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\nTrailer: A\r\n\r\n", "CONNECT x:1 HTTP/1.1\r\nHost: x\r\nConnection: close,x\r\nCookie: a=b; c\r\n\r\n",
+		"GET / HTTP/1.1\r\nHost: x\r\n\r\nGET / HTTP/1.1\r\n",
+		"POST /a?b HTTP/1.0\r\nContent-Length: 5\r\nConnection: keep-alive\r\n\r\nabcde",
+		"PUT http://x/ HTTP/1.1\r\nHost: [::1]\r\nTransfer-Encoding: chunked\r\nTrailer: A\r\n\r\n",
+		"CONNECT x:1 HTTP/1.1\r\nHost: x\r\nConnection: close,x\r\nCookie: a=b; c\r\n\r\n",
 	} {
 		f.Add([]byte(text))
 	}
@@ -145,14 +150,17 @@ func FuzzHead(f *testing.F) {
 		if string(method) == http.MethodConnect {
 			method = []byte(http.MethodGet)
 		}
-		req, err := http.ReadRequest(bufio.NewReader(io.MultiReader(bytes.NewReader(method), strings.NewReader(" / "), bytes.NewReader(rest))))
+		req, err := http.ReadRequest(bufio.NewReader(io.MultiReader(bytes.NewReader(method), strings.NewReader(" / "),
+			bytes.NewReader(rest))))
 		if err != nil {
 			t.Fatalf("%q: net/http refuses it: %v", text, err)
 		}
 		chunked := len(req.TransferEncoding) == 1 && req.TransferEncoding[0] == "chunked"
-		if chunked != whole.chunked || chunked != (fast.ContentLength() == -1) || !chunked && req.ContentLength != int64(max(fast.ContentLength(), 0)) ||
+		if chunked != whole.chunked || chunked != (fast.ContentLength() == -1) || !chunked &&
+			req.ContentLength != int64(max(fast.ContentLength(), 0)) ||
 			req.ProtoAtLeast(1, 1) == whole.http10 || fast.IsHTTP11() == whole.http10 {
-			t.Fatalf("%q: %+v, fasthttp reads length %d, net/http reads length %d, codings %q, %s", text, whole, fast.ContentLength(), req.ContentLength, req.TransferEncoding, req.Proto)
+			t.Fatalf("%q: %+v, fasthttp reads length %d, net/http reads length %d, codings %q, %s", text, whole, fast.ContentLength(),
+				req.ContentLength, req.TransferEncoding, req.Proto)
 		}
 		if req.Close && !fast.ConnectionClose() {
 			t.Fatalf("%q: only net/http closes", text)
@@ -174,7 +182,8 @@ func TestSpanValueMatchesByteClass(t *testing.T) {
 }
 
 func BenchmarkHead(b *testing.B) {
-	text := []byte("GET /v1/score/example.com HTTP/1.1\r\nHost: 127.0.0.1:8080\r\nX-API-Key: svc_live_0123456789abcdef0123456789abcdef\r\nAccept: */*\r\nUser-Agent: bench\r\n\r\n")
+	text := []byte("GET /v1/score/example.com HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n" +
+		"X-API-Key: svc_live_0123456789abcdef0123456789abcdef\r\nAccept: */*\r\nUser-Agent: bench\r\n\r\n")
 	for b.Loop() {
 		if _, complete, p := scanned(text); !complete || p != nil {
 			b.Fatal(p)

@@ -18,8 +18,8 @@ import (
 )
 
 // Nearly all requests read a score in memory with a key in memory. This file answers them
-// before Fiber's routes, and its code allocates nothing but for the evidence, if a caller asks for it. All other requests, and all errors, go
-// through the routes. Both paths return the same answers; a test compares them.
+// before Fiber's routes, and its code allocates nothing but for the evidence, if a caller asks for it. All other requests, and all errors,
+// go through the routes. Both paths return the same answers; a test compares them.
 
 const hotPrefix = "/v1/score/"
 
@@ -142,7 +142,8 @@ func (s *Server) hot(ctx *fasthttp.RequestCtx, began time.Time) bool {
 	took := time.Since(began)
 	s.hotMetrics.latency.Observe(took.Seconds())
 	s.Requests.Record(id, requestlog.Request{
-		Kind:  table.RequestKind{AccountID: caller.Account.ID, KeyID: caller.KeyID, Route: hotRoute, Status: uint16(ctx.Response.StatusCode()), AnsweredBy: string(originMemory)},
+		Kind: table.RequestKind{AccountID: caller.Account.ID, KeyID: caller.KeyID, Route: hotRoute,
+			Status: uint16(ctx.Response.StatusCode()), AnsweredBy: string(originMemory)},
 		Began: began, Took: took, Bytes: len(body), Hot: true,
 	})
 	return true

@@ -74,11 +74,15 @@ func hotServer(t testing.TB) (*Server, *counting) {
 func hotServerOf(t testing.TB, version string) (*Server, *counting) {
 	t.Helper()
 	rec := scoring.Record{
-		PipelineVersion: version, Domain: "example.com", ScoredAt: time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC), Composite: 61.4, ScalePremium: 2.1, Rating: scoring.Rating2Plus,
-		Buckets: scoring.BucketScores{TeamStructure: 58.1, MarketPosition: 63.7, MomentumTailwinds: 57.9, FinancialHealth: 56}, Profile: scoring.ProfileGrowth,
-		RunID: "run-1", Confidence: scoring.BandMedium, CompletenessPct: 71.3, Interval: scoring.Interval{Low: 54.9, High: 68.2, Level: scoring.IntervalLevel},
+		PipelineVersion: version, Domain: "example.com", ScoredAt: time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC), Composite: 61.4,
+		ScalePremium: 2.1, Rating: scoring.Rating2Plus,
+		Buckets: scoring.BucketScores{TeamStructure: 58.1, MarketPosition: 63.7, MomentumTailwinds: 57.9, FinancialHealth: 56},
+		Profile: scoring.ProfileGrowth,
+		RunID:   "run-1", Confidence: scoring.BandMedium, CompletenessPct: 71.3, Interval: scoring.Interval{Low: 54.9, High: 68.2,
+			Level: scoring.IntervalLevel},
 	}
-	tables, err := universe.New(universe.Snapshot{Counts: universe.Count([]scoring.Record{rec, {Domain: "other.com", Composite: 50, Profile: scoring.ProfileGrowth}}, rec.ScoredAt)})
+	tables, err := universe.New(universe.Snapshot{Counts: universe.Count([]scoring.Record{rec, {Domain: "other.com", Composite: 50,
+		Profile: scoring.ProfileGrowth}}, rec.ScoredAt)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,8 +93,10 @@ func hotServerOf(t testing.TB, version string) (*Server, *counting) {
 	}
 	s, err := New(Dependencies{
 		Keys:   &as{Mode: account.Live, KeyID: "key", Account: account.Account{ID: "account", Plan: account.Starter}},
-		Scores: struct{ Scores }{}, Cache: cache.New(32<<20, closed, one{rec}, nobody, slog.New(slog.DiscardHandler)), Universe: counted{tables},
-		Meter: calls, Jobs: struct{ Jobs }{}, Calls: new(ColdCalls), RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+		Scores: struct{ Scores }{}, Cache: cache.New(32<<20, closed, one{rec}, nobody, slog.New(slog.DiscardHandler)),
+		Universe: counted{tables},
+		Meter:    calls, Jobs: struct{ Jobs }{}, Calls: new(ColdCalls), RequestCounts: struct{ RequestCounts }{},
+		Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +147,8 @@ func TestBothWaysGiveTheSameAnswers(t *testing.T) {
 		counted := calls.calls.Load() - before
 		tag = string(hot.Response.Header.Peek("Etag"))
 
-		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/score/https://www.example.com", nil) // which the hot way does not take
+		// which the hot way does not take
+		req := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/v1/score/https://www.example.com", nil)
 		req.Header.Set("X-API-Key", "any")
 		for i := 0; i+1 < len(c.headers); i += 2 {
 			req.Header.Set(c.headers[i], c.headers[i+1])
@@ -153,14 +160,17 @@ func TestBothWaysGiveTheSameAnswers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if res.StatusCode != c.status || hot.Response.StatusCode() != c.status || calls.calls.Load()-before != counted || (c.status == 200) != (counted == 1) {
-			t.Errorf("%s: %d and %d, counted %d and %d", c.name, hot.Response.StatusCode(), res.StatusCode, counted, calls.calls.Load()-before)
+		if res.StatusCode != c.status || hot.Response.StatusCode() != c.status || calls.calls.Load()-before != counted ||
+			(c.status == 200) != (counted == 1) {
+			t.Errorf("%s: %d and %d, counted %d and %d", c.name, hot.Response.StatusCode(), res.StatusCode, counted,
+				calls.calls.Load()-before)
 		}
 		if diff := cmp.Diff(string(body), string(hot.Response.Body())); diff != "" {
 			t.Errorf("%s: %s", c.name, diff)
 		}
 		for _, name := range []string{"Content-Type", "Etag", "Cache-Control", "Server-Timing", "Vary", "Ratelimit-Policy"} {
-			if got, want := string(hot.Response.Header.Peek(name)), res.Header.Get(name); got != want && !(c.status == 304 && name == "Content-Type") {
+			if got, want := string(hot.Response.Header.Peek(name)), res.Header.Get(name); got != want &&
+				!(c.status == 304 && name == "Content-Type") {
 				t.Errorf("%s: %s is %q and %q", c.name, name, got, want)
 			}
 		}
@@ -174,7 +184,8 @@ func TestUnusualRequestsGoTheOrdinaryWay(t *testing.T) {
 	t.Parallel()
 	s, _ := hotServer(t)
 	for _, path := range []string{
-		"/v1/score/", "/v1/score/www.example.com", "/v1/score/EXAMPLE.com", "/v1/score/example.com/history", "/v1/score/https://example.com",
+		"/v1/score/", "/v1/score/www.example.com", "/v1/score/EXAMPLE.com", "/v1/score/example.com/history",
+		"/v1/score/https://example.com",
 		"/v1/score/example.com.", "/v1/score/never.com", "/v1/score/ex%20ample.com", "/v1/usage", "/", "/v1/score",
 	} {
 		if s.hot(request(path), time.Now()) {

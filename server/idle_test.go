@@ -96,7 +96,8 @@ func TestHalfARequestTimesOut(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			body, err := io.ReadAll(res.Body)
-			if err != nil || res.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(body), `"request timeout"`) || !res.Close {
+			if err != nil || res.StatusCode != http.StatusRequestTimeout || !strings.Contains(string(body), `"request timeout"`) ||
+				!res.Close {
 				t.Errorf("half of the %s: %d %s (%v), closes %v", name, res.StatusCode, body, err, res.Close)
 			}
 			if took := time.Since(began); took < s.HTTP.ReadTimeout || took > s.HTTP.ReadTimeout+slackMax {

@@ -39,7 +39,8 @@ func (s *Server) getJob(c *fiber.Ctx) error {
 	case err != nil:
 		return err
 	}
-	body := api.Job{JobID: j.ID, Status: string(j.Status), Domain: j.Domain, CreatedAt: api.Time(j.CreatedAt), FailureReason: string(j.FailureReason)}
+	body := api.Job{JobID: j.ID, Status: string(j.Status), Domain: j.Domain, CreatedAt: api.Time(j.CreatedAt),
+		FailureReason: string(j.FailureReason)}
 	c.Set(fiber.HeaderCacheControl, noStore)
 	if j.Status == job.Pending {
 		c.Set(fiber.HeaderRetryAfter, retryPoll)

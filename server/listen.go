@@ -41,7 +41,8 @@ type connections struct {
 
 func newConnections(limits config.HTTP) *connections {
 	shortest := min(limits.ReadTimeout, limits.WriteTimeout, limits.IdleTimeout)
-	return &connections{limits: limits, slack: min(shortest/8, slackMax), wait: stopReadMax, open: make(map[*conn]struct{}), from: make(map[netip.Addr]int)}
+	return &connections{limits: limits, slack: min(shortest/8, slackMax), wait: stopReadMax, open: make(map[*conn]struct{}),
+		from: make(map[netip.Addr]int)}
 }
 
 // Serve answers requests on ln until Shutdown is called or ln is closed, and closes ln.

@@ -31,7 +31,8 @@ func TestLinesAboutRequestsAreLimited(t *testing.T) {
 			if got := strings.Count(out.String(), "request failed"); got != want {
 				t.Errorf("%d lines of %d", got, lines)
 			}
-			if count := fmt.Sprintf("lines=%d ", lines-want); strings.Contains(out.String(), "left out") != (lines > want) || lines > want && !strings.Contains(out.String(), count) {
+			if count := fmt.Sprintf("lines=%d ", lines-want); strings.Contains(out.String(), "left out") != (lines > want) ||
+				lines > want && !strings.Contains(out.String(), count) {
 				t.Errorf("of %d lines: %s", lines, out.String())
 			}
 			if !strings.Contains(out.String(), "not about an error") {

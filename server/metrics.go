@@ -32,7 +32,8 @@ func newMetrics(registry prometheus.Registerer) *metrics {
 			Name: "companyscore_http_request_seconds", Help: "Duration of requests in seconds, by route.", Buckets: latencyBuckets,
 		}, []string{"route"}),
 		panics: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "companyscore_http_connection_panics_total", Help: "Connections that a panic ended. Each is a defect and logged with its stack.",
+			Name: "companyscore_http_connection_panics_total",
+			Help: "Connections that a panic ended. Each is a defect and logged with its stack.",
 		}),
 	}
 	registry.MustRegister(m.requests, m.latency, m.panics)

@@ -96,7 +96,8 @@ func (s *Server) sendRendered(c *fiber.Ctx, r rendered, a replyInfo) error {
 
 // sendPage is sendRendered for a live body that depends on one company, and is
 // made unless it is in memory.
-func (s *Server) sendPage(c *fiber.Ctx, ctx context.Context, domain, key string, maxAge time.Duration, build func(ctx context.Context) ([]byte, error)) error {
+func (s *Server) sendPage(c *fiber.Ctx, ctx context.Context, domain, key string, maxAge time.Duration,
+	build func(ctx context.Context) ([]byte, error)) error {
 	body, hit, err := s.Cache.Page(ctx, domain, key, build)
 	if err != nil {
 		return err
@@ -175,7 +176,8 @@ const compressMin = 1024
 
 var (
 	encodingSuffixes = map[string]string{"gzip": "-gzip", "br": "-br", "deflate": "-deflate", "zstd": "-zstd"}
-	compressor       = fasthttp.CompressHandlerBrotliLevel(func(*fasthttp.RequestCtx) {}, fasthttp.CompressBrotliBestSpeed, fasthttp.CompressBestSpeed)
+	compressor       = fasthttp.CompressHandlerBrotliLevel(func(*fasthttp.RequestCtx) {}, fasthttp.CompressBrotliBestSpeed,
+		fasthttp.CompressBestSpeed)
 )
 
 // compress is a middleware that compresses large bodies if the caller accepts an encoding.

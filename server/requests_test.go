@@ -164,21 +164,25 @@ func TestEveryAnswerIsRecorded(t *testing.T) {
 				for _, r := range []sent{
 					{key: "growth", method: "GET", path: "/v1/score/stored.com", route: hotRoute},
 					{key: "starter", method: "GET", path: "/v1/score/stored.com?include=evidence", route: hotRoute},
-					{key: "growth", method: "GET", path: "/v1/score/stored.com", route: hotRoute, headers: []string{"If-None-Match", "*", "X-Request-Id", fmt.Sprintf("mine-%d-%d", c, i)}},
+					{key: "growth", method: "GET", path: "/v1/score/stored.com", route: hotRoute, headers: []string{"If-None-Match", "*",
+						"X-Request-Id", fmt.Sprintf("mine-%d-%d", c, i)}},
 					{key: "growth", method: "HEAD", path: "/v1/score/stored.com", route: hotRoute},
 					{key: "growth", method: "GET", path: "/v1/score/never.com", route: hotRoute, code: errNoScore.Code},
 					{key: "growth", method: "GET", path: "/v1/score/127.0.0.1", route: hotRoute, code: errDomain.Code},
 					{method: "GET", path: "/v1/score/stored.com", route: hotRoute, code: errUnauthorized.Code},
 					{key: "revoked", method: "GET", path: "/v1/usage", route: "/v1/usage", code: errUnauthorized.Code},
 					{key: "sandbox", method: "POST", path: "/v1/score", body: `{"domain":"acme.test"}`, route: "/v1/score"},
-					{key: "logged", method: "POST", path: "/v1/score", body: fmt.Sprintf(`{"domain":"recorded-%d-%d.com"}`, c, i), route: "/v1/score"},
-					{key: "growth", method: "POST", path: "/v1/scores/batch", body: `{"domains":["stored.com","never.com"]}`, route: "/v1/scores/batch"},
+					{key: "logged", method: "POST", path: "/v1/score", body: fmt.Sprintf(`{"domain":"recorded-%d-%d.com"}`, c, i),
+						route: "/v1/score"},
+					{key: "growth", method: "POST", path: "/v1/scores/batch", body: `{"domains":["stored.com","never.com"]}`,
+						route: "/v1/scores/batch"},
 					{key: "growth", method: "GET", path: "/v1/movers?window=7d", route: "/v1/movers"},
 					{key: "growth", method: "GET", path: "/nowhere", route: noRoute, code: errNotFound.Code},
 					{key: "growth", method: "GET", path: "/v1/nowhere", route: noRoute, code: errNotFound.Code},
 					{key: "growth", method: "DELETE", path: "/v1/usage", route: noRoute, code: errMethod.Code},
 					{key: "growth", method: "BREW", path: "/v1/usage", route: noRoute, code: errMethod.Code},
-					{key: "growth", method: "GET", path: "/v1/usage", route: noRoute, code: errHeadersTooLarge.Code, headers: []string{"X-Filling", strings.Repeat("a", 64<<10)}},
+					{key: "growth", method: "GET", path: "/v1/usage", route: noRoute, code: errHeadersTooLarge.Code,
+						headers: []string{"X-Filling", strings.Repeat("a", 64<<10)}},
 				} {
 					if r.key == "revoked" {
 						r.key, r.headers = "", []string{"X-API-Key", l.fixture.keys["revoked"]}
@@ -201,12 +205,17 @@ func TestEveryAnswerIsRecorded(t *testing.T) {
 	if err := l.log.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	const columns = "account_id AS Account, key_id AS Key, route AS Route, error_code AS Code, answered_by AS AnsweredBy, status AS Status, "
+	const columns = "account_id AS Account, key_id AS Key, route AS Route, error_code AS Code, answered_by AS AnsweredBy, status AS " +
+		"Status, "
 	const groups = " GROUP BY Account, Key, Route, Code, AnsweredBy, Status"
-	if diff := cmp.Diff(own, l.query(t, "SELECT "+columns+"sum(r.calls) AS Calls, sum(r.charged) AS Charged, sum(r.bytes) AS Bytes FROM v1_request_minute AS r"+groups)); diff != "" {
+	if diff := cmp.Diff(own,
+		l.query(t, "SELECT "+columns+"sum(r.calls) AS Calls, sum(r.charged) AS Charged, sum(r.bytes) AS Bytes FROM v1_request_minute AS r"+
+			groups)); diff != "" {
 		t.Errorf("counts, - of the clients, + of the log:\n%s", diff)
 	}
-	if diff := cmp.Diff(own, l.query(t, "SELECT "+columns+"count() AS Calls, countIf(r.charged) AS Charged, sum(r.bytes) AS Bytes FROM v1_request AS r"+groups)); diff != "" {
+	if diff := cmp.Diff(own,
+		l.query(t, "SELECT "+columns+"count() AS Calls, countIf(r.charged) AS Charged, sum(r.bytes) AS Bytes FROM v1_request AS r"+
+			groups)); diff != "" {
 		t.Errorf("rows, - of the clients, + of the log:\n%s", diff)
 	}
 	if len(own) < 15 || len(ids) != clients*rounds*17 {
@@ -219,7 +228,8 @@ func TestEveryAnswerIsRecorded(t *testing.T) {
 		}
 		checked[kind.Status] = true
 		got, err := l.store.FindRequests(t.Context(), id, "", 2)
-		if err != nil || len(got) != 1 || int(got[0].Status) != kind.Status || got[0].Route != kind.Route || got[0].AccountID != kind.Account || (got[0].JobID != "") != (kind.Status == 202) {
+		if err != nil || len(got) != 1 || int(got[0].Status) != kind.Status || got[0].Route != kind.Route ||
+			got[0].AccountID != kind.Account || (got[0].JobID != "") != (kind.Status == 202) {
 			t.Errorf("request %s with status %d has %+v, %v", id, kind.Status, got, err)
 		}
 	}
@@ -233,7 +243,8 @@ func TestSandboxInvariantIsLogged(t *testing.T) {
 		log.Reset()
 		res, e := get(t, s, "/v1/distribution")
 		if id := res.Header.Get("X-Request-Id"); res.StatusCode != 500 || e.Code != errSandboxInvariant.Code ||
-			!strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "request="+id) || !strings.Contains(log.String(), e.Code) {
+			!strings.Contains(log.String(), "level=ERROR") || !strings.Contains(log.String(), "request="+id) ||
+			!strings.Contains(log.String(), e.Code) {
 			t.Errorf("answered %d %s with id %s and logged %q", res.StatusCode, e.Code, id, log.String())
 		}
 	}

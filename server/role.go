@@ -107,7 +107,8 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 
 // Validate returns an error that names every flag that is wrong.
 func (c *Config) Validate() error {
-	faults := []error{config.CheckAddress("--listen", c.Listen), ops.Validate(c.AdminListen), c.HTTP.Validate(), c.Requests.Validate(), c.Console.Validate()}
+	faults := []error{config.CheckAddress("--listen", c.Listen), ops.Validate(c.AdminListen), c.HTTP.Validate(), c.Requests.Validate(),
+		c.Console.Validate()}
 	if c.CacheMB < 64 {
 		faults = append(faults, fmt.Errorf("--cache-mb %d: use 64 or more", c.CacheMB))
 	}
@@ -186,7 +187,8 @@ func start(ctx context.Context, cfg Config) (r *role, err error) {
 	var pages http.Handler
 	if cfg.Console.On() {
 		pages, err = console.New(cfg.Console, console.Dependencies{
-			Stores: cfg.Stores.Console, Universe: r.universe, Meter: r.meter, Queue: q, Scorer: calls, Redis: rdb, Refusals: refusals(), Logger: logger,
+			Stores: cfg.Stores.Console, Universe: r.universe, Meter: r.meter, Queue: q, Scorer: calls, Redis: rdb, Refusals: refusals(),
+			Logger: logger,
 		})
 		if err != nil {
 			return r, err
@@ -209,7 +211,8 @@ func start(ctx context.Context, cfg Config) (r *role, err error) {
 	r.parts.DeferFunc(func() { stopHearing(); events.Wait() })
 	go func() { r.failed <- server.Serve(ln) }() // ends with Shutdown
 	r.parts.Defer(server.Shutdown)
-	r.admin, err = ops.Start(ops.Config{Listen: cfg.AdminListen, ClickHouse: cfg.Stores.ClickHouse, Redis: rdb, Registry: registry, Logger: logger})
+	r.admin, err = ops.Start(ops.Config{Listen: cfg.AdminListen, ClickHouse: cfg.Stores.ClickHouse, Redis: rdb, Registry: registry,
+		Logger: logger})
 	if err != nil {
 		return r, err
 	}

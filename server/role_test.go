@@ -32,8 +32,10 @@ func TestFailedStartLeavesNothingRunning(t *testing.T) {
 				t.Fatal(err)
 			}
 			cfg := Config{
-				Listen: at.Addr().String(), CacheMB: 64, HTTP: config.DefaultHTTP(), Requests: requestlog.Config{On: true, HotRows: 1}, Limits: smallLimits(), Logger: quiet,
-				Stores: Stores{Accounts: accounts, Ledger: clickhouse.NewUsage(f.db), Records: f.scores, Requests: clickhouse.NewRequests(f.db), ClickHouse: f.db, Redis: f.rdb},
+				Listen: at.Addr().String(), CacheMB: 64, HTTP: config.DefaultHTTP(), Requests: requestlog.Config{On: true, HotRows: 1},
+				Limits: smallLimits(), Logger: quiet,
+				Stores: Stores{Accounts: accounts, Ledger: clickhouse.NewUsage(f.db), Records: f.scores,
+					Requests: clickhouse.NewRequests(f.db), ClickHouse: f.db, Redis: f.rdb},
 			}
 			c.change(&cfg)
 			goroutines.MustEnd(t, goroutines.Own, func(ctx context.Context) {

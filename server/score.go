@@ -160,7 +160,8 @@ func (s *Server) getScore(c *fiber.Ctx) error {
 	if !entry.Found() {
 		return &errNoScore
 	}
-	if err := s.sendRendered(c, s.scoreBody(entry, evidence, who.Account.Plan), replyInfo{origin: originOfLevel[from], maxAge: scoreAge}); err != nil {
+	if err := s.sendRendered(c, s.scoreBody(entry, evidence, who.Account.Plan), replyInfo{origin: originOfLevel[from],
+		maxAge: scoreAge}); err != nil {
 		return err
 	}
 	if c.Response().StatusCode() == fiber.StatusOK && c.Method() == fiber.MethodGet {
@@ -236,7 +237,8 @@ func parseScoreRequest(body []byte) (scoreRequest, error) {
 	if err != nil {
 		return scoreRequest{}, err
 	}
-	return scoreRequest{domain: domain, forceFresh: fields.ForceFresh != nil && *fields.ForceFresh, evidence: evidence, wait: fields.Wait != nil}, nil
+	return scoreRequest{domain: domain, forceFresh: fields.ForceFresh != nil && *fields.ForceFresh, evidence: evidence,
+		wait: fields.Wait != nil}, nil
 }
 
 const idempotencyKeyMax = 255

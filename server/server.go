@@ -108,7 +108,8 @@ func (c Dependencies) Validate() error {
 	var faults []error
 	for name, missing := range map[string]bool{
 		"Keys": c.Keys == nil, "Scores": c.Scores == nil, "Cache": c.Cache == nil, "Universe": c.Universe == nil, "Meter": c.Meter == nil,
-		"Calls": c.Calls == nil, "Jobs": c.Jobs == nil, "RequestCounts": c.RequestCounts == nil, "Metrics": c.Metrics == nil, "Logger": c.Logger == nil,
+		"Calls": c.Calls == nil, "Jobs": c.Jobs == nil, "RequestCounts": c.RequestCounts == nil, "Metrics": c.Metrics == nil,
+		"Logger": c.Logger == nil,
 	} {
 		if missing {
 			faults = append(faults, fmt.Errorf("server config: %s is not set", name))
@@ -156,12 +157,15 @@ func New(cfg Dependencies) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		Dependencies: cfg, log: limitLines(cfg.Logger.Handler()), now: time.Now, quotaWait: quotaWait, metrics: m, hotMetrics: newHotMetrics(m), signals: signals, tails: make(map[account.Plan][]byte),
-		connections: newConnections(cfg.HTTP), answers: newInFlightBudget(answersMax, answersKeyMax), bodies: semaphore.NewWeighted(bodiesMax), histories: newInFlightBudget(historiesMax, historiesAccountMax),
+		Dependencies: cfg, log: limitLines(cfg.Logger.Handler()), now: time.Now, quotaWait: quotaWait, metrics: m,
+		hotMetrics: newHotMetrics(m), signals: signals, tails: make(map[account.Plan][]byte),
+		connections: newConnections(cfg.HTTP), answers: newInFlightBudget(answersMax, answersKeyMax),
+		bodies: semaphore.NewWeighted(bodiesMax), histories: newInFlightBudget(historiesMax, historiesAccountMax),
 	}
 	s.logger = slog.New(s.log)
 	cfg.Metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "companyscore_http_answer_bytes", Help: "Bytes of large answers in flight: reserved, built, or not yet read by their clients.",
+		Name: "companyscore_http_answer_bytes",
+		Help: "Bytes of large answers in flight: reserved, built, or not yet read by their clients.",
 	}, func() float64 { return float64(s.answers.used.Load()) }))
 	for _, plan := range account.Plans {
 		s.tails[plan] = api.ScoreTail(s.callerBody(plan))

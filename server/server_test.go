@@ -62,8 +62,12 @@ func nobody(string) {}
 func newServer(t testing.TB, keys Keys, log *bytes.Buffer) *Server {
 	t.Helper()
 	s, err := New(Dependencies{
-		Keys: keys, Scores: struct{ Scores }{}, Cache: cache.New(1<<20, nil, struct{ cache.Store }{}, nobody, slog.New(slog.DiscardHandler)), Universe: noTables{}, Meter: unlimited{}, Jobs: (*job.Jobs)(nil),
-		Calls: new(ColdCalls), RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Keys: keys, Scores: struct {
+			Scores
+		}{}, Cache: cache.New(1<<20, nil, struct{ cache.Store }{}, nobody, slog.New(slog.DiscardHandler)), Universe: noTables{},
+		Meter: unlimited{}, Jobs: (*job.Jobs)(nil),
+		Calls: new(ColdCalls), RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(),
+		Logger: slog.New(slog.NewTextHandler(log, nil)),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +112,8 @@ func TestPanicIsAnInternalError(t *testing.T) {
 	if res.StatusCode != 500 || e.Code != "internal error" || id == "" || !strings.Contains(e.Message, id) {
 		t.Errorf("answered %d %+v", res.StatusCode, e)
 	}
-	if strings.Contains(e.Message, "boom") || !strings.Contains(log.String(), "boom") || !strings.Contains(log.String(), "server_test.go") || !strings.Contains(log.String(), id) {
+	if strings.Contains(e.Message, "boom") || !strings.Contains(log.String(), "boom") ||
+		!strings.Contains(log.String(), "server_test.go") || !strings.Contains(log.String(), id) {
 		t.Errorf("the cause and its stack belong in the log only: %s", log.String())
 	}
 }

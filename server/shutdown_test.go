@@ -239,7 +239,8 @@ func TestShutdownRefusesHalfARequest(t *testing.T) {
 	conn := dial(t, ln.Addr().String())
 	r := bufio.NewReader(conn)
 	// The whole request before it makes sure that the server reads from this connection.
-	if _, err := io.WriteString(conn, hotGet+"POST /v1/score HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\nContent-Length: 100\r\n\r\n{"); err != nil {
+	if _, err := io.WriteString(conn,
+		hotGet+"POST /v1/score HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\nContent-Length: 100\r\n\r\n{"); err != nil {
 		t.Fatal(err)
 	}
 	if res, err := http.ReadResponse(r, nil); err != nil {

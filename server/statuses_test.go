@@ -135,21 +135,27 @@ const (
 func withDomain(route string, table []attempt) []attempt {
 	request := func(domain string) string { return fmt.Sprintf(route, domain) }
 	return withCommon(request("stored.com"), append(table,
-		attempt{name: "known tag", key: "growth", request: request("stored.com"), headers: []string{"If-None-Match", "*"}, want: 304, sends: []string{"Vary", "Accept-Encoding"}},
-		attempt{name: "canned company", key: "sandbox", request: request("acme.test"), want: 200, has: []string{`"mode":"sandbox"`}, sends: []string{"Server-Timing", "sandbox"}},
-		attempt{name: "not a domain", key: "growth", request: request("127.0.0.1"), want: 400, code: "domain invalid", sends: []string{"Cache-Control", "no-store"}},
+		attempt{name: "known tag", key: "growth", request: request("stored.com"), headers: []string{"If-None-Match", "*"}, want: 304,
+			sends: []string{"Vary", "Accept-Encoding"}},
+		attempt{name: "canned company", key: "sandbox", request: request("acme.test"), want: 200, has: []string{`"mode":"sandbox"`},
+			sends: []string{"Server-Timing", "sandbox"}},
+		attempt{name: "not a domain", key: "growth", request: request("127.0.0.1"), want: 400, code: "domain invalid",
+			sends: []string{"Cache-Control", "no-store"}},
 		attempt{name: "real domain with a test key", key: "sandbox", request: request("stored.com"), want: 400, code: sandboxOnly},
 		attempt{name: "test domain with a live key", key: "growth", request: request("acme.test"), want: 400, code: liveOnly},
 		attempt{name: "further segment", key: "growth", request: request("stored.com/more"), want: 404, code: "not found"},
-		attempt{name: "stores are closed", on: storesClosed, key: "growth", request: request("stored.com"), want: 500, code: "internal error", sends: []string{"Cache-Control", "no-store"}},
+		attempt{name: "stores are closed", on: storesClosed, key: "growth", request: request("stored.com"), want: 500,
+			code: "internal error", sends: []string{"Cache-Control", "no-store"}},
 	))
 }
 
 // withBytes appends the requests that find no bytes left for their answer.
 func withBytes(request, body string, table []attempt) []attempt {
 	return append(table,
-		attempt{name: "bytes of the key are used", on: keyBytesUsed, key: "growth", request: request, body: body, want: 429, code: "rate limited", reason: "answer_bytes", sends: []string{"Retry-After", "1"}},
-		attempt{name: "bytes of the server are used", on: allBytesUsed, key: "growth", request: request, body: body, want: 503, code: "overloaded", sends: []string{"Retry-After", "1"}},
+		attempt{name: "bytes of the key are used", on: keyBytesUsed, key: "growth", request: request, body: body, want: 429,
+			code: "rate limited", reason: "answer_bytes", sends: []string{"Retry-After", "1"}},
+		attempt{name: "bytes of the server are used", on: allBytesUsed, key: "growth", request: request, body: body, want: 503,
+			code: "overloaded", sends: []string{"Retry-After", "1"}},
 	)
 }
 

@@ -149,7 +149,8 @@ func TestChunkedBodiesHaveOneReading(t *testing.T) {
 	} {
 		before := meter.calls.Load()
 		replies := send(t, address, post+chunks+last)
-		if len(replies) != 2 || replies[0].StatusCode != http.StatusOK || replies[1].StatusCode != http.StatusOK || meter.calls.Load() != before+2 {
+		if len(replies) != 2 || replies[0].StatusCode != http.StatusOK || replies[1].StatusCode != http.StatusOK ||
+			meter.calls.Load() != before+2 {
 			t.Errorf("%s: %d answers, the first %s, %d calls counted", name, len(replies), replies[0].body, meter.calls.Load()-before)
 		}
 	}
@@ -160,8 +161,9 @@ func TestFormsAreReadByTheirLength(t *testing.T) {
 	t.Parallel()
 	s, meter := hotServer(t)
 	body := "--b\r\nContent-Disposition: form-data; name=a\r\n\r\nx\r\n--b--\r\n" + strings.Repeat(hotGet, 100)
-	replies := send(t, serving(t, s, listen(t)), "POST /v1/scores/batch HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\nContent-Type: multipart/form-data; boundary=b\r\n"+
-		"Connection: close\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body)
+	replies := send(t, serving(t, s, listen(t)),
+		"POST /v1/scores/batch HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\nContent-Type: multipart/form-data; boundary=b\r\n"+
+			"Connection: close\r\nContent-Length: "+strconv.Itoa(len(body))+"\r\n\r\n"+body)
 	if len(replies) != 1 || replies[0].StatusCode != http.StatusBadRequest || meter.calls.Load() != 0 {
 		t.Errorf("%d answers, %d calls counted", len(replies), meter.calls.Load())
 	}
@@ -181,9 +183,11 @@ func TestRefusalArrivesBeforeTheConnectionCloses(t *testing.T) {
 		"address":      {"GET /" + filling + " HTTP/1.1\r\nHost: x\r\n\r\n", &errHeadersTooLarge},
 		"many headers": {"GET /v1/signals HTTP/1.1\r\nHost: x\r\n" + strings.Repeat("A: b\r\n", 2<<20) + "\r\n", &errHeadersTooLarge},
 		"body":         {"POST /v1/score HTTP/1.1\r\nHost: x\r\nContent-Length: 10485760\r\n\r\n" + filling, &errTooLarge},
-		"chunked body": {"POST /v1/score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\na00000\r\n" + filling + "\r\n0\r\n\r\n", &errTooLarge},
-		"trailers":     {"POST /v1/score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: " + filling + "\r\n\r\n", &errHeadersTooLarge},
-		"bad header":   {"POST /v1/score HTTP/1.1\r\nHost: x\r\nnocolon\r\nContent-Length: 10485760\r\n\r\n" + filling, errHeaderColon},
+		"chunked body": {"POST /v1/score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\na00000\r\n" + filling + "\r\n0\r\n\r\n",
+			&errTooLarge},
+		"trailers": {"POST /v1/score HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nA: " + filling + "\r\n\r\n",
+			&errHeadersTooLarge},
+		"bad header": {"POST /v1/score HTTP/1.1\r\nHost: x\r\nnocolon\r\nContent-Length: 10485760\r\n\r\n" + filling, errHeaderColon},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -258,7 +262,8 @@ func TestConnectionHeaderIsObeyed(t *testing.T) {
 	t.Parallel()
 	s, _ := hotServer(t)
 	address := serving(t, s, listen(t))
-	const v10, v11 = "GET /v1/score/example.com HTTP/1.0\r\nX-API-Key: k\r\n", "GET /v1/score/example.com HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n"
+	const v10, v11 = "GET /v1/score/example.com HTTP/1.0\r\nX-API-Key: k\r\n",
+		"GET /v1/score/example.com HTTP/1.1\r\nHost: x\r\nX-API-Key: k\r\n"
 	for text, want := range map[string]string{
 		v10 + "\r\n" + hotGet: "close",
 		v10 + "Connection: keep-alive\r\n\r\n" + v11 + "Connection: close\r\n\r\n": "keep-alive close",

@@ -33,11 +33,15 @@ import (
 func TestMain(m *testing.M) { stores.Main(m) }
 
 var cohortStatuses = withDomain("GET /v1/company/%s/cohort", withBytes("GET /v1/company/stored.com/cohort", "", []attempt{
-	{name: "company with peers", key: "growth", request: "GET /v1/company/stored.com/cohort", want: 200, has: []string{`"cohort":{"count":2,`, `"members":[{"domain":"peer.com"`}, sends: []string{"Cache-Control", "private, max-age=60"}},
-	{name: "company without peers", key: "growth", request: "GET /v1/company/alone.com/cohort", want: 200, has: []string{`"cohort":{"count":0,`, `"members":[]`}},
+	{name: "company with peers", key: "growth", request: "GET /v1/company/stored.com/cohort", want: 200,
+		has: []string{`"cohort":{"count":2,`, `"members":[{"domain":"peer.com"`}, sends: []string{"Cache-Control", "private, max-age=60"}},
+	{name: "company without peers", key: "growth", request: "GET /v1/company/alone.com/cohort", want: 200,
+		has: []string{`"cohort":{"count":0,`, `"members":[]`}},
 	{name: "company without a score", key: "growth", request: "GET /v1/company/never.com/cohort", want: 404, code: "no_history"},
-	{name: "nothing counted yet", on: uncounted, key: "growth", request: "GET /v1/company/stored.com/cohort", want: 503, code: "universe not counted yet", sends: []string{"Retry-After", "5", "Cache-Control", "no-store"}},
-	{name: "test key before the first count", on: uncounted, key: "sandbox", request: "GET /v1/company/cohort.test/cohort", want: 200, has: []string{`"count":12`}},
+	{name: "nothing counted yet", on: uncounted, key: "growth", request: "GET /v1/company/stored.com/cohort", want: 503,
+		code: "universe not counted yet", sends: []string{"Retry-After", "5", "Cache-Control", "no-store"}},
+	{name: "test key before the first count", on: uncounted, key: "sandbox", request: "GET /v1/company/cohort.test/cohort", want: 200,
+		has: []string{`"count":12`}},
 }))
 
 func TestCohortStatuses(t *testing.T) {
@@ -45,24 +49,36 @@ func TestCohortStatuses(t *testing.T) {
 }
 
 var moversStatuses = withCommon("GET /v1/movers?window=7d", []attempt{
-	{name: "gainer", key: "growth", request: "GET /v1/movers?window=7d", want: 200, has: []string{`"gainers":[{"domain":"stored.com"`, `"delta":3.2`, `"decliners":[]`}, sends: []string{"Cache-Control", "private, max-age=300"}},
-	{name: "nobody moved", key: "free", request: "GET /v1/movers?window=90d", want: 200, has: []string{`"gainers":[]`, `"window_start":"2026-01-31T12:00:00.000Z"`}},
-	{name: "known tag", key: "growth", request: "GET /v1/movers?window=7d", headers: []string{"If-None-Match", "*"}, want: 304, sends: []string{"Vary", "Accept-Encoding"}},
-	{name: "gainer with evidence", key: "growth", request: "GET /v1/movers?window=7d&include=evidence", want: 200, has: []string{`"svc_rating_then":"SVC-2+","evidence":{"observation":3.2,"coverage":0,"premium":0,"formula":0,"defunct":0}}`}},
-	{name: "unknown include", key: "growth", request: "GET /v1/movers?window=7d&include=signals", want: 400, code: "include must be one of ['evidence']"},
+	{name: "gainer", key: "growth", request: "GET /v1/movers?window=7d", want: 200, has: []string{`"gainers":[{"domain":"stored.com"`,
+		`"delta":3.2`, `"decliners":[]`}, sends: []string{"Cache-Control", "private, max-age=300"}},
+	{name: "nobody moved", key: "free", request: "GET /v1/movers?window=90d", want: 200,
+		has: []string{`"gainers":[]`, `"window_start":"2026-01-31T12:00:00.000Z"`}},
+	{name: "known tag", key: "growth", request: "GET /v1/movers?window=7d", headers: []string{"If-None-Match", "*"}, want: 304,
+		sends: []string{"Vary", "Accept-Encoding"}},
+	{name: "gainer with evidence", key: "growth", request: "GET /v1/movers?window=7d&include=evidence", want: 200,
+		has: []string{`"svc_rating_then":"SVC-2+","evidence":{"observation":3.2,"coverage":0,"premium":0,"formula":0,"defunct":0}}`}},
+	{name: "unknown include", key: "growth", request: "GET /v1/movers?window=7d&include=signals", want: 400,
+		code: "include must be one of ['evidence']"},
 	{name: "no window", key: "growth", request: "GET /v1/movers", want: 400, code: "window must be one of ['7d','30d','90d']"},
-	{name: "unknown window", key: "sandbox", request: "GET /v1/movers?window=8d", want: 400, code: "window must be one of ['7d','30d','90d']"},
-	{name: "nothing counted yet", on: uncounted, key: "growth", request: "GET /v1/movers?window=7d", want: 503, code: "universe not counted yet", sends: []string{"Retry-After", "5"}},
-	{name: "test key before the first count", on: uncounted, key: "sandbox", request: "GET /v1/movers?window=30d", want: 200, has: []string{`"mode":"sandbox"`}, sends: []string{"Server-Timing", "sandbox"}},
+	{name: "unknown window", key: "sandbox", request: "GET /v1/movers?window=8d", want: 400,
+		code: "window must be one of ['7d','30d','90d']"},
+	{name: "nothing counted yet", on: uncounted, key: "growth", request: "GET /v1/movers?window=7d", want: 503,
+		code: "universe not counted yet", sends: []string{"Retry-After", "5"}},
+	{name: "test key before the first count", on: uncounted, key: "sandbox", request: "GET /v1/movers?window=30d", want: 200,
+		has: []string{`"mode":"sandbox"`}, sends: []string{"Server-Timing", "sandbox"}},
 })
 
 func TestMoversStatuses(t *testing.T) { tryStatuses(t, "GET /v1/movers", moversStatuses) }
 
 var distributionStatuses = withCommon("GET /v1/distribution", []attempt{
-	{name: "all companies", key: "growth", request: "GET /v1/distribution", want: 200, has: []string{`"universe":{"count":4,`}, sends: []string{"Cache-Control", "private, max-age=600"}},
-	{name: "known tag", key: "growth", request: "GET /v1/distribution", headers: []string{"If-None-Match", "*"}, want: 304, sends: []string{"Vary", "Accept-Encoding"}},
-	{name: "nothing counted yet", on: uncounted, key: "growth", request: "GET /v1/distribution", want: 503, code: "universe not counted yet", sends: []string{"Retry-After", "5"}},
-	{name: "test key before the first count", on: uncounted, key: "sandbox", request: "GET /v1/distribution", want: 200, has: []string{`"mode":"sandbox"`, `"count":12`}, sends: []string{"Server-Timing", "sandbox"}},
+	{name: "all companies", key: "growth", request: "GET /v1/distribution", want: 200, has: []string{`"universe":{"count":4,`},
+		sends: []string{"Cache-Control", "private, max-age=600"}},
+	{name: "known tag", key: "growth", request: "GET /v1/distribution", headers: []string{"If-None-Match", "*"}, want: 304,
+		sends: []string{"Vary", "Accept-Encoding"}},
+	{name: "nothing counted yet", on: uncounted, key: "growth", request: "GET /v1/distribution", want: 503,
+		code: "universe not counted yet", sends: []string{"Retry-After", "5"}},
+	{name: "test key before the first count", on: uncounted, key: "sandbox", request: "GET /v1/distribution", want: 200,
+		has: []string{`"mode":"sandbox"`, `"count":12`}, sends: []string{"Server-Timing", "sandbox"}},
 })
 
 func TestDistributionStatuses(t *testing.T) {
@@ -101,12 +117,15 @@ func newPast(t *testing.T) *past {
 func (p *past) write(t *testing.T, records ...universe.Stored) {
 	t.Helper()
 	query := strings.Builder{}
-	query.WriteString("INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, sector, geo_scope, profile, rating, composite, " +
+	query.WriteString("INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, sector, geo_scope, profile, rating, " +
+		"composite, " +
 		"team_structure, market_position, momentum_tailwinds, financial_health, confidence, written_at) VALUES ")
 	for _, r := range records {
-		fmt.Fprintf(&query, "('%s', fromUnixTimestamp64Milli(%d), '%s', '%s', '%s', '%s', '%s', '%s', %v, %v, %v, %v, %v, 'low', fromUnixTimestamp64Milli(%d)) ",
+		fmt.Fprintf(&query, "('%s', fromUnixTimestamp64Milli(%d), '%s', '%s', '%s', '%s', '%s', '%s', %v, %v, %v, %v, %v, 'low', "+
+			"fromUnixTimestamp64Milli(%d)) ",
 			r.Domain, r.ScoredAt.UnixMilli(), r.PipelineVersion, r.CompanyName, r.Sector, r.GeoScope, r.Profile, r.Rating, r.Composite,
-			r.Buckets.TeamStructure, r.Buckets.MarketPosition, r.Buckets.MomentumTailwinds, r.Buckets.FinancialHealth, r.WrittenAt.UnixMilli())
+			r.Buckets.TeamStructure, r.Buckets.MarketPosition, r.Buckets.MomentumTailwinds, r.Buckets.FinancialHealth,
+			r.WrittenAt.UnixMilli())
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url.String(), strings.NewReader(query.String()))
 	if err != nil {
@@ -140,8 +159,10 @@ func (p *past) count(t *testing.T) *universe.Tables {
 func (p *past) cohortOf(t *testing.T, tables *universe.Tables, domain string) (body string) {
 	t.Helper()
 	s, err := New(Dependencies{
-		Keys: &as{Mode: account.Live, Account: account.Account{Plan: account.Starter}}, Scores: p, Universe: counted{tables}, Meter: unlimited{},
-		Cache: cache.New(64<<20, nil, p, nobody, slog.New(slog.DiscardHandler)), Jobs: struct{ Jobs }{}, Calls: new(ColdCalls), RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
+		Keys: &as{Mode: account.Live, Account: account.Account{Plan: account.Starter}}, Scores: p, Universe: counted{tables},
+		Meter: unlimited{},
+		Cache: cache.New(64<<20, nil, p, nobody, slog.New(slog.DiscardHandler)), Jobs: struct{ Jobs }{}, Calls: new(ColdCalls),
+		RequestCounts: struct{ RequestCounts }{}, Metrics: prometheus.NewRegistry(), Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -176,9 +197,11 @@ func TestCohortLeavesOutWhatWasCounted(t *testing.T) {
 			scored[at] = true
 			tenth := func() float64 { return float64(rng.IntN(1001)) / 10 }
 			rec := scoring.Record{
-				Domain: fmt.Sprintf("c%d.com", rng.IntN(companies)), CompanyName: "A company", PipelineVersion: scoring.PipelineVersion, ScoredAt: at, Composite: tenth(),
+				Domain: fmt.Sprintf("c%d.com", rng.IntN(companies)), CompanyName: "A company", PipelineVersion: scoring.PipelineVersion,
+				ScoredAt: at, Composite: tenth(),
 				Sector: []string{"software", "media"}[rng.IntN(2)], GeoScope: "global", Profile: scoring.ProfileGrowth,
-				Buckets: scoring.BucketScores{TeamStructure: tenth(), MarketPosition: tenth(), MomentumTailwinds: tenth(), FinancialHealth: tenth()},
+				Buckets: scoring.BucketScores{TeamStructure: tenth(), MarketPosition: tenth(), MomentumTailwinds: tenth(),
+					FinancialHealth: tenth()},
 			}
 			rec.Rating = scoring.RatingOf(rec.Composite)
 			if rng.IntN(20) == 0 {
@@ -191,7 +214,8 @@ func TestCohortLeavesOutWhatWasCounted(t *testing.T) {
 		}
 		return records
 	}
-	before := append(some(90, func() time.Duration { return 2*time.Minute + time.Duration(rng.IntN(1e6))*time.Second }), // long before the count
+	// long before the count
+	before := append(some(90, func() time.Duration { return 2*time.Minute + time.Duration(rng.IntN(1e6))*time.Second }),
 		some(30, func() time.Duration { return time.Duration(rng.IntN(60_000)) * time.Millisecond })...) // just before it
 	for _, r := range before {
 		if r.PipelineVersion == scoring.PipelineVersion && counted[r.Domain].ScoredAt.Before(r.ScoredAt) {
@@ -229,7 +253,8 @@ func TestCohortLeavesOutWhatWasCounted(t *testing.T) {
 		c := got.Cohort
 		if float64(c.Count) != n || float64(len(got.Members)) != n {
 			t.Errorf("%s has %d peers and %d members, want %v", domain, c.Count, len(got.Members), n)
-		} else if n > 0 && (math.Abs(c.Mean-sum/n) > 1e-9 || float64(c.Rank) != above+1 || math.Abs(c.Percentile-50*(n+below-above)/n) > 1e-9 ||
+		} else if n > 0 && (math.Abs(c.Mean-sum/n) > 1e-9 || float64(c.Rank) != above+1 ||
+			math.Abs(c.Percentile-50*(n+below-above)/n) > 1e-9 ||
 			math.Abs(got.BucketMeans[scoring.TeamStructure].Cohort-team/n) > 1e-9) {
 			t.Errorf("%s among %v peers: %+v, want mean %v, rank %v, percentile %v", domain, n, c, sum/n, above+1, 50*(n+below-above)/n)
 		}
@@ -247,7 +272,8 @@ func TestCohortOfNoPeers(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)
 	rec := scoring.Record{
-		PipelineVersion: scoring.PipelineVersion, CompanyName: "A company", ScoredAt: noon.Add(-time.Hour), Composite: 50, Rating: scoring.Rating3,
+		PipelineVersion: scoring.PipelineVersion, CompanyName: "A company", ScoredAt: noon.Add(-time.Hour), Composite: 50,
+		Rating: scoring.Rating3,
 		Sector: "software", GeoScope: "global", Profile: scoring.ProfileGrowth,
 	}
 	spoilt := map[string]func(*scoring.Record){

@@ -52,7 +52,8 @@ func (s *Server) getUsageHistory(c *fiber.Ctx) error {
 		return err
 	}
 	mark(c, originClickHouse)
-	body := api.UsageHistory{UserID: who.Account.ID, From: api.Time(from), To: api.Time(to), By: by, Rows: make([]api.UsageGroup, len(groups))}
+	body := api.UsageHistory{UserID: who.Account.ID, From: api.Time(from), To: api.Time(to), By: by,
+		Rows: make([]api.UsageGroup, len(groups))}
 	for i, g := range groups {
 		mean := math.Round(float64(g.Took.Microseconds())/float64(g.Calls)) / 1000
 		body.Rows[i] = api.UsageGroup{Group: g.Group, Calls: g.Calls, ColdCalls: g.Charged, Errors: g.Errors, Bytes: g.Bytes, MeanMs: mean}

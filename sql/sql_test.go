@@ -66,7 +66,8 @@ func TestFilesSayWhatTheyAre(t *testing.T) {
 		}
 	}
 	for _, statement := range Views() {
-		if !strings.Contains(statement, "CREATE OR REPLACE VIEW {public:Identifier}.v1_") || !strings.Contains(statement, "\nDEFINER = CURRENT_USER SQL SECURITY DEFINER\n") {
+		if !strings.Contains(statement, "CREATE OR REPLACE VIEW {public:Identifier}.v1_") ||
+			!strings.Contains(statement, "\nDEFINER = CURRENT_USER SQL SECURITY DEFINER\n") {
 			t.Errorf("a view is not one of the public database, or reads with the rights of the analyst: %.80s", statement)
 		}
 	}

@@ -211,7 +211,8 @@ func New(s Snapshot) (*Tables, error) {
 		last := -1
 		for _, s := range c.Steps {
 			if s.Step <= last || s.Step > maxStep || s.Count <= 0 {
-				return nil, fmt.Errorf("tables of the universe: cohort %v counts %d companies at step %d after %d", c.CohortKey, s.Count, s.Step, last)
+				return nil, fmt.Errorf("tables of the universe: cohort %v counts %d companies at step %d after %d", c.CohortKey, s.Count,
+					s.Step, last)
 			}
 			last = s.Step
 			all[s.Step] += s.Count

@@ -26,9 +26,12 @@ func randomRecords(rng *rand.Rand, n int) []scoring.Record {
 			composite = tenth(490, 510)
 		}
 		records[i] = scoring.Record{
-			Domain: fmt.Sprintf("c%d.com", i), CompanyName: fmt.Sprint("Company ", i), Composite: composite, Rating: scoring.RatingOf(composite),
-			ScalePremium: tenth(0, 120), Profile: profiles[rng.IntN(3)], Sector: fmt.Sprint("s", rng.IntN(2)), GeoScope: "global", PipelineVersion: scoring.PipelineVersion,
-			Buckets: scoring.BucketScores{TeamStructure: tenth(0, 1000), MarketPosition: tenth(0, 1000), MomentumTailwinds: tenth(0, 1000), FinancialHealth: tenth(0, 1000)},
+			Domain: fmt.Sprintf("c%d.com", i), CompanyName: fmt.Sprint("Company ", i), Composite: composite,
+			Rating:       scoring.RatingOf(composite),
+			ScalePremium: tenth(0, 120), Profile: profiles[rng.IntN(3)], Sector: fmt.Sprint("s", rng.IntN(2)), GeoScope: "global",
+			PipelineVersion: scoring.PipelineVersion,
+			Buckets: scoring.BucketScores{TeamStructure: tenth(0, 1000), MarketPosition: tenth(0, 1000),
+				MomentumTailwinds: tenth(0, 1000), FinancialHealth: tenth(0, 1000)},
 		}
 	}
 	return records
@@ -177,7 +180,8 @@ func TestTargetIsLeftOutExactly(t *testing.T) {
 func TestUncountedTargetTakesNobodyOut(t *testing.T) {
 	t.Parallel()
 	tables, _ := pair(t)
-	target := scoring.Record{Domain: "new.com", Composite: 50, Sector: "software", GeoScope: "global", Profile: scoring.ProfileGrowth, PipelineVersion: scoring.PipelineVersion}
+	target := scoring.Record{Domain: "new.com", Composite: 50, Sector: "software", GeoScope: "global", Profile: scoring.ProfileGrowth,
+		PipelineVersion: scoring.PipelineVersion}
 	elsewhere := target // where it was counted
 	elsewhere.Sector = "media"
 	for name, counted := range map[string]*scoring.Record{"not counted": nil, "counted in another cohort": &elsewhere} {
@@ -193,7 +197,8 @@ func pair(t *testing.T) (*Tables, []scoring.Record) {
 	t.Helper()
 	records := []scoring.Record{{Domain: "a.com", Composite: 40}, {Domain: "b.com", Composite: 60}}
 	for i := range records {
-		records[i].Sector, records[i].GeoScope, records[i].Profile, records[i].PipelineVersion = "software", "global", scoring.ProfileGrowth, scoring.PipelineVersion
+		records[i].Sector, records[i].GeoScope, records[i].Profile, records[i].PipelineVersion = "software", "global",
+			scoring.ProfileGrowth, scoring.PipelineVersion
 	}
 	tables, err := New(Snapshot{Counts: Count(records, at)})
 	if err != nil {
@@ -230,7 +235,8 @@ func TestUnknownIsNothingInCommon(t *testing.T) {
 
 func TestCountedTellsWhichRecordsWereRead(t *testing.T) {
 	t.Parallel()
-	tables, err := New(Snapshot{Counts: Counts{PipelineVersion: scoring.PipelineVersion, At: at, Settled: at.Add(-time.Minute), Recent: []uint64{3, 7, 9}}})
+	tables, err := New(Snapshot{Counts: Counts{PipelineVersion: scoring.PipelineVersion, At: at, Settled: at.Add(-time.Minute),
+		Recent: []uint64{3, 7, 9}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +254,8 @@ func TestCountedTellsWhichRecordsWereRead(t *testing.T) {
 		"read by a fast clock": {9, scoring.PipelineVersion, -time.Second, true},
 		"another version":      {7, "v0", time.Hour, false},
 	} {
-		if got := tables.Counted(Stored{Record: scoring.Record{PipelineVersion: c.version}, ID: c.id, WrittenAt: at.Add(-c.written)}); got != c.want {
+		if got := tables.Counted(Stored{Record: scoring.Record{PipelineVersion: c.version}, ID: c.id,
+			WrittenAt: at.Add(-c.written)}); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}
@@ -286,7 +293,8 @@ func TestTiedCompaniesShareTheMiddle(t *testing.T) {
 		var records []scoring.Record
 		for composite, n := range map[float64]int{30: c.below, 50: c.tied, 70: c.above} {
 			for range n {
-				records = append(records, scoring.Record{Composite: composite, PipelineVersion: scoring.PipelineVersion, Profile: scoring.ProfileGrowth})
+				records = append(records, scoring.Record{Composite: composite, PipelineVersion: scoring.PipelineVersion,
+					Profile: scoring.ProfileGrowth})
 			}
 		}
 		tables, err := New(Snapshot{Counts: Count(records, at)})

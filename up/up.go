@@ -69,7 +69,8 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 	DemoFlag(flags, &c.Demo, true)
 	flags.StringVar(&c.Stores.Data, "data", config.DefaultData, "data directory")
 	flags.StringVar(&c.Stores.ClickHouseURL, "clickhouse-url", "", "external ClickHouse")
-	flags.StringVar(&c.ClickHouseListen, "clickhouse-listen", "127.0.0.1:0", "address of the embedded ClickHouse, for SQL tools; port 0 is a free one, another at each start")
+	flags.StringVar(&c.ClickHouseListen, "clickhouse-listen", "127.0.0.1:0",
+		"address of the embedded ClickHouse, for SQL tools; port 0 is a free one, another at each start")
 	c.ClickHouse.Flags(flags)
 	flags.StringVar(&c.Stores.RedisURL, "redis-url", "", "external Redis")
 	c.Sources.Flags(flags)
@@ -80,7 +81,8 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 
 // Validate returns an error that names every flag that is wrong.
 func (c *Config) Validate() error {
-	return errors.Join(config.CheckAddress("--clickhouse-listen", c.ClickHouseListen), c.ClickHouse.Validate(), c.Server.Validate(), c.Sources.Validate(), c.Schedules.Validate(), c.Ages.Validate())
+	return errors.Join(config.CheckAddress("--clickhouse-listen", c.ClickHouseListen), c.ClickHouse.Validate(), c.Server.Validate(),
+		c.Sources.Validate(), c.Schedules.Validate(), c.Ages.Validate())
 }
 
 // Run starts all roles and stops them when ctx ends or the HTTP API fails. It returns after all
@@ -207,7 +209,8 @@ func (u *run) start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	jobs := slices.Concat([]string{"--nice", strconv.Itoa(niceBeside), "--tiers", u.cfg.TiersFile}, u.cfg.Schedules.Args(), u.cfg.Ages.Args(), u.cfg.Sources.ChoiceArgs())
+	jobs := slices.Concat([]string{"--nice", strconv.Itoa(niceBeside), "--tiers", u.cfg.TiersFile}, u.cfg.Schedules.Args(),
+		u.cfg.Ages.Args(), u.cfg.Sources.ChoiceArgs())
 	cron, err := u.startRole(ctx, "batch", jobs)
 	if err != nil {
 		return err
@@ -225,7 +228,8 @@ func (u *run) start(ctx context.Context) (err error) {
 	at.AwaitSnapshot(waiting)
 	cancel()
 	rt := config.Runtime{
-		PID: os.Getpid(), BaseURL: at.URL, AdminURL: at.AdminURL, ClickHouseURL: u.cfg.Stores.ClickHouseURL, AnalystURL: u.analystURL, RedisURL: u.cfg.Stores.RedisURL,
+		PID: os.Getpid(), BaseURL: at.URL, AdminURL: at.AdminURL, ClickHouseURL: u.cfg.Stores.ClickHouseURL, AnalystURL: u.analystURL,
+		RedisURL:  u.cfg.Stores.RedisURL,
 		Processes: map[string]int{"worker": worker.PID(), "batch": cron.PID()},
 	}
 	if u.redis != nil {
@@ -242,7 +246,8 @@ func (u *run) start(ctx context.Context) (err error) {
 	if u.clickhouse != nil {
 		login = "user analyst, password in " + config.AnalystPasswordPath(u.cfg.Stores.Data) + "; tools: companyscore sql --connection"
 	}
-	fmt.Fprintf(u.cfg.Out, "\n  api          %s\n  clickhouse   %s   (%s)\n  data         %s\n", at.URL, hostOf(u.cfg.Stores.ClickHouseURL), login, u.cfg.Stores.Data)
+	fmt.Fprintf(u.cfg.Out, "\n  api          %s\n  clickhouse   %s   (%s)\n  data         %s\n", at.URL, hostOf(u.cfg.Stores.ClickHouseURL),
+		login, u.cfg.Stores.Data)
 	if at.AdminURL != "" {
 		fmt.Fprintf(u.cfg.Out, "  operators    %s   (/healthz, /readyz, /metrics)\n", at.AdminURL)
 	}
@@ -315,7 +320,8 @@ func (u *run) startClickHouse(ctx context.Context) error {
 			if runtime.GOOS != "linux" { // on Linux OrphanSignal ends the child
 				cmd.Args = append(cmd.Args, "--exit-with-stdin")
 			}
-			cmd.Env = append(os.Environ(), "COMPANYSCORE_PASSWORD="+password, "COMPANYSCORE_ANALYST_PASSWORD="+analyst, process.ListenFDs+"=1")
+			cmd.Env = append(os.Environ(), "COMPANYSCORE_PASSWORD="+password, "COMPANYSCORE_ANALYST_PASSWORD="+analyst,
+				process.ListenFDs+"=1")
 			cmd.ExtraFiles = []*os.File{listener}
 			return cmd
 		},

@@ -131,7 +131,8 @@ func (c *collector) close() {
 
 // result sums the totals of the loops. All loops must have ended.
 func (c *collector) result(loops []*loop) *Result {
-	r := &Result{Elapsed: c.cfg.Duration, Intervals: c.list, First: c.first, Last: c.last, Pacing: NewHistogram(), Waiting: NewHistogram(), Loops: len(loops)}
+	r := &Result{Elapsed: c.cfg.Duration, Intervals: c.list, First: c.first, Last: c.last, Pacing: NewHistogram(), Waiting: NewHistogram(),
+		Loops: len(loops)}
 	index := make(map[Key]int)
 	ended := int64(0)
 	exhausted := true

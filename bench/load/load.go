@@ -205,7 +205,8 @@ func (c Config) Validate() error {
 	fault(c.Connections < 0 || c.Connections > 50_000, "connections %d: 1 to 50,000", c.Connections)
 	fault(c.Pipeline < 0 || c.Pipeline > 1024, "pipeline %d: 1 to 1024", c.Pipeline)
 	fault(c.Loops < 0 || c.Loops > 256, "loops %d: 1 to 256", c.Loops)
-	fault(c.Loops > 0 && c.Connections > 0 && c.Loops > c.Connections, "%d loops share %d connections: each needs one", c.Loops, c.Connections)
+	fault(c.Loops > 0 && c.Connections > 0 && c.Loops > c.Connections, "%d loops share %d connections: each needs one", c.Loops,
+		c.Connections)
 	return errors.Join(faults...)
 }
 

@@ -74,7 +74,8 @@ func TestEveryDueRequestIsCounted(t *testing.T) {
 			t.Errorf("%d loops: %v, want 200 answers of three classes", loops, got)
 		}
 		if r.Planned != 200 || r.Sent != 200 || r.Answered != 200 || r.Pacing.TotalCount() != 200 {
-			t.Errorf("%d loops: planned %d, sent %d, answered %d, paced %d; want 200 each", loops, r.Planned, r.Sent, r.Answered, r.Pacing.TotalCount())
+			t.Errorf("%d loops: planned %d, sent %d, answered %d, paced %d; want 200 each", loops, r.Planned, r.Sent, r.Answered,
+				r.Pacing.TotalCount())
 		}
 		if n := served.Load(); n != 250 {
 			t.Errorf("%d loops: the server saw %d requests, want 250 with those of the warm-up", loops, n)
@@ -110,8 +111,10 @@ func TestAStalledServerIsCharged(t *testing.T) {
 	if r.Waiting.ValueAtPercentile(40) < int64(time.Millisecond) {
 		t.Errorf("requests did not wait for the only connection: %d ns at the 40th percentile", r.Waiting.ValueAtPercentile(40))
 	}
-	if service := r.Classes[0].Service; service.Max() < int64(stall) || service.ValueAtPercentile(50) >= r.Classes[0].Latency.ValueAtPercentile(50) {
-		t.Errorf("service took %d ns at most and %d in the middle, latency %d", service.Max(), service.ValueAtPercentile(50), r.Classes[0].Latency.ValueAtPercentile(50))
+	if service := r.Classes[0].Service; service.Max() < int64(stall) ||
+		service.ValueAtPercentile(50) >= r.Classes[0].Latency.ValueAtPercentile(50) {
+		t.Errorf("service took %d ns at most and %d in the middle, latency %d", service.Max(), service.ValueAtPercentile(50),
+			r.Classes[0].Latency.ValueAtPercentile(50))
 	}
 }
 
@@ -176,9 +179,10 @@ func TestFailuresAreClassesOfTheirOwn(t *testing.T) {
 		want    string
 		timeout time.Duration
 	}{
-		"nothing is answered":   {func(net.Conn) { <-ended }, "get " + TimedOut, 100 * time.Millisecond},
-		"it hangs up":           {func(net.Conn) {}, "get " + Disconnected, wait.Max},
-		"it hangs up half-way":  {func(conn net.Conn) { fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx") }, "get " + Disconnected, wait.Max},
+		"nothing is answered": {func(net.Conn) { <-ended }, "get " + TimedOut, 100 * time.Millisecond},
+		"it hangs up":         {func(net.Conn) {}, "get " + Disconnected, wait.Max},
+		"it hangs up half-way": {func(conn net.Conn) { fmt.Fprint(conn, "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nx") },
+			"get " + Disconnected, wait.Max},
 		"it speaks another way": {func(conn net.Conn) { fmt.Fprint(conn, "220 smtp\r\n\r\n") }, "get " + Garbled, wait.Max},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -282,7 +286,8 @@ func TestMissingServerFailsAtOnce(t *testing.T) {
 	}
 	address := ln.Addr().String()
 	ln.Close()
-	_, err = Run(t.Context(), Config{Address: address, Ops: []string{"get"}, Source: func(int, int) Source { return request }, Duration: time.Second})
+	_, err = Run(t.Context(), Config{Address: address, Ops: []string{"get"}, Source: func(int, int) Source { return request },
+		Duration: time.Second})
 	if err == nil || !strings.Contains(err.Error(), address) {
 		t.Errorf("the error is %v, want one that names %s", err, address)
 	}
@@ -308,7 +313,8 @@ func TestNullServerAnswers(t *testing.T) {
 	served := make(chan error, 1)
 	go func() { served <- null.Serve(ctx) }()
 	r := mustRun(t, Config{
-		Address: null.Address, Ops: []string{"get"}, Source: func(int, int) Source { return request }, Rate: 1000, Duration: 100 * time.Millisecond, Pipeline: 4, Connections: 2,
+		Address: null.Address, Ops: []string{"get"}, Source: func(int, int) Source { return request }, Rate: 1000,
+		Duration: 100 * time.Millisecond, Pipeline: 4, Connections: 2,
 	})
 	cancel()
 	if err := <-served; err != nil {
@@ -332,7 +338,8 @@ func BenchmarkNull(b *testing.B) {
 	left := b.N
 	b.ReportAllocs()
 	b.ResetTimer()
-	r, err := Run(ctx, Config{Address: null.Address, Ops: []string{"get"}, Source: func(int, int) Source { return some{request, &left} }, Duration: time.Hour})
+	r, err := Run(ctx, Config{Address: null.Address, Ops: []string{"get"}, Source: func(int, int) Source { return some{request, &left} },
+		Duration: time.Hour})
 	if err != nil {
 		b.Fatal(err)
 	}

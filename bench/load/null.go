@@ -15,7 +15,8 @@ import (
 // nullAnswer has the size of the answer to a hot read.
 var nullAnswer = func() []byte {
 	body := bytes.Repeat([]byte{'x'}, 420)
-	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nServer-Timing: l1\r\nX-Filler: %s\r\n\r\n%s", len(body), bytes.Repeat([]byte{'x'}, 120), body)
+	return fmt.Appendf(nil, "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: %d\r\nServer-Timing: l1\r\nX-Filler: %s\r\n"+
+		"\r\n%s", len(body), bytes.Repeat([]byte{'x'}, 120), body)
 }()
 
 // Null is a server that answers every request with the same bytes. The throughput

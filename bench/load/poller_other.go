@@ -63,7 +63,8 @@ func (p *poller) wait(timeout time.Duration, ready []readiness) (int, error) {
 		if got == 0 || n == len(ready) {
 			continue
 		}
-		ready[n] = readiness{tag: p.tags[i], in: got&^unix.POLLOUT != 0, out: got&unix.POLLOUT != 0, over: got&(unix.POLLHUP|unix.POLLERR) != 0}
+		ready[n] = readiness{tag: p.tags[i], in: got&^unix.POLLOUT != 0, out: got&unix.POLLOUT != 0,
+			over: got&(unix.POLLHUP|unix.POLLERR) != 0}
 		p.fds[i].Events = unix.POLLIN
 		n++
 	}

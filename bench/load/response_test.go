@@ -24,7 +24,8 @@ func readAll(data []byte, piece int) (answers []string, err error) {
 				return answers, err
 			}
 			if done {
-				answers = append(answers, fmt.Sprintf("%d %s %s %q %d", r.answer.Status, r.answer.Timing, r.answer.ETag, r.answer.Body, r.size))
+				answers = append(answers, fmt.Sprintf("%d %s %s %q %d", r.answer.Status, r.answer.Timing, r.answer.ETag, r.answer.Body,
+					r.size))
 				r.size = 0
 			} else if used < len(chunk) {
 				return answers, errors.New("the reader stopped in the middle")
@@ -42,10 +43,13 @@ func readAll(data []byte, piece int) (answers []string, err error) {
 func TestAnswersAreReadHoweverTheyArrive(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"with a length":          {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nServer-Timing: l1\r\nEtag: \"x\"\r\n\r\nhello", `200 l1 "x" "hello"`},
-		"with chunks":            {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1;a=b\r\n!\r\n0\r\n\r\n", `200   "hello!"`},
-		"with a trailer":         {"HTTP/1.1 200 OK\r\ntransfer-encoding: CHUNKED\r\n\r\n1\r\n!\r\n0\r\nA: b\r\n\r\n", `200   "!"`},
-		"without a body":         {"HTTP/1.1 304 Not Modified\r\nServer-Timing: redis;dur=3\r\nContent-Length: 99\r\n\r\n", `304 redis  ""`},
+		"with a length": {"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nServer-Timing: l1\r\nEtag: \"x\"\r\n\r\nhello",
+			`200 l1 "x" "hello"`},
+		"with chunks": {"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n1;a=b\r\n!\r\n0\r\n\r\n",
+			`200   "hello!"`},
+		"with a trailer": {"HTTP/1.1 200 OK\r\ntransfer-encoding: CHUNKED\r\n\r\n1\r\n!\r\n0\r\nA: b\r\n\r\n", `200   "!"`},
+		"without a body": {"HTTP/1.1 304 Not Modified\r\nServer-Timing: redis;dur=3\r\nContent-Length: 99\r\n\r\n",
+			`304 redis  ""`},
 		"with an empty body":     {"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n", `404   ""`},
 		"after an interim one":   {"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 202 Accepted\r\nContent-Length: 1\r\n\r\nx", `202   "x"`},
 		"without a phrase":       {"HTTP/1.1 200\r\nContent-Length: 1\r\n\r\nx", `200   "x"`},

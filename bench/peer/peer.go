@@ -156,7 +156,8 @@ func Run(ctx context.Context, cfg Config) (*Result, error) {
 		return nil, errors.New("a comparison needs peers, rounds and a duration")
 	}
 	r := &Result{
-		StartedAt: time.Now().UTC(), Rounds: cfg.Rounds, Each: cfg.Each.Seconds(), Connections: cfg.Connections, Apart: len(cfg.Processors) > 0, Skipped: append([]string{}, cfg.Skipped...),
+		StartedAt: time.Now().UTC(), Rounds: cfg.Rounds, Each: cfg.Each.Seconds(), Connections: cfg.Connections,
+		Apart: len(cfg.Processors) > 0, Skipped: append([]string{}, cfg.Skipped...),
 		Peers: make([]Measured, len(cfg.Peers)),
 	}
 	for round := range cfg.Rounds {
@@ -211,7 +212,8 @@ func (m *Measured) measure(ctx context.Context, cfg Config, p Peer) error {
 		before, beside := bench.CPU(p.Serving...), bench.CPU(p.Besides...)
 		var err error
 		result, err = load.Run(ctx, load.Config{
-			Address: p.Address, Ops: []string{"get"}, Duration: each, Warmup: each / 10, Connections: cfg.Connections, Processors: cfg.Processors, Seed: cfg.Seed,
+			Address: p.Address, Ops: []string{"get"}, Duration: each, Warmup: each / 10, Connections: cfg.Connections,
+			Processors: cfg.Processors, Seed: cfg.Seed,
 			Timeout: requestTimeout, Source: func(int, int) load.Source { return repeat(request) },
 		})
 		if err != nil {
@@ -253,7 +255,8 @@ func (r *Result) conclude() {
 		for _, p := range r.Peers {
 			if p.Name == name {
 				got := ratio(p).Median
-				r.Targets = append(r.Targets, Target{What: fmt.Sprintf("%s to %s, by %s", ours.Name, name, by), Ratio: got, Least: least, Met: got >= least})
+				r.Targets = append(r.Targets, Target{What: fmt.Sprintf("%s to %s, by %s", ours.Name, name, by), Ratio: got, Least: least,
+					Met: got >= least})
 			}
 		}
 	}
@@ -301,11 +304,14 @@ func (r *Result) Text(out io.Writer) error {
 	if r.Apart {
 		where = "one processor for the servers, another for the generator"
 	}
-	fmt.Fprintf(w, "%d rounds of %g s each, %d connections, closed loop; %s\nmedians, and lowest to highest of the rounds\n\n", r.Rounds, r.Each, r.Connections, where)
+	fmt.Fprintf(w, "%d rounds of %g s each, %d connections, closed loop; %s\nmedians, and lowest to highest of the rounds\n\n", r.Rounds,
+		r.Each, r.Connections, where)
 	fmt.Fprintln(w, "\tanswers/s\t\tCPU of its server\twith all beside\tgenerator\twe to it, answers\t\twe to it, CPU\t\t")
 	for _, p := range r.Peers {
-		fmt.Fprintf(w, "%s\t%s\t%s - %s\t%s\t%s\t%s\t%.2f\t%.2f - %.2f\t%.2f\t%.2f - %.2f\t\n", p.Name, report.Count(median(p.PerSecond)), report.Count(slices.Min(p.PerSecond)),
-			report.Count(slices.Max(p.PerSecond)), report.Duration(median(p.CPU)), report.Duration(median(p.AllCPU)), report.Percent(median(p.Client)),
+		fmt.Fprintf(w, "%s\t%s\t%s - %s\t%s\t%s\t%s\t%.2f\t%.2f - %.2f\t%.2f\t%.2f - %.2f\t\n", p.Name, report.Count(median(p.PerSecond)),
+			report.Count(slices.Min(p.PerSecond)),
+			report.Count(slices.Max(p.PerSecond)), report.Duration(median(p.CPU)), report.Duration(median(p.AllCPU)),
+			report.Percent(median(p.Client)),
 			p.Throughput.Median, p.Throughput.Low, p.Throughput.High, p.Cost.Median, p.Cost.Low, p.Cost.High)
 	}
 	if err := w.Flush(); err != nil {
@@ -323,7 +329,8 @@ func (r *Result) Text(out io.Writer) error {
 		fmt.Fprintf(out, "%s: %.2f, at least %.2f: %s\n", t.What, t.Ratio, t.Least, verdict)
 	}
 	e := r.Environment
-	_, err := fmt.Fprintf(out, "\n%s, %d cores, Linux %s, %s, commit %s, load average %s before, %s after\nthe processors by themselves, before: %s\n",
+	_, err := fmt.Fprintf(out, "\n%s, %d cores, Linux %s, %s, commit %s, load average %s before, %s after\n"+
+		"the processors by themselves, before: %s\n",
 		e.CPU, e.Cores, e.Kernel, e.Go, e.Commit, e.LoadBefore, e.LoadAfter, e.Stops)
 	return err
 }

@@ -21,8 +21,9 @@ import (
 func TestMain(m *testing.M) { stores.Main(m) }
 
 var sent = Answer{
-	Header: map[string]string{"Content-Type": "application/json", "Server-Timing": "l1", "Cache-Control": "private, max-age=30", "Etag": `"0123456789abcdef"`, "X-Request-Id": "one"},
-	Body:   `{"domain":"example.com","composite_score":50}`,
+	Header: map[string]string{"Content-Type": "application/json", "Server-Timing": "l1", "Cache-Control": "private, max-age=30",
+		"Etag": `"0123456789abcdef"`, "X-Request-Id": "one"},
+	Body: `{"domain":"example.com","composite_score":50}`,
 }
 
 // fetchFrom waits for a server and fetches its answer.
@@ -156,9 +157,12 @@ func TestRatiosAreMadeWithinARound(t *testing.T) {
 	t.Parallel()
 	// The machine was half as fast in the second round.
 	r := &Result{Rounds: 3, Peers: []Measured{
-		{Name: Ours, PerSecond: []float64{90, 45, 91}, CPU: []float64{11, 11, 11}, AllCPU: []float64{11, 11, 11}, Client: []float64{1, 1, 1}},
-		{Name: BareFiber, PerSecond: []float64{100, 50, 100}, CPU: []float64{10, 10, 11}, AllCPU: []float64{10, 10, 11}, Client: []float64{1, 1, 1}},
-		{Name: ProxyCache, PerSecond: []float64{90, 30, 91}, CPU: []float64{22, 22, 22}, AllCPU: []float64{22, 22, 22}, Client: []float64{1, 1, 1}},
+		{Name: Ours, PerSecond: []float64{90, 45, 91}, CPU: []float64{11, 11, 11}, AllCPU: []float64{11, 11, 11},
+			Client: []float64{1, 1, 1}},
+		{Name: BareFiber, PerSecond: []float64{100, 50, 100}, CPU: []float64{10, 10, 11}, AllCPU: []float64{10, 10, 11},
+			Client: []float64{1, 1, 1}},
+		{Name: ProxyCache, PerSecond: []float64{90, 30, 91}, CPU: []float64{22, 22, 22}, AllCPU: []float64{22, 22, 22},
+			Client: []float64{1, 1, 1}},
 	}}
 	r.conclude()
 	if got, want := r.Peers[1].Throughput, (Spread{0.9, 0.9, 0.91}); got != want {
@@ -173,7 +177,8 @@ func TestRatiosAreMadeWithinARound(t *testing.T) {
 		}
 	}
 	var text bytes.Buffer
-	if err := r.Text(&text); err != nil || r.Met() || !strings.Contains(text.String(), "MISSED") || !strings.Contains(text.String(), "1.50") {
+	if err := r.Text(&text); err != nil || r.Met() || !strings.Contains(text.String(), "MISSED") ||
+		!strings.Contains(text.String(), "1.50") {
 		t.Errorf("met is %v, the text %v:\n%s", r.Met(), err, &text)
 	}
 }

@@ -99,15 +99,18 @@ func Compare(a, b *Run, tolerance float64) Comparison {
 		}
 	}
 	change := relative(a.Load.Achieved, b.Load.Achieved)
-	c.Differences = append(c.Differences, Difference{What: "answers", Before: a.Load.Achieved, After: b.Load.Achieved, Change: change, Worse: change < -tolerance, Unit: PerSecond})
+	c.Differences = append(c.Differences, Difference{What: "answers", Before: a.Load.Achieved, After: b.Load.Achieved, Change: change,
+		Worse: change < -tolerance, Unit: PerSecond})
 	if a.Server != nil && b.Server != nil {
 		change := relative(a.Server.CPUPerRequest, b.Server.CPUPerRequest)
 		c.Differences = append(c.Differences, Difference{
-			What: "server CPU for each answer", Before: a.Server.CPUPerRequest, After: b.Server.CPUPerRequest, Change: change, Worse: change > tolerance,
+			What: "server CPU for each answer", Before: a.Server.CPUPerRequest, After: b.Server.CPUPerRequest, Change: change,
+			Worse: change > tolerance,
 		})
 	}
 	if before, after := unexpected(a), unexpected(b); after > before {
-		c.Differences = append(c.Differences, Difference{What: "unexpected answers", Before: before, After: after, Change: relative(before, after), Worse: true, Unit: PerSecond})
+		c.Differences = append(c.Differences, Difference{What: "unexpected answers", Before: before, After: after,
+			Change: relative(before, after), Worse: true, Unit: PerSecond})
 	}
 	return c
 }
@@ -116,7 +119,8 @@ func unexpected(r *Run) float64 { return float64(r.Load.Unexpected) / r.Load.Ela
 
 func (c *Comparison) latency(what string, before, after, tolerance float64) {
 	change := relative(before, after)
-	c.Differences = append(c.Differences, Difference{What: what, Before: before, After: after, Change: change, Worse: change > tolerance && after-before > noise})
+	c.Differences = append(c.Differences, Difference{What: what, Before: before, After: after, Change: change, Worse: change > tolerance &&
+		after-before > noise})
 }
 
 func relative(before, after float64) float64 {

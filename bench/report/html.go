@@ -42,7 +42,8 @@ func (r *Run) HTML(w io.Writer) error {
 func (r *Run) charts() []template.HTML {
 	seconds := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) + " s" }
 	bytes := func(v float64) string { return Size(int64(v)) }
-	byPercentile := lines{title: "Latency by percentile, from when a request was due", logY: true, xTicks: percentileTicks, yLabel: Duration}
+	byPercentile := lines{title: "Latency by percentile, from when a request was due", logY: true, xTicks: percentileTicks,
+		yLabel: Duration}
 	for _, c := range r.Classes {
 		s := series{name: c.Name}
 		for _, p := range c.Curve {
@@ -54,8 +55,10 @@ func (r *Run) charts() []template.HTML {
 	}
 	latency := lines{title: "Latency of " + first(r.Headline) + " per second", logY: true, xLabel: seconds, yLabel: Duration}
 	answers := lines{title: "Requests per second", xLabel: seconds, yLabel: Count}
-	p50, p99, slowest, pacing := series{name: "p50"}, series{name: "p99"}, series{name: "slowest"}, series{name: "delay of the generator, p99"}
-	sent, answered, failed, waiting := series{name: "sent"}, series{name: "answered"}, series{name: "failed"}, series{name: "waiting for a connection"}
+	p50, p99, slowest, pacing := series{name: "p50"}, series{name: "p99"}, series{name: "slowest"},
+		series{name: "delay of the generator, p99"}
+	sent, answered, failed, waiting := series{name: "sent"}, series{name: "answered"}, series{name: "failed"},
+		series{name: "waiting for a connection"}
 	for _, i := range r.Intervals {
 		if i.At > r.Settings.Warmup+r.Settings.Duration {
 			break // the rest is the wait for the last answers
@@ -73,7 +76,9 @@ func (r *Run) charts() []template.HTML {
 	latency.series = []series{p50, p99, slowest, pacing}
 	answers.series = []series{sent, answered, failed, waiting}
 	memory := lines{title: "Memory of the server processes", xLabel: seconds, yLabel: bytes}
-	cpu := lines{title: "CPU use of the server processes, in cores", xLabel: seconds, yLabel: func(v float64) string { return strconv.FormatFloat(v, 'f', 2, 64) }}
+	cpu := lines{title: "CPU use of the server processes, in cores", xLabel: seconds, yLabel: func(v float64) string {
+		return strconv.FormatFloat(v, 'f', 2, 64)
+	}}
 	for _, p := range r.processes() {
 		held, used := series{name: p.Name}, series{name: p.Name}
 		for i, s := range p.Samples {

@@ -33,40 +33,53 @@ func sample() *Run {
 	class := func(op, outcome string, expected bool, n int, middle float64) Class {
 		h := histogram(n, middle)
 		return Class{
-			Name: op + " " + outcome, Op: op, Outcome: outcome, Expected: expected, Count: int64(n), Share: 0.25, PerSecond: float64(n) / 10, Bytes: int64(n) * 600,
+			Name: op + " " + outcome, Op: op, Outcome: outcome, Expected: expected, Count: int64(n), Share: 0.25,
+			PerSecond: float64(n) / 10, Bytes: int64(n) * 600,
 			Latency: QuantilesOf(h), Service: QuantilesOf(histogram(n, middle/2)), Curve: CurveOf(h),
 		}
 	}
 	r := &Run{
 		Schema: Schema, StartedAt: time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC),
-		Settings: Settings{Scenario: "mixed", Rate: 1000, Arrivals: "poisson", Seed: 7, Duration: 10, Warmup: 2, Connections: 64, Pipeline: 1, Threads: 1, Keys: 4, Universe: 880, ColdShare: 0.01, PollEvery: 2},
-		Verdict:  Verdict{Status: Valid, Reasons: []string{}, Checks: []Check{{Name: "achieved", Value: 1, Limit: 0.99, OK: true}, {Name: "steal", Value: 0.001, Limit: 0.05, OK: true}}},
+		Settings: Settings{Scenario: "mixed", Rate: 1000, Arrivals: "poisson", Seed: 7, Duration: 10, Warmup: 2, Connections: 64,
+			Pipeline: 1, Threads: 1, Keys: 4, Universe: 880, ColdShare: 0.01, PollEvery: 2},
+		Verdict: Verdict{Status: Valid, Reasons: []string{}, Checks: []Check{{Name: "achieved", Value: 1, Limit: 0.99, OK: true},
+			{Name: "steal", Value: 0.001, Limit: 0.05, OK: true}}},
 		Load:     Load{Elapsed: 10, Planned: 10_000, Sent: 10_000, Answered: 9_999, Unexpected: 3, Achieved: 999.9, Reconnects: 1},
 		Headline: []string{"score l1"},
-		Classes:  []Class{class("score", "l1", true, 9000, 80_000), class("score", "redis", true, 900, 600_000), class("post", "202", true, 97, 4_000_000), class("post", "429", false, 3, 900_000)},
-		SLO:      []SLO{{Text: "p99<2ms", Class: "score l1", Limit: 2000, Measured: 410.5, Met: true}, {Text: "max<1ms", Class: "post 202", Limit: 1000, Measured: 21_000, Why: "of <everything>"}},
+		Classes: []Class{class("score", "l1", true, 9000, 80_000), class("score", "redis", true, 900, 600_000),
+			class("post", "202", true, 97, 4_000_000), class("post", "429", false, 3, 900_000)},
+		SLO: []SLO{{Text: "p99<2ms", Class: "score l1", Limit: 2000, Measured: 410.5, Met: true},
+			{Text: "max<1ms", Class: "post 202", Limit: 1000, Measured: 21_000, Why: "of <everything>"}},
 		Generator: Generator{
-			Pacing: QuantilesOf(histogram(10_000, 20_000)), Waiting: QuantilesOf(histogram(10_000, 2_000)), CPU: 0.8, CPUShare: 0.08, Priority: "high",
+			Pacing: QuantilesOf(histogram(10_000, 20_000)), Waiting: QuantilesOf(histogram(10_000, 2_000)), CPU: 0.8, CPUShare: 0.08,
+			Priority: "high",
 		},
 		Server: &Server{CPUPerRequest: 33.3, OtherFirst: 0.02, OtherLast: 0.03, Processes: []Process{}},
-		Jobs:   &Jobs{Started: 97, Complete: 95, Failed: 1, Unsettled: 1, ToScore: Quantiles{P50: 2_010_000, P99: 4_020_000, Max: 5_000_000}},
-		Fill:   &Fill{Companies: 880, Found: 879, Seconds: 1.5, RSSBefore: map[string]int64{"api": 40 << 20}, RSSAfter: map[string]int64{"api": 44 << 20}},
+		Jobs: &Jobs{Started: 97, Complete: 95, Failed: 1, Unsettled: 1, ToScore: Quantiles{P50: 2_010_000, P99: 4_020_000,
+			Max: 5_000_000}},
+		Fill: &Fill{Companies: 880, Found: 879, Seconds: 1.5, RSSBefore: map[string]int64{"api": 40 << 20},
+			RSSAfter: map[string]int64{"api": 44 << 20}},
 		FindMax: &FindMax{Best: 1000, Limit: "slo", Steps: []Step{
-			{Rate: 1000, Achieved: 999.9, Status: Valid, Met: true, P99: 410.5}, {Rate: 2000, Achieved: 1500, Status: ConditionsDrifted, P99: 90_000},
+			{Rate: 1000, Achieved: 999.9, Status: Valid, Met: true, P99: 410.5}, {Rate: 2000, Achieved: 1500, Status: ConditionsDrifted,
+				P99: 90_000},
 		}},
 		Environment: Environment{
-			Command: "companyscore bench run --key ... --slo p99<2ms", CPU: "Some <CPU>", Cores: 2, Memory: 24 << 30, Kernel: "6.1.0", Virtual: true, Go: "go1.26.0", Commit: "0123456789ab",
-			Versions: map[string]string{"redis-server": "7.0.15"}, LoadBefore: "0.10 0.20 0.30", LoadAfter: "1.10 0.40 0.30", Priority: "high", Stops: Stops{3, 0.012, 8210},
+			Command: "companyscore bench run --key ... --slo p99<2ms", CPU: "Some <CPU>", Cores: 2, Memory: 24 << 30, Kernel: "6.1.0",
+			Virtual: true, Go: "go1.26.0", Commit: "0123456789ab",
+			Versions: map[string]string{"redis-server": "7.0.15"}, LoadBefore: "0.10 0.20 0.30", LoadAfter: "1.10 0.40 0.30",
+			Priority: "high", Stops: Stops{3, 0.012, 8210},
 		},
 	}
 	for second := range 12 {
 		r.Intervals = append(r.Intervals, Interval{
-			At: float64(second + 1), Measured: second >= 2, Sent: 1000, Answered: 1000 - int64(second), Failed: int64(second % 2), Waiting: int64(second), Headline: 900,
+			At: float64(second + 1), Measured: second >= 2, Sent: 1000, Answered: 1000 - int64(second), Failed: int64(second % 2),
+			Waiting: int64(second), Headline: 900,
 			P50: 70 + float64(second), P99: 300 + 10*float64(second), Max: 900 + 100*float64(second), PacingP99: 40,
 		})
 	}
 	for _, name := range []string{"api", "clickhouse"} {
-		p := Process{Name: name, CPU: 1.5, CPUShare: 0.15, RSSStart: 40 << 20, RSSThird: 41 << 20, RSSThirds: 41 << 20, RSSEnd: 42 << 20, Slope: -2 << 10}
+		p := Process{Name: name, CPU: 1.5, CPUShare: 0.15, RSSStart: 40 << 20, RSSThird: 41 << 20, RSSThirds: 41 << 20, RSSEnd: 42 << 20,
+			Slope: -2 << 10}
 		for second := range 10 {
 			p.Samples = append(p.Samples, Sample{At: float64(second), RSS: 40<<20 + int64(second)<<18, CPU: 0.15})
 		}
@@ -104,7 +117,8 @@ func TestAnInvalidRunHasNoHeadline(t *testing.T) {
 	r.Verdict.Status, r.Verdict.Reasons = GeneratorSaturated, []string{"the generator was late"}
 	for _, write := range []func(io.Writer) error{r.Text, r.HTML} {
 		text := written(t, write)
-		if bytes.Contains(text, []byte(headline)) || !bytes.Contains(text, []byte("the generator was late")) || !bytes.Contains(text, []byte("GENERATOR_SATURATED")) {
+		if bytes.Contains(text, []byte(headline)) || !bytes.Contains(text, []byte("the generator was late")) ||
+			!bytes.Contains(text, []byte("GENERATOR_SATURATED")) {
 			t.Errorf("an invalid run says:\n%s", text)
 		}
 	}
@@ -180,7 +194,8 @@ func TestReportSurvivesWriteAndRead(t *testing.T) {
 
 func TestWhatIsNoReportIsRefused(t *testing.T) {
 	t.Parallel()
-	for text, says := range map[string]string{"": "EOF", "{}": "not a report", `{"schema":99,"settings":{"scenario":"hot"}}`: "99", "[1]": "cannot unmarshal"} {
+	for text, says := range map[string]string{"": "EOF", "{}": "not a report", `{"schema":99,"settings":{"scenario":"hot"}}`: "99",
+		"[1]": "cannot unmarshal"} {
 		path := filepath.Join(t.TempDir(), "x.json")
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -211,7 +226,8 @@ func TestAFailedWriteLeavesTheFile(t *testing.T) {
 func TestThePageAsksForNothing(t *testing.T) {
 	t.Parallel()
 	text := string(written(t, sample().HTML))
-	for _, found := range regexp.MustCompile(`(?i)<script|\b(src|href|action|srcset)\s*=|url\(|@import|http://|https://`).FindAllString(text, -1) {
+	for _, found := range regexp.MustCompile(`(?i)<script|\b(src|href|action|srcset)\s*=|url\(|@import|http://|https://`).
+		FindAllString(text, -1) {
 		t.Errorf("the page holds %q", found)
 	}
 	for _, raw := range []string{"<everything>", "<CPU>", "p99<2ms"} {
@@ -229,7 +245,8 @@ func TestThePageAsksForNothing(t *testing.T) {
 
 func TestRunWithoutAnswersIsReported(t *testing.T) {
 	t.Parallel()
-	r := &Run{Schema: Schema, Settings: Settings{Scenario: "hot"}, Verdict: Verdict{Status: ConditionsDrifted}, Headline: []string{"score l1"}}
+	r := &Run{Schema: Schema, Settings: Settings{Scenario: "hot"}, Verdict: Verdict{Status: ConditionsDrifted},
+		Headline: []string{"score l1"}}
 	for _, write := range []func(io.Writer) error{r.Text, r.HTML, r.JSON} {
 		if text := written(t, write); len(text) == 0 || bytes.Contains(text, []byte("NaN")) {
 			t.Errorf("it says:\n%s", text)
@@ -251,7 +268,8 @@ func TestCurvesRise(t *testing.T) {
 				t.Errorf("%d values: %v follows %v", n, curve[i], curve[i-1])
 			}
 		}
-		if first, last := curve[0], curve[len(curve)-1]; first.Percentile != 0 || last.Percentile != 100 || last.Latency != QuantilesOf(h).Max {
+		if first, last := curve[0], curve[len(curve)-1]; first.Percentile != 0 || last.Percentile != 100 ||
+			last.Latency != QuantilesOf(h).Max {
 			t.Errorf("%d values: the curve goes from %v to %v, the maximum is %v", n, first, last, QuantilesOf(h).Max)
 		}
 	}
@@ -276,8 +294,9 @@ func TestCompare(t *testing.T) {
 		"another machine":                 {func(r *Run) { r.Environment.CPU = "other" }, false, "CPU: Some <CPU>, then other"},
 		"a class that is gone":            {func(r *Run) { r.Classes = r.Classes[:3] }, false, "the second run has no post 429"},
 		"another scenario":                {func(r *Run) { r.Settings.Scenario = "hot" }, true, "not comparable"},
-		"not valid":                       {func(r *Run) { r.Verdict.Status = GeneratorSaturated }, true, "the second run is GENERATOR_SATURATED"},
-		"a closed loop":                   {func(r *Run) { r.Settings.Rate = 0 }, true, "closed"},
+		"not valid": {func(r *Run) { r.Verdict.Status = GeneratorSaturated }, true,
+			"the second run is GENERATOR_SATURATED"},
+		"a closed loop": {func(r *Run) { r.Settings.Rate = 0 }, true, "closed"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -295,7 +314,8 @@ func TestCompare(t *testing.T) {
 func TestNumbersAreWrittenShort(t *testing.T) {
 	t.Parallel()
 	for got, want := range map[string]string{
-		Duration(0): "0", Duration(0.25): "0.25 µs", Duration(12.34): "12.3 µs", Duration(999): "999 µs", Duration(1234): "1.23 ms", Duration(2e6): "2.00 s", Duration(9.996): "10.0 µs",
+		Duration(0): "0", Duration(0.25): "0.25 µs", Duration(12.34): "12.3 µs", Duration(999): "999 µs", Duration(1234): "1.23 ms",
+		Duration(2e6): "2.00 s", Duration(9.996): "10.0 µs",
 		Count(0): "0", Count(1234567): "1,234,567", Count(-1000): "-1,000", Count(5.25): "5.25", Count(86_400.4): "86,400",
 		Size(1 << 10): "1.00 KB", Size(300 << 20): "300 MB", Size(-3 << 29): "-1.50 GB", Percent(0.5): "50.0 %", Percent(1): "100 %",
 	} {

@@ -23,7 +23,8 @@ func (r *Run) Text(out io.Writer) error {
 	if r.Verdict.Status == Valid {
 		for _, name := range r.Headline {
 			if c := r.ClassNamed(name); c != nil {
-				line("%s: p50 %s, p99 %s, p99.9 %s at %s/s (%s of the answers to %s)", name, Duration(c.Latency.P50), Duration(c.Latency.P99),
+				line("%s: p50 %s, p99 %s, p99.9 %s at %s/s (%s of the answers to %s)", name, Duration(c.Latency.P50),
+					Duration(c.Latency.P99),
 					Duration(c.Latency.P999), Count(c.PerSecond), Percent(c.Share), c.Op)
 			}
 		}
@@ -45,24 +46,28 @@ func (r *Run) Text(out io.Writer) error {
 		if !c.Expected {
 			name += " (!)"
 		}
-		line("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t", name, Count(float64(c.Count)), Percent(c.Share), Count(c.PerSecond), Duration(c.Latency.P50), Duration(c.Latency.P90),
+		line("%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t", name, Count(float64(c.Count)), Percent(c.Share), Count(c.PerSecond),
+			Duration(c.Latency.P50), Duration(c.Latency.P90),
 			Duration(c.Latency.P99), Duration(c.Latency.P999), Duration(c.Latency.Max), Duration(c.Service.P50), Duration(c.Service.P99))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	line("")
-	line("sent %s of %s due, answered %s, unexpected %s (!), %s reconnects", Count(float64(r.Load.Sent)), Count(float64(r.Load.Planned)), Count(float64(r.Load.Answered)),
+	line("sent %s of %s due, answered %s, unexpected %s (!), %s reconnects", Count(float64(r.Load.Sent)), Count(float64(r.Load.Planned)),
+		Count(float64(r.Load.Answered)),
 		Count(float64(r.Load.Unexpected)), Count(float64(r.Load.Reconnects)))
 	g := r.Generator
 	if s.Rate > 0 {
-		line("generator: delay p50 %s, p99 %s, max %s; wait for a connection p99 %s; %s of a core per thread, priority %s", Duration(g.Pacing.P50), Duration(g.Pacing.P99), Duration(g.Pacing.Max),
+		line("generator: delay p50 %s, p99 %s, max %s; wait for a connection p99 %s; %s of a core per thread, priority %s",
+			Duration(g.Pacing.P50), Duration(g.Pacing.P99), Duration(g.Pacing.Max),
 			Duration(g.Waiting.P99), Percent(g.CPUShare), g.Priority)
 	} else {
 		line("generator: %s of a core per thread, priority %s", Percent(g.CPUShare), g.Priority)
 	}
 	if j := r.Jobs; j != nil {
-		line("runs: %s started, %s complete, %s failed, %s pending at the end; time to score p50 %s, p99 %s", Count(float64(j.Started)), Count(float64(j.Complete)),
+		line("runs: %s started, %s complete, %s failed, %s pending at the end; time to score p50 %s, p99 %s", Count(float64(j.Started)),
+			Count(float64(j.Complete)),
 			Count(float64(j.Failed)), Count(float64(j.Unsettled)), Duration(j.ToScore.P50), Duration(j.ToScore.P99))
 	}
 	if f := r.Fill; f != nil {
@@ -74,11 +79,13 @@ func (r *Run) Text(out io.Writer) error {
 		}
 	}
 	if r.Server != nil {
-		line("server: %s of CPU time per answer; other processes used %s in the first third, %s in the last", Duration(r.Server.CPUPerRequest), Percent(r.Server.OtherFirst), Percent(r.Server.OtherLast))
+		line("server: %s of CPU time per answer; other processes used %s in the first third, %s in the last",
+			Duration(r.Server.CPUPerRequest), Percent(r.Server.OtherFirst), Percent(r.Server.OtherLast))
 		line("")
 		line("\tcores\tCPU\tmemory at start\tat 1/3\tat 2/3\tat the end\tslope per minute\t")
 		for _, p := range r.Server.Processes {
-			line("%s\t%.2f\t%.1f s\t%s\t%s\t%s\t%s\t%s\t", p.Name, p.CPUShare, p.CPU, Size(p.RSSStart), Size(p.RSSThird), Size(p.RSSThirds), Size(p.RSSEnd), Size(int64(p.Slope)))
+			line("%s\t%.2f\t%.1f s\t%s\t%s\t%s\t%s\t%s\t", p.Name, p.CPUShare, p.CPU, Size(p.RSSStart), Size(p.RSSThird), Size(p.RSSThirds),
+				Size(p.RSSEnd), Size(int64(p.Slope)))
 		}
 		if err := w.Flush(); err != nil {
 			return err
@@ -130,7 +137,8 @@ func (r *Run) summary() string {
 	if s.Rate > 0 {
 		how = fmt.Sprintf("%s/s, %s arrivals", Count(s.Rate), s.Arrivals)
 	}
-	return fmt.Sprintf("%s: %s, %g s after %g s of warm-up, %d connections, seed %d", s.Scenario, how, s.Duration, s.Warmup, s.Connections, s.Seed)
+	return fmt.Sprintf("%s: %s, %g s after %g s of warm-up, %d connections, seed %d", s.Scenario, how, s.Duration, s.Warmup, s.Connections,
+		s.Seed)
 }
 
 // Duration formats microseconds with three significant digits.

@@ -20,7 +20,8 @@ func advice(exception string, l roster.Limits) string {
 		return fmt.Sprintf("This is the analyst's limit of time, %d s or what max_execution_time asked for: "+
 			"narrow the statement by domain or time, or aggregate first", l.Seconds)
 	case "TOO_MANY_ROWS_OR_BYTES":
-		return fmt.Sprintf("This is the analyst's limit for a result, %d rows or %s, or what max_result_rows or max_result_bytes asked for: "+
+		return fmt.Sprintf("This is the analyst's limit for a result, %d rows or %s, or what max_result_rows or max_result_bytes asked "+
+			"for: "+
 			"add a LIMIT, aggregate, or export in parts, such as one range of domains after the other", l.Rows, size(l.Bytes))
 	case "TOO_MANY_SIMULTANEOUS_QUERIES":
 		return "This is the analyst's limit of statements at a time: wait for those under way, and run one after the other"

@@ -10,7 +10,8 @@ import (
 //go:embed allowed.txt
 var allowedText string
 
-// allowed has the names that statements of analysts may use, from allowed.txt, which explains its form. Names are lower case, but those of zones.
+// allowed has the names that statements of analysts may use, from allowed.txt, which explains its form. Names are lower case, but those of
+// zones.
 type allowed struct {
 	functions      map[string]signature
 	combinators    []string
@@ -101,7 +102,8 @@ func readSections(list string) map[string][]string {
 func readAllowed(c *libraryConn, list string) (*allowed, error) {
 	sections := readSections(list)
 	var unknown []string
-	// names returns the names of a section and those of the engine that are not in it. Each row of the query is a name and, for an alias, what it stands for.
+	// names returns the names of a section and those of the engine that are not in it. Each row of the query is a name and, for an alias,
+	// what it stands for.
 	names := func(section, query string) (in map[string]string, others map[string]bool, err error) {
 		out, _, err := c.query(query, "TSV", nil)
 		if err != nil {

@@ -11,8 +11,8 @@ import (
 	"companyscore/clickhouse/embedded"
 )
 
-// TestAnalystsNameOnlyWhatIsAllowed sends statements that took the memory, the time or the process of the engine, or showed what is private, in several
-// spellings.
+// TestAnalystsNameOnlyWhatIsAllowed sends statements that took the memory, the time or the process of the engine, or showed what is
+// private, in several spellings.
 func TestAnalystsNameOnlyWhatIsAllowed(t *testing.T) {
 	t.Parallel()
 	const denied = "ACCESS_DENIED"
@@ -27,9 +27,12 @@ func TestAnalystsNameOnlyWhatIsAllowed(t *testing.T) {
 			t.Errorf("%s %v: %d %.300s; want %s", query, params, status, body, want)
 		}
 	}
-	for _, call := range []string{"polygonsUnionCartesian([[(1., 1.)]], [[(1., 1.)]])", "PolygonsUnionCartesian(1)", "`polygonsUnionCartesian`(1)", `"polygonsUnionCartesian"(1)`,
-		"base58Encode('a')", "levenshteinDistance('a', 'b')", "editDistance('a', 'b')", "arrayReduce('sum', [1])", "initializeAggregation('sum', 1)",
-		"hasAny([1], [2])", "repeat('a', 2)", "formatRow('Protobuf', 1)", "formatQuery('SELECT 1')", "arrayFold((a, x) -> a, [1], 1)", "dictGet('d', 'a', 1)", "reinterpret(1, 'Int8')"} {
+	for _, call := range []string{"polygonsUnionCartesian([[(1., 1.)]], [[(1., 1.)]])", "PolygonsUnionCartesian(1)",
+		"`polygonsUnionCartesian`(1)", `"polygonsUnionCartesian"(1)`,
+		"base58Encode('a')", "levenshteinDistance('a', 'b')", "editDistance('a', 'b')", "arrayReduce('sum', [1])",
+		"initializeAggregation('sum', 1)",
+		"hasAny([1], [2])", "repeat('a', 2)", "formatRow('Protobuf', 1)", "formatQuery('SELECT 1')", "arrayFold((a, x) -> a, [1], 1)",
+		"dictGet('d', 'a', 1)", "reinterpret(1, 'Int8')"} {
 		f(denied, "SELECT "+call)
 		f(denied, "SELECT arrayMap(x -> "+call+", [1])")
 		f(denied, "SELECT 1 WHERE (SELECT 1, "+call+") = 1")
@@ -39,8 +42,10 @@ func TestAnalystsNameOnlyWhatIsAllowed(t *testing.T) {
 	f(denied, "SELECT * APPLY polygonAreaCartesian FROM (SELECT 1)")
 	f(denied, "SELECT * APPLY(polygonAreaCartesian) FROM (SELECT 1)")
 	f(denied, "SELECT * APPLY(x -> base58Encode(x)) FROM (SELECT 1)")
-	f("", "SELECT * APPLY(x -> toString(x)), * APPLY toString, * APPLY(quantile(0.5)), COLUMNS('a') APPLY max FROM (SELECT 1 AS a) GROUP BY a")
-	for _, source := range []string{"primes(10)", "format(ORC, 'x')", "format(Arrow, unhex('00'))", "FORMAT(JSONEachRow, '{}')", "values('a DateTime(\\'file:/proc/self/fd/0\\')', 1)",
+	f("", "SELECT * APPLY(x -> toString(x)), * APPLY toString, * APPLY(quantile(0.5)), COLUMNS('a') APPLY max FROM (SELECT 1 AS a) GROUP "+
+		"BY a")
+	for _, source := range []string{"primes(10)", "format(ORC, 'x')", "format(Arrow, unhex('00'))", "FORMAT(JSONEachRow, '{}')",
+		"values('a DateTime(\\'file:/proc/self/fd/0\\')', 1)",
 		"generateRandom('a Int8')", "null('a Int8')", "input('a Int8')", "fuzzJSON('x')"} {
 		f(denied, "SELECT * FROM "+source)
 		f(denied, "SELECT * FROM view(SELECT * FROM "+source+")")
@@ -59,46 +64,63 @@ func TestAnalystsNameOnlyWhatIsAllowed(t *testing.T) {
 	}
 	f("", "SELECT 1 FORMAT json")
 
-	for _, zone := range []string{"Europe//Paris", "/Europe/Paris", "file:/proc/self/fd/0", "europe/paris", "", "Antarctica/Troll", "Europe/Paris\\0"} {
+	for _, zone := range []string{"Europe//Paris", "/Europe/Paris", "file:/proc/self/fd/0", "europe/paris", "", "Antarctica/Troll",
+		"Europe/Paris\\0"} {
 		quoted := "'" + zone + "'"
-		for _, expression := range []string{"toTimeZone(now(), %s)", "toTimezone(now(), (%s))", "now(%s)", "toDateTime(0, %s)", "toString(now(), %s)", "toYear(now(), %s)",
-			"addDays(now(), 1, %s)", "formatDateTime(now(), '%%Y', %s)", "toStartOfInterval(now(), INTERVAL 1 DAY, %s)", "dateDiff('day', now(), now(), %s)",
-			"toTimeZone(now(), concat('', %s))", "toTimeZone(now(), lower(%s))", "toTimeZone(now(), {p:String})", "toTimeZone(now(), (SELECT %s))", "toTimeZone(now(), [%s][1])",
-			"now() AT TIME ZONE %s", "parseDateTimeBestEffort('2020', %s)", "DATE_TRUNC('day', now(), %s)", "TO_UNIXTIME('2020', '%%Y', %s)"} {
+		for _, expression := range []string{"toTimeZone(now(), %s)", "toTimezone(now(), (%s))", "now(%s)", "toDateTime(0, %s)",
+			"toString(now(), %s)", "toYear(now(), %s)",
+			"addDays(now(), 1, %s)", "formatDateTime(now(), '%%Y', %s)", "toStartOfInterval(now(), INTERVAL 1 DAY, %s)",
+			"dateDiff('day', now(), now(), %s)",
+			"toTimeZone(now(), concat('', %s))", "toTimeZone(now(), lower(%s))", "toTimeZone(now(), {p:String})",
+			"toTimeZone(now(), (SELECT %s))", "toTimeZone(now(), [%s][1])",
+			"now() AT TIME ZONE %s", "parseDateTimeBestEffort('2020', %s)", "DATE_TRUNC('day', now(), %s)",
+			"TO_UNIXTIME('2020', '%%Y', %s)"} {
 			query := "SELECT " + expression
 			if strings.Contains(query, "%s") {
 				query = fmt.Sprintf(query, quoted)
 			}
-			if _, body := ask(t, "analyst", query, url.Values{"param_p": {zone}}); !strings.Contains(body, "(ACCESS_DENIED)") && !strings.Contains(body, "(SYNTAX_ERROR)") {
+			if _, body := ask(t, "analyst", query, url.Values{"param_p": {zone}}); !strings.Contains(body, "(ACCESS_DENIED)") &&
+				!strings.Contains(body, "(SYNTAX_ERROR)") {
 				t.Errorf("%s: %.300s", query, body)
 			}
 		}
 		inner := strings.ReplaceAll(quoted, "'", `\'`)
-		for _, query := range []string{"CAST(0, 'DateTime(" + inner + ")')", "CAST(0 AS Nullable(DateTime(" + quoted + ")))", "0::DateTime64(3, " + quoted + ")",
-			"CAST(0, concat('DateTime', '(" + inner + ")'))", "JSONExtract('{}', 'Array(DateTime(" + inner + "))')", "JSONExtract('{}', 'a', 'b', 'DateTime(" + inner + ")')",
-			"accurateCastOrNull(0, 'TIMESTAMP(" + inner + ")')", "{p:DateTime(" + quoted + ")}", "{p:Enum8('}' = 1)}, toTimeZone(now(), {q:String}), 'x'",
+		for _, query := range []string{"CAST(0, 'DateTime(" + inner + ")')", "CAST(0 AS Nullable(DateTime(" + quoted + ")))",
+			"0::DateTime64(3, " + quoted + ")",
+			"CAST(0, concat('DateTime', '(" + inner + ")'))", "JSONExtract('{}', 'Array(DateTime(" + inner + "))')",
+			"JSONExtract('{}', 'a', 'b', 'DateTime(" + inner + ")')",
+			"accurateCastOrNull(0, 'TIMESTAMP(" + inner + ")')", "{p:DateTime(" + quoted + ")}",
+			"{p:Enum8('}' = 1)}, toTimeZone(now(), {q:String}), 'x'",
 			"accurateCastOrDefault(0, 'DateTime64(-1 , " + inner + ")')"} {
-			if _, body := ask(t, "analyst", "SELECT "+query, url.Values{"param_p": {"0"}, "param_q": {zone}}); !strings.Contains(body, "(ACCESS_DENIED)") && !strings.Contains(body, "(SYNTAX_ERROR)") {
+			if _, body := ask(t, "analyst", "SELECT "+query, url.Values{"param_p": {"0"}, "param_q": {zone}}); !strings.Contains(body,
+				"(ACCESS_DENIED)") && !strings.Contains(body, "(SYNTAX_ERROR)") {
 				t.Errorf("%s: %.300s", query, body)
 			}
 		}
 	}
-	f("", "SELECT toTimeZone(now(), 'Europe/Paris'), now('UTC'), toDateTime64(0, 3, 'UTC'), toStartOfInterval(now(), INTERVAL 5 MINUTE), CAST(0, 'DateTime(\\'UTC\\')'), "+
-		"CAST('a', 'Enum8(\\'a\\' = 1)'), {p:DateTime('UTC')}, {q:Array(String)}, 0::Decimal(10, 2), toDateTime('2020-01-01', 'America/New_York')", "param_p", "2020-01-01 00:00:00", "param_q", "['}']")
-	for _, name := range []string{"AggregateFunction(sum, UInt8)", "SimpleAggregateFunction(sum, UInt8)", "Dynamic", "JSON", "Variant(UInt8)", "Point", "Object(\\'json\\')"} {
+	f("", "SELECT toTimeZone(now(), 'Europe/Paris'), now('UTC'), toDateTime64(0, 3, 'UTC'), toStartOfInterval(now(), INTERVAL 5 MINUTE), "+
+		"CAST(0, 'DateTime(\\'UTC\\')'), "+
+		"CAST('a', 'Enum8(\\'a\\' = 1)'), {p:DateTime('UTC')}, {q:Array(String)}, 0::Decimal(10, 2), toDateTime('2020-01-01', "+
+		"'America/New_York')", "param_p", "2020-01-01 00:00:00", "param_q", "['}']")
+	for _, name := range []string{"AggregateFunction(sum, UInt8)", "SimpleAggregateFunction(sum, UInt8)", "Dynamic", "JSON",
+		"Variant(UInt8)", "Point", "Object(\\'json\\')"} {
 		f(denied, "SELECT CAST('', '"+name+"')")
 		f(denied, "SELECT JSONExtract('{}', 'Array("+name+")')")
 		f(denied, "SELECT {p:"+strings.ReplaceAll(name, `\`, "")+"}", "param_p", "1")
 	}
 
 	// A function's name in the place of a lambda.
-	for _, call := range []string{"arrayMap(file, ['/etc/hostname'])", "arrayMap(`file`, ['a'])", "arrayMap((repeat), ['a'], [2])", "arrayMap(repeat AS f, ['a'], [2])", "arrayMap({f:Identifier}, ['a'])",
-		"arrayMap(toString, [now()], ['Pacific/Apia'])", "arrayExists(isPrime, [1])", "arrayPartialSort(base58Encode, 1, ['a'])", "mapApply(repeat, map('a', 2))", "arrayMap(x -> arrayMap(repeat, ['a'], [2]), [1])"} {
+	for _, call := range []string{"arrayMap(file, ['/etc/hostname'])", "arrayMap(`file`, ['a'])", "arrayMap((repeat), ['a'], [2])",
+		"arrayMap(repeat AS f, ['a'], [2])", "arrayMap({f:Identifier}, ['a'])",
+		"arrayMap(toString, [now()], ['Pacific/Apia'])", "arrayExists(isPrime, [1])", "arrayPartialSort(base58Encode, 1, ['a'])",
+		"mapApply(repeat, map('a', 2))", "arrayMap(x -> arrayMap(repeat, ['a'], [2]), [1])"} {
 		f(denied, "SELECT "+call, "param_f", "formatQuery")
 	}
-	f("", "SELECT arrayMap(x -> x + length, [1]), arrayMap((x, y) -> x * y, [1], [2]), arraySum(r.range), arraySort(a -> -a, a) FROM (SELECT 1 AS length, [1] AS range, [2] AS a) AS r")
+	f("", "SELECT arrayMap(x -> x + length, [1]), arrayMap((x, y) -> x * y, [1], [2]), arraySum(r.range), arraySort(a -> -a, a) FROM "+
+		"(SELECT 1 AS length, [1] AS range, [2] AS a) AS r")
 	// Texts and comments in data types that are not plain.
-	for _, kind := range []string{"DateTime($$Pacific/Apia$$)", "DateTime(‘Pacific/Apia’)", "/* /* */ -- */ JSON", "DateTime(/* /* */ -- */ \\'Pacific/Apia\\')", "DateTime -- \\n (\\'UTC\\')",
+	for _, kind := range []string{"DateTime($$Pacific/Apia$$)", "DateTime(‘Pacific/Apia’)", "/* /* */ -- */ JSON",
+		"DateTime(/* /* */ -- */ \\'Pacific/Apia\\')", "DateTime -- \\n (\\'UTC\\')",
 		"DateTime(\\'UTC\\') -- UTC", "String /*"} {
 		f(denied, "SELECT CAST('1', '"+kind+"')")
 		f(denied, "SELECT JSONExtract('{}', '"+kind+"')")
@@ -106,7 +128,8 @@ func TestAnalystsNameOnlyWhatIsAllowed(t *testing.T) {
 	f(denied, "SELECT {p:DateTime($$Pacific/Apia$$)}", "param_p", "1")
 	f(denied, "SELECT {p:DateTime(‘Pacific/Apia’)}", "param_p", "1")
 	// All columns as arguments.
-	for _, call := range []string{"toString(*)", "toString(t.*)", "toTimezone(* REPLACE (concat('Pacific', '/Apia') AS b))", "toTypeName(accurateCast(* REPLACE ('JSON' AS b)))", "toString(COLUMNS('a|b'))",
+	for _, call := range []string{"toString(*)", "toString(t.*)", "toTimezone(* REPLACE (concat('Pacific', '/Apia') AS b))",
+		"toTypeName(accurateCast(* REPLACE ('JSON' AS b)))", "toString(COLUMNS('a|b'))",
 		"toString(t.COLUMNS('a|b'))", "toString(a, t.* EXCEPT a)", "toString(COLUMNS(a, b))"} {
 		f(denied, "SELECT "+call+" FROM (SELECT now() AS a, 'Pacific/Apia' AS b) AS t")
 	}
@@ -114,8 +137,10 @@ func TestAnalystsNameOnlyWhatIsAllowed(t *testing.T) {
 	f("", "SELECT count(*), concat(*), min(COLUMNS('a')) FROM (SELECT 'a' AS a, 'b' AS b) AS t GROUP BY ALL")
 
 	// Plain SQL whose formatted text has names that are no functions.
-	for _, query := range []string{"SELECT 1 WHERE EXISTS (SELECT 1)", "SELECT number % 2 AS n, GROUPING(n) FROM numbers(9) GROUP BY ROLLUP(n)", "WITH t(a, b) AS (SELECT 1, 2) SELECT a + b FROM t",
-		"WITH t(a) AS (SELECT 1), u(b) AS (SELECT 2) SELECT a, b FROM t, u", "SELECT b FROM (SELECT 1) AS x(b)", "SELECT * FROM (VALUES (1, 'a'), (2, 'b'))", "SELECT 1 AS format ORDER BY format", "SELECT @@version"} {
+	for _, query := range []string{"SELECT 1 WHERE EXISTS (SELECT 1)",
+		"SELECT number % 2 AS n, GROUPING(n) FROM numbers(9) GROUP BY ROLLUP(n)", "WITH t(a, b) AS (SELECT 1, 2) SELECT a + b FROM t",
+		"WITH t(a) AS (SELECT 1), u(b) AS (SELECT 2) SELECT a, b FROM t, u", "SELECT b FROM (SELECT 1) AS x(b)",
+		"SELECT * FROM (VALUES (1, 'a'), (2, 'b'))", "SELECT 1 AS format ORDER BY format", "SELECT @@version"} {
 		f("", query)
 	}
 	f("UNKNOWN_FUNCTION", "WITH t(a) AS a SELECT t")
@@ -139,8 +164,8 @@ func manyTags(n int) string {
 
 var noZone = regexp.MustCompile(`Cannot load time zone No/Such`)
 
-// TestZonesAreReadWhereTheyAreTaken calls every allowed function with a text that is no time zone at each position, beside arguments of other types. Where
-// the engine looks for a time zone, the guard must have refused it.
+// TestZonesAreReadWhereTheyAreTaken calls every allowed function with a text that is no time zone at each position, beside arguments of
+// other types. Where the engine looks for a time zone, the guard must have refused it.
 func TestZonesAreReadWhereTheyAreTaken(t *testing.T) {
 	t.Parallel()
 	fillers := []string{"now()", "1", "'day'", "toIntervalDay(1)", "'2020-01-01 00:00:00'"}

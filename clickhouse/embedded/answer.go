@@ -9,9 +9,9 @@ import (
 	"sync"
 )
 
-// spooledResult is the result of an analyst's statement on its way to the client, in a file of the spool. The engine writes the file at its own speed, and the
-// statement gives its slot back when it has ended, however slowly the client reads. While the answers in the spool together exceed the spool's limit, a
-// statement waits for its client, and one whose answer is held until its end fails.
+// spooledResult is the result of an analyst's statement on its way to the client, in a file of the spool. The engine writes the file at its
+// own speed, and the statement gives its slot back when it has ended, however slowly the client reads. While the answers in the spool
+// together exceed the spool's limit, a statement waits for its client, and one whose answer is held until its end fails.
 type spooledResult struct {
 	spool *spool
 	file  *os.File
@@ -32,7 +32,8 @@ type spooledResult struct {
 // errClientGone is the error of an answer that cannot be sent.
 var errClientGone = errors.New("the client is gone")
 
-// newResult returns an empty answer of the statement that ctx belongs to. If a write to out fails, kill gets the error. The caller calls close.
+// newResult returns an empty answer of the statement that ctx belongs to. If a write to out fails, kill gets the error. The caller calls
+// close.
 func (s *spool) newResult(ctx context.Context, out io.Writer, kill context.CancelCauseFunc) (*spooledResult, error) {
 	file, err := os.CreateTemp(s.dir, "answer-")
 	if err != nil {
@@ -60,8 +61,9 @@ func (a *spooledResult) Write(p []byte) (int, error) {
 	defer a.mu.Unlock()
 	for a.failed == nil && a.cancelled == nil && a.sent < a.written && a.spool.answers.Load() > a.spool.answersMax {
 		if a.sending == nil {
-			return 0, newException(codeTooManyBytes, "The answers that are held back have more than %d bytes, which is the most that wait_end_of_query can hold back: "+
-				"send the statement without it", a.spool.answersMax)
+			return 0, newException(codeTooManyBytes,
+				"The answers that are held back have more than %d bytes, which is the most that wait_end_of_query can hold back: "+
+					"send the statement without it", a.spool.answersMax)
 		}
 		a.changed.Wait()
 	}

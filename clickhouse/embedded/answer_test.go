@@ -15,8 +15,8 @@ func (s stuck) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestAnswersHaveAQuota fills the spool with an answer that is held back, which fails, and with one whose client does not read, which waits until its
-// statement is cancelled.
+// TestAnswersHaveAQuota fills the spool with an answer that is held back, which fails, and with one whose client does not read, which waits
+// until its statement is cancelled.
 func TestAnswersHaveAQuota(t *testing.T) {
 	t.Parallel()
 	s, err := newSpool(filepath.Join(t.TempDir(), "spool"), 1000, 1000)

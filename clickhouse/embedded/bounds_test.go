@@ -19,10 +19,11 @@ import (
 )
 
 // polygons allocates gigabytes that the engine does not count, for minutes.
-const polygons = "SELECT length(polygonsUnionCartesian([[arrayMap(x -> (cos(x * 2.39), sin(x * 2.39)), range(8000))]], [[arrayMap(x -> (cos(x * 1.7), sin(x * 1.7)), range(8000))]]))"
+const polygons = "SELECT length(polygonsUnionCartesian([[arrayMap(x -> (cos(x * 2.39), sin(x * 2.39)), range(8000))]], [[arrayMap(x -> " +
+	"(cos(x * 1.7), sin(x * 1.7)), range(8000))]]))"
 
-// TestStatementsThatAreNotBounded has an engine whose list of functions has some that keep no limit. The watch ends the engine, the analyst is refused, and
-// after the third time until an operator allows him. Another analyst and the service are not.
+// TestStatementsThatAreNotBounded has an engine whose list of functions has some that keep no limit. The watch ends the engine, the analyst
+// is refused, and after the third time until an operator allows him. Another analyst and the service are not.
 func TestStatementsThatAreNotBounded(t *testing.T) {
 	t.Parallel()
 	if _, err := os.Stat("/proc/self/status"); err != nil {
@@ -46,7 +47,8 @@ func TestStatementsThatAreNotBounded(t *testing.T) {
 		}
 		s = startChild(t, config)
 		status, body := s.ask(t.Context(), "analyst", "SELECT 1", nil)
-		if want := map[bool]string{true: "until 20", false: "until an operator runs `companyscore analyst allow analyst`"}[end < 3]; status != http.StatusForbidden ||
+		if want := map[bool]string{true: "until 20",
+			false: "until an operator runs `companyscore analyst allow analyst`"}[end < 3]; status != http.StatusForbidden ||
 			!strings.Contains(body, want) || !strings.Contains(body, "may have 1024") || !strings.Contains(body, "polygonsUnion") {
 			t.Errorf("end %d: %d %s; want %s", end, status, body, want)
 		}
@@ -55,14 +57,16 @@ func TestStatementsThatAreNotBounded(t *testing.T) {
 		}
 		s.stop()
 		if end < 3 { // five minutes later
-			if _, err := roster.Blame(refusals, map[string]string{"analyst": polygons}, "it had 1 MB and may have 1024", time.Now().Add(-time.Hour)); err != nil {
+			if _, err := roster.Blame(refusals, map[string]string{"analyst": polygons}, "it had 1 MB and may have 1024",
+				time.Now().Add(-time.Hour)); err != nil {
 				t.Fatal(err)
 			}
 			if err := roster.Allow(refusals, "analyst"); err != nil {
 				t.Fatal(err)
 			}
 			for range end {
-				if _, err := roster.Blame(refusals, map[string]string{"analyst": polygons}, "may have 1024", time.Now().Add(-time.Hour)); err != nil {
+				if _, err := roster.Blame(refusals, map[string]string{"analyst": polygons}, "may have 1024",
+					time.Now().Add(-time.Hour)); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -85,10 +89,12 @@ func TestCrashIsBlamed(t *testing.T) {
 	answered := make(chan struct{})
 	go func() {
 		defer close(answered)
-		s.ask(context.WithoutCancel(t.Context()), "analyst", "SELECT sum(sleepEachRow(1)) FROM numbers(100) SETTINGS max_block_size = 1", nil)
+		s.ask(context.WithoutCancel(t.Context()), "analyst", "SELECT sum(sleepEachRow(1)) FROM numbers(100) SETTINGS max_block_size = 1",
+			nil)
 	}()
 	for running := ""; running == "" || running == "0"; {
-		_, running = s.ask(t.Context(), "companyscore", "SELECT count() FROM system.processes WHERE query LIKE '%sleepEachRow%' AND query NOT LIKE '%processes%'", nil)
+		_, running = s.ask(t.Context(), "companyscore",
+			"SELECT count() FROM system.processes WHERE query LIKE '%sleepEachRow%' AND query NOT LIKE '%processes%'", nil)
 	}
 	if err := s.cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
@@ -96,7 +102,8 @@ func TestCrashIsBlamed(t *testing.T) {
 	<-answered
 	<-s.ended
 	s = startChild(t, config)
-	if status, body := s.ask(t.Context(), "analyst", "SELECT 1", nil); status != http.StatusForbidden || !strings.Contains(body, "crashed or was killed") {
+	if status, body := s.ask(t.Context(), "analyst", "SELECT 1", nil); status != http.StatusForbidden ||
+		!strings.Contains(body, "crashed or was killed") {
 		t.Errorf("%d %s", status, body)
 	}
 	s.stop()
@@ -121,7 +128,8 @@ func TestBadConfigurationIsRefused(t *testing.T) {
 			t.Errorf("%v; want %s", err, want)
 		}
 	}
-	for _, wrong := range []string{"[functions]\nnoSuchFunction", "[functions]\nnow(zone", "[functions]\nnow(nonsense)", "[formats]\nNoSuch", "[types]\nNoSuch", "[zones]\nNo/Such",
+	for _, wrong := range []string{"[functions]\nnoSuchFunction", "[functions]\nnow(zone", "[functions]\nnow(nonsense)",
+		"[formats]\nNoSuch", "[types]\nNoSuch", "[zones]\nNo/Such",
 		"[table functions]\nnoSuch", "[combinators]\nNoSuch"} {
 		cmd := startFailing(t, childConfig{Path: filepath.Join(t.TempDir(), "data"), Allow: wrong})
 		if !strings.Contains(cmd, "analysts") {
@@ -144,19 +152,22 @@ func TestHeadsAndBodiesAreBounded(t *testing.T) {
 		answer, _ := io.ReadAll(c)
 		return string(answer)
 	}
-	if answer := send("POST / HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("a", 1<<20) + "\r\n\r\n"); !strings.HasPrefix(answer, "HTTP/1.1 431") {
+	if answer := send("POST / HTTP/1.1\r\nHost: x\r\nX-Long: " + strings.Repeat("a", 1<<20) + "\r\n\r\n"); !strings.HasPrefix(answer,
+		"HTTP/1.1 431") {
 		t.Errorf("a megabyte of headers: %.100q", answer)
 	}
-	if answer := send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("a", 1000)); !strings.HasPrefix(answer, "HTTP/1.1 401") {
+	if answer := send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("a",
+		1000)); !strings.HasPrefix(answer, "HTTP/1.1 401") {
 		t.Errorf("an unfinished body without a password: %.100q", answer)
 	}
-	if answer := send("POST / HTTP/1.1\r\nHost: x\r\nX-ClickHouse-User: analyst\r\nX-ClickHouse-Key: wrong\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("a", 1000)); !strings.HasPrefix(answer, "HTTP/1.1 403") {
+	if answer := send("POST / HTTP/1.1\r\nHost: x\r\nX-ClickHouse-User: analyst\r\nX-ClickHouse-Key: wrong\r\nContent-Length: 1000000\r\n" +
+		"\r\n" + strings.Repeat("a", 1000)); !strings.HasPrefix(answer, "HTTP/1.1 403") {
 		t.Errorf("an unfinished body with a wrong password: %.100q", answer)
 	}
 }
 
-// TestBlocksAreBoundedBeforeTheyArrive sends the header of a compressed block that claims more than a statement can have, and a body with a setting that is
-// refused before it arrives.
+// TestBlocksAreBoundedBeforeTheyArrive sends the header of a compressed block that claims more than a statement can have, and a body with a
+// setting that is refused before it arrives.
 func TestBlocksAreBoundedBeforeTheyArrive(t *testing.T) {
 	t.Parallel()
 	block := make([]byte, 25) // checksum, method, two sizes
@@ -170,7 +181,8 @@ func TestBlocksAreBoundedBeforeTheyArrive(t *testing.T) {
 		}
 		defer c.Close()
 		_ = c.SetDeadline(time.Now().Add(5 * time.Minute))
-		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nX-ClickHouse-User: analyst\r\nX-ClickHouse-Key: a\r\nContent-Length: 1000000\r\n\r\n%s", path, block)
+		fmt.Fprintf(c, "POST %s HTTP/1.1\r\nHost: x\r\nX-ClickHouse-User: analyst\r\nX-ClickHouse-Key: a\r\nContent-Length: 1000000\r\n"+
+			"\r\n%s", path, block)
 		part := make([]byte, 2000)
 		n, _ := io.ReadFull(c, part) // to the end of the connection
 		if !strings.Contains(string(part[:n]), want) {
@@ -179,8 +191,8 @@ func TestBlocksAreBoundedBeforeTheyArrive(t *testing.T) {
 	}
 }
 
-// TestUnfinishedBodiesAreCounted opens connections of one analyst whose statements do not arrive, plain and compressed. Those above the bound are refused,
-// and another analyst is served.
+// TestUnfinishedBodiesAreCounted opens connections of one analyst whose statements do not arrive, plain and compressed. Those above the
+// bound are refused, and another analyst is served.
 func TestUnfinishedBodiesAreCounted(t *testing.T) {
 	t.Parallel()
 	s := startChild(t, childConfig{Path: filepath.Join(t.TempDir(), "data"), Slots: 2})
@@ -197,7 +209,8 @@ func TestUnfinishedBodiesAreCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer c.Close()
-			fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nX-ClickHouse-User: %s\r\nX-ClickHouse-Key: %s\r\nContent-Length: 1000000%s", name, password, head)
+			fmt.Fprintf(c, "POST / HTTP/1.1\r\nHost: x\r\nX-ClickHouse-User: %s\r\nX-ClickHouse-Key: %s\r\nContent-Length: 1000000%s", name,
+				password, head)
 			go func() { // ends with the connection
 				head := make([]byte, 20)
 				n, _ := c.Read(head)
@@ -220,13 +233,15 @@ func TestUnfinishedBodiesAreCounted(t *testing.T) {
 func TestTemporaryFilesHaveAQuota(t *testing.T) {
 	t.Parallel()
 	const spills = "SELECT max(c) FROM (SELECT cityHash64(number) AS h, count() AS c FROM numbers(4000000) GROUP BY h)"
-	small := url.Values{"max_bytes_before_external_group_by": {"20000000"}, "max_memory_usage": {"500000000"}, "max_temporary_data_on_disk_size_for_query": {"1000000"}}
+	small := url.Values{"max_bytes_before_external_group_by": {"20000000"}, "max_memory_usage": {"500000000"},
+		"max_temporary_data_on_disk_size_for_query": {"1000000"}}
 	if _, body := ask(t, "analyst", spills, small); !strings.Contains(body, "Limit for temporary files size exceeded") {
 		t.Errorf("%s", body)
 	}
 	_, quota := ask(t, "analyst", "SELECT getSetting('max_temporary_data_on_disk_size_for_query')", nil)
 	for _, more := range []string{"0", quota + "0"} {
-		if _, body := ask(t, "analyst", "SELECT 1", url.Values{"max_temporary_data_on_disk_size_for_query": {more}}); !strings.Contains(body, "SETTING_CONSTRAINT_VIOLATION") {
+		if _, body := ask(t, "analyst", "SELECT 1",
+			url.Values{"max_temporary_data_on_disk_size_for_query": {more}}); !strings.Contains(body, "SETTING_CONSTRAINT_VIOLATION") {
 			t.Errorf("%s instead of %s: %s", more, quota, body)
 		}
 	}

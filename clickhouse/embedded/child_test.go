@@ -141,7 +141,8 @@ func (s *child) stop() {
 	<-s.ended
 }
 
-// answerMax is the number of bytes of an answer that ask reads. It breaks off longer answers: reading gigabytes takes longer than writing them.
+// answerMax is the number of bytes of an answer that ask reads. It breaks off longer answers: reading gigabytes takes longer than writing
+// them.
 const answerMax = 16 << 20
 
 // ask sends a statement and returns status and body. The status is 0 if the engine ends before it answers.

@@ -30,7 +30,8 @@ func answerQuestion(text string) int {
 	err := json.Unmarshal([]byte(text), &q)
 	if err == nil {
 		var answers []string
-		if answers, err = embedded.WithConfiguration(filepath.Join(q.Dir, "data"), filepath.Join(q.Dir, "config.xml"), q.Statements); err == nil {
+		if answers, err = embedded.WithConfiguration(filepath.Join(q.Dir, "data"), filepath.Join(q.Dir, "config.xml"),
+			q.Statements); err == nil {
 			err = json.NewEncoder(os.Stdout).Encode(answers)
 		}
 	}
@@ -45,9 +46,11 @@ func answerQuestion(text string) int {
 // of the test: the library opens its sessions as the user default.
 const (
 	imageConfig = "<clickhouse><users_config>users.xml</users_config></clickhouse>"
-	imageUsers  = "<clickhouse><profiles><default/></profiles><quotas><default/></quotas><users><default><password/></default></users></clickhouse>"
-	quiet       = "<clickhouse><logger><level>none</level></logger></clickhouse>"
-	session     = "<clickhouse><users><default><password/><networks><ip>::/0</ip></networks><profile>analyst</profile><quota>default</quota><access_management>1</access_management></default></users></clickhouse>"
+	imageUsers  = "<clickhouse><profiles><default/></profiles><quotas><default/></quotas><users><default><password/></default></users></c" +
+		"lickhouse>"
+	quiet   = "<clickhouse><logger><level>none</level></logger></clickhouse>"
+	session = "<clickhouse><users><default><password/><networks><ip>::/0</ip></networks><profile>analyst</profile><quota>default</quota><" +
+		"access_management>1</access_management></default></users></clickhouse>"
 )
 
 // deployed opens an engine with deploy/clickhouse and returns the answer to each statement; an error
@@ -56,7 +59,8 @@ const (
 func deployed(t *testing.T, drop string, statements []string, replace ...string) (answers []string, err error) {
 	t.Helper()
 	dir := t.TempDir()
-	files := map[string]string{"config.xml": strings.ReplaceAll(imageConfig, "users.xml", filepath.Join(dir, "users.xml")), "users.xml": imageUsers, "config.d/z.xml": quiet}
+	files := map[string]string{"config.xml": strings.ReplaceAll(imageConfig, "users.xml", filepath.Join(dir, "users.xml")),
+		"users.xml": imageUsers, "config.d/z.xml": quiet}
 	if drop != "" {
 		files["users.d/z.xml"] = drop
 	}
@@ -114,7 +118,8 @@ func read(t *testing.T, path string) string {
 func TestDeployedUsers(t *testing.T) {
 	t.Parallel()
 	grants := "SHOW GRANTS FOR analyst"
-	limits := "SELECT setting_name, value, min, max, writability FROM system.settings_profile_elements WHERE profile_name = 'analyst' AND setting_name != '' ORDER BY setting_name"
+	limits := "SELECT setting_name, value, min, max, writability FROM system.settings_profile_elements WHERE profile_name = 'analyst' " +
+		"AND setting_name != '' ORDER BY setting_name"
 	want := map[string]string{ // the session has the analyst's profile
 		"SELECT name FROM system.users ORDER BY name": "analyst\ncompanyscore\ndefault\n",
 		limits: "allow_ddl\t0\t\\N\t\\N\t\\N\n" +
@@ -165,11 +170,12 @@ func TestDeployedUsersAreTheOnlyOnes(t *testing.T) {
 		t.Error("the user default may come in")
 	}
 	for fault, replace := range map[string][]string{
-		"a wrong setting":                 {"max_result_rows>10000000</max_result_rows>", "max_result_row>10000000</max_result_row>"},
-		"a wrong grant":                   {"GRANT SELECT ON companyscore.*", "GRANT SELEKT ON companyscore.*"},
-		"a wrong value":                   {"<max_threads>4<", "<max_threads>four<"},
-		"an unknown profile":              {"<profile>analyst<", "<profile>analysts<"},
-		"a wrong name in the constraints": {"<max_threads><min>1</min><max>4</max></max_threads>", "<max_thread><min>1</min><max>4</max></max_thread>"},
+		"a wrong setting":    {"max_result_rows>10000000</max_result_rows>", "max_result_row>10000000</max_result_row>"},
+		"a wrong grant":      {"GRANT SELECT ON companyscore.*", "GRANT SELEKT ON companyscore.*"},
+		"a wrong value":      {"<max_threads>4<", "<max_threads>four<"},
+		"an unknown profile": {"<profile>analyst<", "<profile>analysts<"},
+		"a wrong name in the constraints": {"<max_threads><min>1</min><max>4</max></max_threads>",
+			"<max_thread><min>1</min><max>4</max></max_thread>"},
 	} {
 		if _, err := deployed(t, session, []string{"SELECT 1"}, replace...); err == nil {
 			t.Errorf("%s is accepted", fault)
@@ -178,7 +184,8 @@ func TestDeployedUsersAreTheOnlyOnes(t *testing.T) {
 }
 
 // sections are the elements of config.xml that system.server_settings does not list.
-var sections = []string{"listen_host", "logger", "timezone", "query_log", "trace_log", "text_log", "metric_log", "asynchronous_metric_log", "processors_profile_log"}
+var sections = []string{"listen_host", "logger", "timezone", "query_log", "trace_log", "text_log", "metric_log", "asynchronous_metric_log",
+	"processors_profile_log"}
 
 // TestDeployedServerSettings opens an engine with deploy/clickhouse/config.xml and compares its settings.
 func TestDeployedServerSettings(t *testing.T) {

@@ -14,7 +14,8 @@ const detachedMax = 100
 // logDetached logs the damaged parts that the engine detached at this start or an earlier one, newest first. Their rows are missing from
 // the tables unless the source parts of a merge still exist. It does not log parts that a statement detached.
 func (s *Server) logDetached() error {
-	query := fmt.Sprintf("SELECT concat(database, '.', table) AS table, name, reason, path, toString(modification_time) AS at FROM system.detached_parts "+
+	query := fmt.Sprintf("SELECT concat(database, '.', table) AS table, name, reason, path, toString(modification_time) AS at FROM "+
+		"system.detached_parts "+
 		"WHERE reason != '' ORDER BY modification_time DESC, name LIMIT %d", detachedMax)
 	out, _, err := s.engine.control.query(query, "JSONEachRow", nil)
 	if err != nil {

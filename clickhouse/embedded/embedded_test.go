@@ -51,7 +51,8 @@ func run(m *testing.M) int {
 		panic(err)
 	}
 	s, err := embedded.New(context.Background(), embedded.Config{
-		Path: filepath.Join(dir, "data"), Password: "p", AnalystPassword: "a", QueueWait: wait.Max, AnalystWait: wait.Max, // the machine may be busy
+		// the machine may be busy
+		Path: filepath.Join(dir, "data"), Password: "p", AnalystPassword: "a", QueueWait: wait.Max, AnalystWait: wait.Max,
 	})
 	if err != nil {
 		panic(err)
@@ -83,7 +84,8 @@ func run(m *testing.M) int {
 // ask sends a statement as a user and returns status and body.
 func ask(t *testing.T, user, query string, params url.Values) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+server.address+"/?"+params.Encode(), strings.NewReader(query))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+server.address+"/?"+params.Encode(),
+		strings.NewReader(query))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +120,8 @@ func TestDriverInsertsAndReads(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if err := conn.Exec(t.Context(), "CREATE TABLE driver (a UInt64, b String, c Nullable(Float64), d Array(String)) ENGINE = MergeTree ORDER BY a"); err != nil {
+	if err := conn.Exec(t.Context(),
+		"CREATE TABLE driver (a UInt64, b String, c Nullable(Float64), d Array(String)) ENGINE = MergeTree ORDER BY a"); err != nil {
 		t.Fatal(err)
 	}
 	batch, err := conn.PrepareBatch(t.Context(), "INSERT INTO driver")
@@ -136,7 +139,8 @@ func TestDriverInsertsAndReads(t *testing.T) {
 	}
 	var n uint64
 	hostile := "'; DROP TABLE driver --\\\t\n"
-	if err := conn.QueryRow(t.Context(), "SELECT count() FROM driver WHERE b = {b:String} OR b = {h:String}", ch.Named("b", "x"), ch.Named("h", hostile)).Scan(&n); err != nil || n != rows {
+	if err := conn.QueryRow(t.Context(), "SELECT count() FROM driver WHERE b = {b:String} OR b = {h:String}", ch.Named("b", "x"),
+		ch.Named("h", hostile)).Scan(&n); err != nil || n != rows {
 		t.Fatalf("count = %d, %v; want %d", n, err, rows)
 	}
 	read, err := conn.Query(t.Context(), "SELECT a, d FROM driver ORDER BY a")
@@ -196,16 +200,23 @@ func TestAnalystReadsAndNothingElse(t *testing.T) {
 	}
 	file := "file('" + server.secret + "', 'CSV', 'a UInt8, b String')"
 	for _, query := range []string{
-		"INSERT INTO shared VALUES (8)", "INSERT INTO shared SELECT 8", "DROP TABLE shared", "TRUNCATE TABLE shared", "ALTER TABLE shared DELETE WHERE 1",
-		"CREATE TABLE mine (a UInt8) ENGINE = Memory", "CREATE TEMPORARY TABLE mine (a UInt8)", "CREATE VIEW v AS SELECT 1", "CREATE DATABASE mine",
-		"RENAME TABLE shared TO other", "OPTIMIZE TABLE shared", "DETACH TABLE shared", "SET readonly = 0", "SET max_execution_time = 0", "SYSTEM SHUTDOWN",
-		"KILL QUERY WHERE 1", "SELECT * FROM " + file, "SELECT * FROM `file`('" + server.secret + "', 'CSV')", "SELECT * FROM FILE /* x */ ('" + server.secret + "')",
+		"INSERT INTO shared VALUES (8)", "INSERT INTO shared SELECT 8", "DROP TABLE shared", "TRUNCATE TABLE shared",
+		"ALTER TABLE shared DELETE WHERE 1",
+		"CREATE TABLE mine (a UInt8) ENGINE = Memory", "CREATE TEMPORARY TABLE mine (a UInt8)", "CREATE VIEW v AS SELECT 1",
+		"CREATE DATABASE mine",
+		"RENAME TABLE shared TO other", "OPTIMIZE TABLE shared", "DETACH TABLE shared", "SET readonly = 0", "SET max_execution_time = 0",
+		"SYSTEM SHUTDOWN",
+		"KILL QUERY WHERE 1", "SELECT * FROM " + file, "SELECT * FROM `file`('" + server.secret + "', 'CSV')",
+		"SELECT * FROM FILE /* x */ ('" + server.secret + "')",
 		"WITH t AS (SELECT * FROM " + file + ") SELECT * FROM t", "SELECT (SELECT count() FROM " + file + ")", "DESCRIBE TABLE " + file,
 		"SELECT * FROM url('http://127.0.0.1:1/', 'CSV', 'a UInt8')", "SELECT * FROM remote('127.0.0.1:1', 'default', 'shared')",
 		"SELECT * FROM s3('http://127.0.0.1:1/a', 'CSV', 'a UInt8')", "SELECT * FROM executable('id', 'CSV', 'a String')",
-		"SELECT * FROM mysql('127.0.0.1:1', 'a', 'b', 'c', 'd')", "SELECT file('" + server.secret + "')", "SELECT 1 INTO OUTFILE '/tmp/companyscore-out'",
-		"INSERT INTO FUNCTION file('x.csv', 'CSV', 'a UInt8') VALUES (1)", "INSERT INTO shared FROM INFILE '" + server.secret + "' FORMAT CSV",
-		"SELECT 1 SETTINGS readonly = 0", "SELECT 1; DROP TABLE shared", "EXPLAIN SELECT * FROM " + file, "BACKUP TABLE shared TO File('/tmp/companyscore-backup')",
+		"SELECT * FROM mysql('127.0.0.1:1', 'a', 'b', 'c', 'd')", "SELECT file('" + server.secret + "')",
+		"SELECT 1 INTO OUTFILE '/tmp/companyscore-out'",
+		"INSERT INTO FUNCTION file('x.csv', 'CSV', 'a UInt8') VALUES (1)", "INSERT INTO shared FROM INFILE '" + server.secret +
+			"' FORMAT CSV",
+		"SELECT 1 SETTINGS readonly = 0", "SELECT 1; DROP TABLE shared", "EXPLAIN SELECT * FROM " + file,
+		"BACKUP TABLE shared TO File('/tmp/companyscore-backup')",
 	} {
 		refuse(query, nil)
 	}
@@ -246,7 +257,8 @@ func TestClientThatLeavesCancelsItsQuery(t *testing.T) {
 		}
 	}()
 	running := func() bool {
-		_, body := ask(t, "companyscore", "SELECT count() FROM system.processes WHERE query LIKE '%sleepEachRow%' AND query NOT LIKE '%processes%'", nil)
+		_, body := ask(t, "companyscore",
+			"SELECT count() FROM system.processes WHERE query LIKE '%sleepEachRow%' AND query NOT LIKE '%processes%'", nil)
 		return body != "0"
 	}
 	deadline := time.Now().Add(wait.Max)
@@ -266,7 +278,8 @@ func TestClientThatLeavesCancelsItsQuery(t *testing.T) {
 
 func TestLargeResultArrivesWhole(t *testing.T) {
 	t.Parallel()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://companyscore:p@"+server.address+"/", strings.NewReader("SELECT number FROM numbers(5000000) FORMAT RowBinary"))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://companyscore:p@"+server.address+"/",
+		strings.NewReader("SELECT number FROM numbers(5000000) FORMAT RowBinary"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -283,7 +296,8 @@ func TestLargeResultArrivesWhole(t *testing.T) {
 
 func TestDataDirectoryHasOneOwner(t *testing.T) {
 	t.Parallel()
-	if _, err := embedded.New(t.Context(), embedded.Config{Path: filepath.Join(filepath.Dir(server.secret), "data"), Password: "p"}); !errors.Is(err, embedded.ErrInUse) {
+	if _, err := embedded.New(t.Context(), embedded.Config{Path: filepath.Join(filepath.Dir(server.secret), "data"),
+		Password: "p"}); !errors.Is(err, embedded.ErrInUse) {
 		t.Errorf("second New = %v, want ErrInUse", err)
 	}
 }
@@ -300,7 +314,8 @@ func TestExecutionTimeIsNoSessionState(t *testing.T) {
 				t.Errorf("%s: %d %s", user, status, body)
 			}
 			want := map[string]string{"companyscore": "0", "analyst": "300"}[user]
-			if _, body := ask(t, user, "SELECT value FROM system.settings WHERE name = 'max_execution_time'", url.Values{"max_execution_time": {"7"}}); body != want {
+			if _, body := ask(t, user, "SELECT value FROM system.settings WHERE name = 'max_execution_time'",
+				url.Values{"max_execution_time": {"7"}}); body != want {
 				t.Errorf("%s: the session has a limit of %s s, want %s", user, body, want)
 			}
 		}
@@ -315,7 +330,8 @@ func TestExecutionTimeIsNoSessionState(t *testing.T) {
 // TestHeldAnswer compares a buffered answer with a streamed one.
 func TestHeldAnswer(t *testing.T) {
 	t.Parallel()
-	for _, query := range []string{"SELECT number FROM numbers(3)", "SELECT number FROM numbers(0)", "SELECT 'a' FORMAT JSONEachRow", "SELECT number FROM numbers(100000)", "SELECT throwIf(number = 5) FROM numbers(10)"} {
+	for _, query := range []string{"SELECT number FROM numbers(3)", "SELECT number FROM numbers(0)", "SELECT 'a' FORMAT JSONEachRow",
+		"SELECT number FROM numbers(100000)", "SELECT throwIf(number = 5) FROM numbers(10)"} {
 		for _, user := range []string{"companyscore", "analyst"} {
 			status, body := ask(t, user, query, nil)
 			heldStatus, held := ask(t, user, query, url.Values{"wait_end_of_query": {"1"}})
@@ -324,7 +340,8 @@ func TestHeldAnswer(t *testing.T) {
 			}
 		}
 	}
-	if status, body := ask(t, "companyscore", "SELECT number FROM numbers(20000000)", url.Values{"wait_end_of_query": {"1"}}); status != http.StatusInternalServerError || !strings.Contains(body, "TOO_MANY_BYTES") {
+	if status, body := ask(t, "companyscore", "SELECT number FROM numbers(20000000)",
+		url.Values{"wait_end_of_query": {"1"}}); status != http.StatusInternalServerError || !strings.Contains(body, "TOO_MANY_BYTES") {
 		t.Errorf("too much to hold: %d %.200s", status, body)
 	}
 }
@@ -352,7 +369,8 @@ func TestAbandonedStreamsLeaveNoGoroutine(t *testing.T) {
 	leave := func(streams int) {
 		for range streams {
 			ctx, cancel := context.WithCancel(t.Context())
-			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://companyscore:p@"+server.address+"/", strings.NewReader("SELECT number FROM numbers(1000000000) FORMAT JSONEachRow"))
+			req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://companyscore:p@"+server.address+"/",
+				strings.NewReader("SELECT number FROM numbers(1000000000) FORMAT JSONEachRow"))
 			if err != nil {
 				t.Fatal(err)
 			}

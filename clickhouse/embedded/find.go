@@ -34,7 +34,8 @@ func Find() (string, error) {
 			return found[len(found)-1], nil
 		}
 	}
-	return "", fmt.Errorf("find libchdb: no .deps/libchdb-*/%s beside the program or above the working directory: run `make deps`, or set COMPANYSCORE_LIBCHDB", libraryName())
+	return "", fmt.Errorf("find libchdb: no .deps/libchdb-*/%s beside the program or above the working directory: run `make deps`, or "+
+		"set COMPANYSCORE_LIBCHDB", libraryName())
 }
 
 func libraryName() string {

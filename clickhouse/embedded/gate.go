@@ -95,7 +95,8 @@ func (t *ticket) slot(ctx context.Context) error {
 	case <-t.granted:
 		return nil
 	case <-deadline.C:
-		return newException(codeTooManyQueries, "Too many simultaneous queries: no slot was free for %s, of %d for all analysts and %d for %s",
+		return newException(codeTooManyQueries,
+			"Too many simultaneous queries: no slot was free for %s, of %d for all analysts and %d for %s",
 			g.wait, g.size, min(t.max, g.size), t.name)
 	case <-ctx.Done():
 		return context.Cause(ctx)

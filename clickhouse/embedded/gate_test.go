@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestSlotsAreSharedFairly has one analyst fill all slots and the queue before another comes. Slots that become free go to the other one until
-// both run the same number.
+// TestSlotsAreSharedFairly has one analyst fill all slots and the queue before another comes. Slots that become free go to the other one
+// until both run the same number.
 func TestSlotsAreSharedFairly(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -40,7 +40,8 @@ func TestSlotsAreSharedFairly(t *testing.T) {
 			leave[i]()
 			synctest.Wait()
 		}
-		want := []string{"greedy", "greedy", "greedy", "greedy", "modest", "modest", "greedy", "greedy", "modest", "greedy", "greedy", "greedy", "greedy"}
+		want := []string{"greedy", "greedy", "greedy", "greedy", "modest", "modest", "greedy", "greedy", "modest", "greedy", "greedy",
+			"greedy", "greedy"}
 		if !slices.Equal(order, want) {
 			t.Errorf("order %v, want %v", order, want)
 		}
@@ -79,8 +80,8 @@ func TestStatementsWaitOnlySoLong(t *testing.T) {
 	})
 }
 
-// TestRequestsOfOneAnalystAreBounded has an analyst who may run one statement send 1,100. Those above the bound are refused at once, and another analyst
-// gets a free slot.
+// TestRequestsOfOneAnalystAreBounded has an analyst who may run one statement send 1,100. Those above the bound are refused at once, and
+// another analyst gets a free slot.
 func TestRequestsOfOneAnalystAreBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

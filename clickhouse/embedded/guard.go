@@ -240,8 +240,9 @@ func (in *inspection) name(tok token, name string) (last token, err error) {
 		return in.rest.next(), nil
 	case takesFunction(in.open) && in.isFunction(folded) && (prev.isMark('(') || prev.isMark(',')) &&
 		(next.isMark(')') || next.isMark(',') || next.is("AS")):
-		return tok, in.denied("%s is the name of a function, and would be called: write a lambda such as x -> %[1]s(x), or qualify the column",
-			quoteName(name))
+		return tok,
+			in.denied("%s is the name of a function, and would be called: write a lambda such as x -> %[1]s(x), or qualify the column",
+				quoteName(name))
 	case next.isMark('(') && !(tok.kind == tokenWord && slices.Contains(beforeBracket, name)):
 		signature, err := in.call(name)
 		in.called = bracket{function: name, signature: signature}

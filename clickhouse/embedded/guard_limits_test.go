@@ -16,8 +16,10 @@ func TestLimitsSayWhatToDo(t *testing.T) {
 		params url.Values
 		says   []string
 	}{
-		"rows": {"SELECT number FROM numbers(1000)", url.Values{"max_result_rows": {"10"}}, []string{"TOO_MANY_ROWS_OR_BYTES", "the analyst's limit for a result", "export in parts"}},
-		"time": {"SELECT count() FROM numbers(1000000000000) WHERE cityHash64(number) = 1", url.Values{"max_execution_time": {"1"}}, []string{"TIMEOUT_EXCEEDED", "the analyst's limit of time", "narrow"}},
+		"rows": {"SELECT number FROM numbers(1000)", url.Values{"max_result_rows": {"10"}},
+			[]string{"TOO_MANY_ROWS_OR_BYTES", "the analyst's limit for a result", "export in parts"}},
+		"time": {"SELECT count() FROM numbers(1000000000000) WHERE cityHash64(number) = 1", url.Values{"max_execution_time": {"1"}},
+			[]string{"TIMEOUT_EXCEEDED", "the analyst's limit of time", "narrow"}},
 		"memory": {"SELECT length(groupArray(toString(number))) FROM numbers(100000000)", nil,
 			[]string{"MEMORY_LIMIT_EXCEEDED", "2 GiB of memory", "fewer columns"}},
 	} {
@@ -31,7 +33,8 @@ func TestLimitsSayWhatToDo(t *testing.T) {
 			}
 		}
 	}
-	if _, body := ask(t, "companyscore", "SELECT number FROM numbers(1000)", url.Values{"max_result_rows": {"10"}, "result_overflow_mode": {"throw"}}); !strings.Contains(body, "TOO_MANY_ROWS_OR_BYTES") || strings.Contains(body, "analyst") {
+	if _, body := ask(t, "companyscore", "SELECT number FROM numbers(1000)", url.Values{"max_result_rows": {"10"},
+		"result_overflow_mode": {"throw"}}); !strings.Contains(body, "TOO_MANY_ROWS_OR_BYTES") || strings.Contains(body, "analyst") {
 		t.Errorf("the service is told %s", body)
 	}
 }

@@ -14,11 +14,12 @@ import (
 // down with it. Each must be answered, and the server go on.
 func TestHostileStatementsOnlyCauseErrors(t *testing.T) {
 	for name, query := range map[string]string{
-		"deep brackets":        "SELECT " + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000),
-		"deep functions":       "SELECT " + strings.Repeat("abs(", 5000) + "1" + strings.Repeat(")", 5000),
-		"deep arrays":          "SELECT " + strings.Repeat("[", 5000) + "1" + strings.Repeat("]", 5000),
-		"deep subqueries":      strings.Repeat("SELECT * FROM (", 3000) + "SELECT 1" + strings.Repeat(")", 3000),
-		"deep lambdas":         "SELECT arrayMap(x -> " + strings.Repeat("arrayMap(x -> ", 1500) + "x" + strings.Repeat(", [1])", 1500) + ", [1])",
+		"deep brackets":   "SELECT " + strings.Repeat("(", 5000) + "1" + strings.Repeat(")", 5000),
+		"deep functions":  "SELECT " + strings.Repeat("abs(", 5000) + "1" + strings.Repeat(")", 5000),
+		"deep arrays":     "SELECT " + strings.Repeat("[", 5000) + "1" + strings.Repeat("]", 5000),
+		"deep subqueries": strings.Repeat("SELECT * FROM (", 3000) + "SELECT 1" + strings.Repeat(")", 3000),
+		"deep lambdas": "SELECT arrayMap(x -> " + strings.Repeat("arrayMap(x -> ", 1500) + "x" + strings.Repeat(", [1])", 1500) +
+			", [1])",
 		"long unions":          strings.TrimSuffix(strings.Repeat("SELECT 1 UNION ALL ", 20000), " UNION ALL "),
 		"many operators":       "SELECT 1" + strings.Repeat("+1", 100_000),
 		"deep minus":           "SELECT " + strings.Repeat("- ", 100_000) + "1",
@@ -67,7 +68,8 @@ func TestDropSyncEnds(t *testing.T) {
 			must(t, "INSERT INTO dropped.t SELECT number FROM numbers(1000)")
 			for range 10 { // connections of their own, as they differ in settings
 				for _, threads := range []string{"1", "2", "3", "4"} {
-					if status, body := ask(t, "companyscore", "SELECT sum(a) FROM dropped.t", url.Values{"max_threads": {threads}}); status != http.StatusOK {
+					if status, body := ask(t, "companyscore", "SELECT sum(a) FROM dropped.t",
+						url.Values{"max_threads": {threads}}); status != http.StatusOK {
 						t.Errorf("%d %s", status, body)
 					}
 				}

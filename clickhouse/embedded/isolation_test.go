@@ -13,7 +13,8 @@ import (
 func TestRequestsShareNoState(t *testing.T) {
 	must(t, "CREATE DATABASE IF NOT EXISTS isolated")
 	must(t, "CREATE TABLE isolated.only_here (a UInt8) ENGINE = MergeTree ORDER BY a")
-	const plain = "SELECT currentDatabase(), getSetting('max_threads'), getSetting('max_result_rows'), timezone(), getSetting('session_timezone')"
+	const plain = "SELECT currentDatabase(), getSetting('max_threads'), getSetting('max_result_rows'), timezone(), " +
+		"getSetting('session_timezone')"
 	before := make(map[string]string)
 	for _, user := range []string{"companyscore", "analyst"} {
 		status, body := ask(t, user, plain, nil)
@@ -27,7 +28,8 @@ func TestRequestsShareNoState(t *testing.T) {
 		params      url.Values
 	}
 	for name, r := range map[string]request{
-		"settings in the address":     {"companyscore", "SELECT 1", url.Values{"max_threads": {"7"}, "max_result_rows": {"11"}, "session_timezone": {"Asia/Tokyo"}}},
+		"settings in the address": {"companyscore", "SELECT 1", url.Values{"max_threads": {"7"}, "max_result_rows": {"11"},
+			"session_timezone": {"Asia/Tokyo"}}},
 		"settings of the analyst":     {"analyst", "SELECT 1", url.Values{"max_threads": {"3"}, "session_timezone": {"Asia/Tokyo"}}},
 		"a SET statement":             {"companyscore", "SET max_threads = 5, max_result_rows = 13", nil},
 		"a USE statement":             {"companyscore", "USE isolated", nil},
@@ -51,15 +53,18 @@ func TestRequestsShareNoState(t *testing.T) {
 					}
 				}
 			}
-			for _, leak := range []string{"SELECT count() FROM temporary_one", "SELECT {p:UInt8}", "SELECT {q:UInt8}", "SELECT count() FROM only_here"} {
+			for _, leak := range []string{"SELECT count() FROM temporary_one", "SELECT {p:UInt8}", "SELECT {q:UInt8}",
+				"SELECT count() FROM only_here"} {
 				if status, body := ask(t, "companyscore", leak, nil); status == http.StatusOK {
 					t.Errorf("%s answers %q", leak, body)
 				}
 			}
-			if status, body := ask(t, "companyscore", "CREATE TABLE IF NOT EXISTS writable (a UInt8) ENGINE = MergeTree ORDER BY a", nil); status != http.StatusOK {
+			if status, body := ask(t, "companyscore", "CREATE TABLE IF NOT EXISTS writable (a UInt8) ENGINE = MergeTree ORDER BY a",
+				nil); status != http.StatusOK {
 				t.Errorf("the service may not write any more: %s", body)
 			}
-			if status, body := ask(t, "analyst", "CREATE TABLE forbidden (a UInt8) ENGINE = MergeTree ORDER BY a", nil); status == http.StatusOK || !strings.Contains(body, "readonly") {
+			if status, body := ask(t, "analyst", "CREATE TABLE forbidden (a UInt8) ENGINE = MergeTree ORDER BY a",
+				nil); status == http.StatusOK || !strings.Contains(body, "readonly") {
 				t.Errorf("the analyst may write: %d %s", status, body)
 			}
 		})

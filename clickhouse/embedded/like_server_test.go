@@ -60,7 +60,8 @@ func TestHTTPIsThatOfServer(t *testing.T) {
 	f("GET", "/", "", nil, 200, "Ok.")
 	f("GET", "/ping", "", nil, 200, "Ok.")
 	f("GET", "/replicas_status", "", nil, 200, "Ok.")
-	if res := f("OPTIONS", "/", "", map[string]string{"Origin": "http://example.com"}, 204, ""); res.Header.Get("Access-Control-Allow-Origin") != "*" {
+	if res := f("OPTIONS", "/", "", map[string]string{"Origin": "http://example.com"}, 204,
+		""); res.Header.Get("Access-Control-Allow-Origin") != "*" {
 		t.Errorf("OPTIONS: %v", res.Header)
 	}
 	f("POST", "/", "SELECT currentUser(), currentDatabase()", user, 200, "analyst\tcompanyscore")
@@ -71,7 +72,8 @@ func TestHTTPIsThatOfServer(t *testing.T) {
 	f("POST", "/?role=service", "SELECT 1", user, 500, "UNKNOWN_ROLE")
 	f("POST", "/?async_insert=0&wait_end_of_query=1", "SELECT 1", user, 200, "1")
 	f("POST", "/", "SELECT 1 AS a", with("X-ClickHouse-Format", "JSONEachRow"), 200, `{"a":1}`)
-	if res := f("POST", "/", "SELECT 1", with("X-ClickHouse-Query-Id", "mine"), 200, "1"); res.Header.Get("X-ClickHouse-Query-Id") != "mine" {
+	if res := f("POST", "/", "SELECT 1", with("X-ClickHouse-Query-Id", "mine"), 200,
+		"1"); res.Header.Get("X-ClickHouse-Query-Id") != "mine" {
 		t.Errorf("the query id is %q", res.Header.Get("X-ClickHouse-Query-Id"))
 	}
 	must(t, "CREATE TABLE IF NOT EXISTS companyscore.bound (a UInt8) ENGINE = MergeTree ORDER BY a")
@@ -81,11 +83,13 @@ func TestHTTPIsThatOfServer(t *testing.T) {
 	f("POST", "/?param_t=companyscore_private.unbound", "SELECT count() FROM {t:Identifier}", user, 403, "ACCESS_DENIED")
 	f("POST", "/", "SELECT count() FROM {t:Identifier}", user, 500, "UNKNOWN_QUERY_PARAMETER")
 	f("POST", "/", "SELECT count() FROM (SELECT 1 SETTINGS max_threads = 1)", user, 200, "1")
-	f("POST", "/", "SELECT count() FROM (SELECT 1 SETTINGS max_memory_usage = 3000000000)", user, 500, "Setting max_memory_usage shouldn't be greater than 2147483648")
+	f("POST", "/", "SELECT count() FROM (SELECT 1 SETTINGS max_memory_usage = 3000000000)", user, 500,
+		"Setting max_memory_usage shouldn't be greater than 2147483648")
 	f("POST", "/", "SELECT 1\nFROM x WHERE", user, 400, "(line 2, col 13)")
 	f("POST", "/", "SELEC 1", user, 400, "failed at position 1 (SELEC) (line 1, col 1)")
 	for _, statement := range []string{"SELEC 1", "SELECT (", "", "SELECT 1 +\n\nFROM x WHERE"} {
-		if _, text := send(t, "POST", "/", statement, user); strings.Contains(text, "formatQuery") || !strings.Contains(text, "SYNTAX_ERROR") {
+		if _, text := send(t, "POST", "/", statement, user); strings.Contains(text, "formatQuery") ||
+			!strings.Contains(text, "SYNTAX_ERROR") {
 			t.Errorf("%q: %s", statement, text)
 		}
 	}
@@ -96,7 +100,8 @@ func TestSlowReadersHoldNoSlot(t *testing.T) {
 	t.Parallel()
 	const readers = 20
 	for range readers {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://analyst:a@"+server.address+"/", strings.NewReader("SELECT number, leftPad('', 1000, 'a') FROM numbers(20000)"))
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://analyst:a@"+server.address+"/",
+			strings.NewReader("SELECT number, leftPad('', 1000, 'a') FROM numbers(20000)"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +121,9 @@ func TestHeldAnswersAreSpooled(t *testing.T) {
 	t.Parallel()
 	const rows = 20_000_000
 	for _, held := range []string{"0", "1"} {
-		res, err := http.Post("http://analyst:a@"+server.address+"/?wait_end_of_query="+held, "", strings.NewReader(fmt.Sprintf("SELECT number FROM numbers(%d) FORMAT RowBinary", rows))) //nolint:noctx // a test on loopback
+		//nolint:noctx // a test on loopback
+		res, err := http.Post("http://analyst:a@"+server.address+"/?wait_end_of_query="+held, "",
+			strings.NewReader(fmt.Sprintf("SELECT number FROM numbers(%d) FORMAT RowBinary", rows)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -137,7 +144,8 @@ func TestClientThatLeavesCancelsStatement(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://analyst:a@"+server.address+"/",
-		strings.NewReader("SELECT number, sleepEachRow(0.01), leftPad('abandoned', 90000, 'x') FROM numbers(1000000) SETTINGS max_block_size = 10"))
+		strings.NewReader("SELECT number, sleepEachRow(0.01), leftPad('abandoned', 90000, 'x') FROM numbers(1000000) SETTINGS "+
+			"max_block_size = 10"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,7 +156,8 @@ func TestClientThatLeavesCancelsStatement(t *testing.T) {
 	cancel()
 	res.Body.Close()
 	for deadline := time.Now().Add(wait.Max); ; {
-		if _, body := ask(t, "companyscore", "SELECT count() FROM system.processes WHERE query LIKE '%abandoned%' AND query NOT LIKE '%processes%'", nil); body == "0" {
+		if _, body := ask(t, "companyscore",
+			"SELECT count() FROM system.processes WHERE query LIKE '%abandoned%' AND query NOT LIKE '%processes%'", nil); body == "0" {
 			return
 		}
 		if time.Now().After(deadline) {

@@ -71,7 +71,8 @@ func (o *output) Write(p []byte) (int, error) {
 		return o.spoolRest(p)
 	}
 	if o.req.hold {
-		return 0, newException(codeTooManyBytes, "The answer is larger than %d bytes, which is the most wait_end_of_query can hold back", holdSize)
+		return 0, newException(codeTooManyBytes, "The answer is larger than %d bytes, which is the most wait_end_of_query can hold back",
+			holdSize)
 	}
 	if err := o.begin(nil); err != nil {
 		return 0, err
@@ -273,7 +274,8 @@ func contentType(format string) string {
 		return "text/tab-separated-values; charset=UTF-8"
 	case format == "XML":
 		return "application/xml; charset=UTF-8"
-	case format == "Native", has("RowBinary"), format == "Parquet", has("Arrow"), format == "ORC", format == "Avro", format == "MsgPack", format == "RawBLOB":
+	case format == "Native", has("RowBinary"), format == "Parquet", has("Arrow"), format == "ORC", format == "Avro", format == "MsgPack",
+		format == "RawBLOB":
 		return "application/octet-stream"
 	}
 	return "text/plain; charset=UTF-8"

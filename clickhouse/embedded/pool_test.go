@@ -20,7 +20,8 @@ func BenchmarkPool(b *testing.B) {
 			b.Fatal(err)
 		}
 	}
-	must("CREATE TABLE IF NOT EXISTS pooled (domain String, composite Float64) ENGINE = MergeTree ORDER BY domain SETTINGS index_granularity = 256")
+	must("CREATE TABLE IF NOT EXISTS pooled (domain String, composite Float64) ENGINE = MergeTree ORDER BY domain SETTINGS " +
+		"index_granularity = 256")
 	must("INSERT INTO pooled SELECT concat('company', toString(number), '.com'), number % 1001 / 10 FROM numbers(1000000)")
 	var inserted atomic.Int64
 	for name, query := range map[string]func(i int64) string{

@@ -33,7 +33,8 @@ type request struct {
 
 // transport lists the parameters of ClickHouse's HTTP interface that are not settings of the engine.
 var transport = []string{"query", "user", "password", "quota_key", "database", "default_format", "query_id", "compress", "decompress",
-	"buffer_size", "wait_end_of_query", "session_timeout", "session_check", "stacktrace", "client_protocol_version", "enable_http_compression",
+	"buffer_size", "wait_end_of_query", "session_timeout", "session_check", "stacktrace", "client_protocol_version",
+	"enable_http_compression",
 	"network_compression_method", "network_zstd_compression_level", "http_zlib_compression_level", "add_http_cors_header",
 	"session_id", "role",
 	"log_comment"} // log_comment is reserved: kill selects statements by it

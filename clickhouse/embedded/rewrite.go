@@ -123,7 +123,8 @@ func (g *analystGuard) show(st statement, edits []edit) ([]edit, error) {
 			return nil, g.denied("To execute this query, it's necessary to have the grant SHOW USERS ON *.*")
 		}
 	}
-	grants := []string{fmt.Sprintf("GRANT %s TO %s", roleAnalysts, g.user), fmt.Sprintf("GRANT SELECT ON %s.* TO %s", g.public, roleAnalysts)}
+	grants := []string{fmt.Sprintf("GRANT %s TO %s", roleAnalysts, g.user), fmt.Sprintf("GRANT SELECT ON %s.* TO %s", g.public,
+		roleAnalysts)}
 	return []edit{{0, st.clause, "SELECT arrayJoin([" + quoteString(grants[0]) + ", " + quoteString(grants[1]) + "]) AS GRANTS "}}, nil
 }
 

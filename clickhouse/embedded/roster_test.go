@@ -18,7 +18,8 @@ import (
 // as sends a statement with a name and password and returns status and body.
 func as(t *testing.T, name, password, query string, params url.Values) (int, string) {
 	t.Helper()
-	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+server.address+"/?"+params.Encode(), strings.NewReader(query))
+	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+server.address+"/?"+params.Encode(),
+		strings.NewReader(query))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,8 @@ func TestAnalystsComeAndGo(t *testing.T) {
 			t.Errorf("%s: %s; want %s", query, body, want)
 		}
 	}
-	f("SELECT currentUser(), getSetting('max_memory_usage'), getSetting('max_result_rows'), getSetting('max_execution_time')", nil, "bob\t104857600\t50\t7")
+	f("SELECT currentUser(), getSetting('max_memory_usage'), getSetting('max_result_rows'), getSetting('max_execution_time')", nil,
+		"bob\t104857600\t50\t7")
 	f("SHOW GRANTS", nil, "GRANT analysts TO bob\nGRANT SELECT ON companyscore.* TO analysts")
 	f("SELECT 1", url.Values{"max_result_rows": {"51"}}, "Setting max_result_rows shouldn't be greater than 50")
 	f("SELECT number FROM numbers(100)", nil, "This is the analyst's limit for a result, 50 rows")

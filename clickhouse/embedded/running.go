@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// running has the statements of analysts that run now. Each is also a file until it has ended, so that after a crash the next process knows what ran. It is
-// safe for concurrent use.
+// running has the statements of analysts that run now. Each is also a file until it has ended, so that after a crash the next process knows
+// what ran. It is safe for concurrent use.
 type running struct {
 	dir  string
 	boot string // identifies the run of the machine's kernel: files of an earlier one are from a machine that lost power

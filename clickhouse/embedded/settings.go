@@ -90,13 +90,15 @@ func ruleOf(name, kind, value string) rule {
 	}
 	switch kind {
 	case "Bool", "BoolAuto":
-		if strings.HasPrefix(name, "allow_") || strings.HasPrefix(name, "compile_") { // experiments and compilers, which could end the process
+		// experiments and compilers, which could end the process
+		if strings.HasPrefix(name, "allow_") || strings.HasPrefix(name, "compile_") {
 			return rule{kind: fixed, value: value}
 		}
 		return rule{kind: flag}
 	case "UInt64", "Int64", "Int32", "Float", "Double", "FloatAuto", "UInt64Auto", "NonZeroUInt64", "MaxThreads", "Seconds", "Milliseconds":
 		switch ceiling, err := strconv.ParseUint(value, 10, 64); {
-		case strings.Contains(name, "_for_user"), strings.Contains(name, "_for_all_users"): // to the engine, analysts and service are one user
+		// to the engine, analysts and service are one user
+		case strings.Contains(name, "_for_user"), strings.Contains(name, "_for_all_users"):
 			return rule{kind: ignored}
 		case strings.HasPrefix(name, "max_") && err == nil && ceiling > 0:
 			return rule{kind: limit, ceiling: ceiling}

@@ -20,15 +20,17 @@ const outsideWords = "(?i)file|path|schema|url|uri|script|dictionar|director|fol
 // settingsLike returns the names of the engine's settings whose name or description matches a pattern.
 func settingsLike(t *testing.T, pattern string) []string {
 	t.Helper()
-	status, body := ask(t, "companyscore", "SELECT name FROM system.settings WHERE match(name, {p:String}) OR match(description, {p:String}) ORDER BY name", url.Values{"param_p": {pattern}})
+	status, body := ask(t, "companyscore",
+		"SELECT name FROM system.settings WHERE match(name, {p:String}) OR match(description, {p:String}) ORDER BY name",
+		url.Values{"param_p": {pattern}})
 	if status != http.StatusOK {
 		t.Fatal(body)
 	}
 	return strings.Fields(body)
 }
 
-// TestAnalystCannotNameFiles tries every setting of the engine that speaks of files, paths, schemas, addresses, scripts or dictionaries, with the path
-// of a file as its value, in every place a setting may stand.
+// TestAnalystCannotNameFiles tries every setting of the engine that speaks of files, paths, schemas, addresses, scripts or dictionaries,
+// with the path of a file as its value, in every place a setting may stand.
 func TestAnalystCannotNameFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -69,7 +71,8 @@ func TestAnalystCannotNameFiles(t *testing.T) {
 	}
 }
 
-// TestSettingsOpenToTheAnalyst checks that the engine has each setting with a rule by name and accepts its default value, and settings that tools send.
+// TestSettingsOpenToTheAnalyst checks that the engine has each setting with a rule by name and accepts its default value, and settings that
+// tools send.
 func TestSettingsOpenToTheAnalyst(t *testing.T) {
 	t.Parallel()
 	open := func(name, value string) {
@@ -77,12 +80,14 @@ func TestSettingsOpenToTheAnalyst(t *testing.T) {
 		if status, body := ask(t, "analyst", "SELECT 1", url.Values{name: {value}}); status != http.StatusOK {
 			t.Errorf("%s = %q in the URL: %s", name, value, body)
 		}
-		if status, body := ask(t, "analyst", fmt.Sprintf("SELECT 1 SETTINGS %s = '%s'", name, strings.ReplaceAll(value, `\`, `\\`)), nil); status != http.StatusOK {
+		if status, body := ask(t, "analyst", fmt.Sprintf("SELECT 1 SETTINGS %s = '%s'", name, strings.ReplaceAll(value, `\`, `\\`)),
+			nil); status != http.StatusOK {
 			t.Errorf("%s = %q in SQL: %s", name, value, body)
 		}
 	}
 	for _, name := range embedded.NamedSettings() {
-		status, body := ask(t, "analyst", "SELECT concat('value ', value) FROM system.settings WHERE name = {n:String} FORMAT TSVRaw", url.Values{"param_n": {name}})
+		status, body := ask(t, "analyst", "SELECT concat('value ', value) FROM system.settings WHERE name = {n:String} FORMAT TSVRaw",
+			url.Values{"param_n": {name}})
 		value, known := strings.CutPrefix(body, "value")
 		if status != http.StatusOK || !known {
 			t.Errorf("the engine has no setting %s: %s", name, body)
@@ -90,17 +95,24 @@ func TestSettingsOpenToTheAnalyst(t *testing.T) {
 		open(name, strings.TrimPrefix(value, " "))
 	}
 	for name, value := range map[string]string{
-		"async_insert": "0", "cancel_http_readonly_queries_on_client_close": "1", "connect_timeout": "30", "date_time_output_format": "iso", "final": "1",
-		"http_headers_progress_interval_ms": "110000", "join_algorithm": "grace_hash", "join_use_nulls": "1", "log_comment": "dashboard", "max_bytes_in_join": "1000000",
-		"max_execution_time": "60", "max_memory_usage": "1000000000", "max_result_bytes": "1000", "max_result_rows": "1000", "max_rows_to_group_by": "10", "max_threads": "1",
-		"output_format_json_quote_64bit_integers": "0", "output_format_parquet_compression_method": "snappy", "output_format_pretty_max_rows": "100000", "priority": "5",
-		"query_plan_enable_optimizations": "1", "readonly": "1", "send_progress_in_http_headers": "1", "send_timeout": "30", "union_default_mode": "ALL", "use_query_cache": "0", "wait_for_async_insert": "0",
+		"async_insert": "0", "cancel_http_readonly_queries_on_client_close": "1", "connect_timeout": "30", "date_time_output_format": "iso",
+		"final":                             "1",
+		"http_headers_progress_interval_ms": "110000", "join_algorithm": "grace_hash", "join_use_nulls": "1", "log_comment": "dashboard",
+		"max_bytes_in_join":  "1000000",
+		"max_execution_time": "60", "max_memory_usage": "1000000000", "max_result_bytes": "1000", "max_result_rows": "1000",
+		"max_rows_to_group_by": "10", "max_threads": "1",
+		"output_format_json_quote_64bit_integers": "0", "output_format_parquet_compression_method": "snappy",
+		"output_format_pretty_max_rows": "100000", "priority": "5",
+		"query_plan_enable_optimizations": "1", "readonly": "1", "send_progress_in_http_headers": "1", "send_timeout": "30",
+		"union_default_mode": "ALL", "use_query_cache": "0", "wait_for_async_insert": "0",
 	} {
 		open(name, value)
 	}
-	for name, value := range map[string]string{"allow_experimental_json_type": "2", "compatibility": "22.3", "no_such_setting": "1", "max_threads": "100", "max_joined_block_size_rows": "100000000"} {
+	for name, value := range map[string]string{"allow_experimental_json_type": "2", "compatibility": "22.3", "no_such_setting": "1",
+		"max_threads": "100", "max_joined_block_size_rows": "100000000"} {
 		status, body := ask(t, "analyst", "SELECT 1", url.Values{name: {value}})
-		if code := map[bool]string{true: "UNKNOWN_SETTING", false: "SETTING_CONSTRAINT_VIOLATION"}[name == "no_such_setting"]; status == http.StatusOK || !strings.Contains(body, code) {
+		if code := map[bool]string{true: "UNKNOWN_SETTING",
+			false: "SETTING_CONSTRAINT_VIOLATION"}[name == "no_such_setting"]; status == http.StatusOK || !strings.Contains(body, code) {
 			t.Errorf("%s = %s: %d %s", name, value, status, body)
 		}
 	}
@@ -110,8 +122,9 @@ func TestSettingsOpenToTheAnalyst(t *testing.T) {
 func TestAnalystOnlyLowersLimits(t *testing.T) {
 	t.Parallel()
 	for name, ceiling := range map[string]uint64{
-		"max_result_rows": 20_000_000, "max_result_bytes": 8 << 30, "max_memory_usage": 2 << 30, "max_execution_time": 300, "max_block_size": 65409,
-		"max_threads": 0, "max_rows_to_read": 0, "max_bytes_to_read": 0, "readonly": 2,
+		"max_result_rows": 20_000_000, "max_result_bytes": 8 << 30, "max_memory_usage": 2 << 30, "max_execution_time": 300,
+		"max_block_size": 65409,
+		"max_threads":    0, "max_rows_to_read": 0, "max_bytes_to_read": 0, "readonly": 2,
 	} {
 		read := fmt.Sprintf("SELECT getSetting('%s')", name)
 		_, before := ask(t, "analyst", read, nil)
@@ -135,7 +148,8 @@ func TestAnalystOnlyLowersLimits(t *testing.T) {
 			if status, body := ask(t, "analyst", read, url.Values{name: {value}}); status != http.StatusOK || body != want {
 				t.Errorf("%s = %s in the URL: %d %s", name, value, status, body)
 			}
-			if status, body := ask(t, "analyst", fmt.Sprintf("%s SETTINGS %s = %s", read, name, value), nil); status != http.StatusOK || body != want {
+			if status, body := ask(t, "analyst", fmt.Sprintf("%s SETTINGS %s = %s", read, name, value), nil); status != http.StatusOK ||
+				body != want {
 				t.Errorf("%s = %s in SQL: %d %s", name, value, status, body)
 			}
 		}
@@ -143,8 +157,10 @@ func TestAnalystOnlyLowersLimits(t *testing.T) {
 			if status, body := ask(t, "analyst", read, url.Values{name: {strings.Trim(value, "'")}}); status == http.StatusOK {
 				t.Errorf("%s = %s in the URL is answered: %s", name, value, body)
 			}
-			for _, query := range []string{"%s SETTINGS %s = %s", "%s SETTINGS max_rows_to_read = 5, %s = %s FORMAT CSV", "%s FORMAT CSV SETTINGS %s = %s", "(%s SETTINGS %s = %s)",
-				"SELECT * FROM (%s SETTINGS %s = %s)", "EXPLAIN %s SETTINGS %s = %s", "%s SETTINGS %s = %s UNION ALL SELECT 1", "%s SETTINGS/**/`%s`=%s"} {
+			for _, query := range []string{"%s SETTINGS %s = %s", "%s SETTINGS max_rows_to_read = 5, %s = %s FORMAT CSV",
+				"%s FORMAT CSV SETTINGS %s = %s", "(%s SETTINGS %s = %s)",
+				"SELECT * FROM (%s SETTINGS %s = %s)", "EXPLAIN %s SETTINGS %s = %s", "%s SETTINGS %s = %s UNION ALL SELECT 1",
+				"%s SETTINGS/**/`%s`=%s"} {
 				query = fmt.Sprintf(query, read, name, value)
 				if status, body := ask(t, "analyst", query, nil); status == http.StatusOK {
 					t.Errorf("%s is answered: %s", query, body)
@@ -164,7 +180,8 @@ func TestAnalystOnlyLowersLimits(t *testing.T) {
 			return ask(t, "analyst", query+" SETTINGS max_result_rows = "+value, nil)
 		},
 	} {
-		if status, body := at("SELECT number FROM numbers(11)", "10"); status == http.StatusOK || !strings.Contains(body, "TOO_MANY_ROWS_OR_BYTES") {
+		if status, body := at("SELECT number FROM numbers(11)", "10"); status == http.StatusOK ||
+			!strings.Contains(body, "TOO_MANY_ROWS_OR_BYTES") {
 			t.Errorf("eleven rows of ten: %d %s", status, body)
 		}
 		if status, body := at("SELECT number FROM numbers(20000001) FORMAT RowBinary", "0"); status == http.StatusOK {
@@ -178,7 +195,8 @@ func TestReadonlyCannotBeReset(t *testing.T) {
 	t.Parallel()
 	for _, query := range []string{
 		"SELECT getSetting('readonly') SETTINGS readonly = DEFAULT", "SELECT getSetting('readonly') FORMAT CSV SETTINGS readonly = DEFAULT",
-		"SELECT getSetting('readonly') SETTINGS profile = 'default'", "SELECT getSetting('readonly') SETTINGS max_threads = 1, readonly = DEFAULT",
+		"SELECT getSetting('readonly') SETTINGS profile = 'default'",
+		"SELECT getSetting('readonly') SETTINGS max_threads = 1, readonly = DEFAULT",
 		"WITH (SELECT 1 SETTINGS readonly = DEFAULT) AS a SELECT a", "SELECT getSetting('readonly') SETTINGS `readonly` = DEFAULT",
 		"SELECT getSetting('readonly') settings readonly = default", "SELECT getSetting('readonly') SETTINGS\n-- a\nreadonly\n=\nDEFAULT",
 		"SELECT * FROM view(SELECT getSetting('readonly') SETTINGS readonly = DEFAULT)",
@@ -195,10 +213,12 @@ func TestTimeZonesAreNames(t *testing.T) {
 	for zone, want := range map[string]int{
 		"Europe/Paris": http.StatusOK, "America/Argentina/Buenos_Aires": http.StatusOK, "Etc/UTC": http.StatusOK, "": http.StatusOK,
 		"Europe//Paris": http.StatusBadRequest, "Antarctica/Troll": http.StatusBadRequest,
-		server.secret: http.StatusBadRequest, "../" + server.secret: http.StatusBadRequest, "file:" + server.secret: http.StatusBadRequest, "/": http.StatusBadRequest,
+		server.secret: http.StatusBadRequest, "../" + server.secret: http.StatusBadRequest, "file:" + server.secret: http.StatusBadRequest,
+		"/": http.StatusBadRequest,
 	} {
 		status, body := ask(t, "analyst", "SELECT 1", url.Values{"session_timezone": {zone}})
-		if inSQL, _ := ask(t, "analyst", fmt.Sprintf("SELECT 1 SETTINGS session_timezone = '%s'", zone), nil); status != want || inSQL != want {
+		if inSQL, _ := ask(t, "analyst", fmt.Sprintf("SELECT 1 SETTINGS session_timezone = '%s'", zone), nil); status != want ||
+			inSQL != want {
 			t.Errorf("%q: %d in the URL, %d in SQL, want %d: %s", zone, status, inSQL, want, body)
 		}
 		if want == http.StatusBadRequest && !strings.Contains(body, "send the name of a time zone") {

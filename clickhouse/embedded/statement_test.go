@@ -25,9 +25,12 @@ func TestStatementsAreOutlined(t *testing.T) {
 		{src: "SELECT 1 INTO/**/OUTFILE 'x'", errs: true},
 		{src: "INSERT INTO t FROM INFILE 'x' FORMAT CSV", errs: true},
 		{src: "INSERT INTO t SELECT 1 INTO OUTFILE 'x'", errs: true},
-		{src: "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", verb: "INSERT", text: "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", keeps: true},
-		{src: "INSERT INTO t VALUES (1), (2)", verb: "INSERT", format: "Values", text: "INSERT INTO t FORMAT Values", hasData: true, keeps: true},
-		{src: "INSERT INTO t FORMAT Native\n\x00\x01", verb: "INSERT", format: "Native", text: "INSERT INTO t FORMAT Native", hasData: true, keeps: true},
+		{src: "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", verb: "INSERT",
+			text: "WITH x AS (SELECT 1) INSERT INTO t SELECT * FROM x", keeps: true},
+		{src: "INSERT INTO t VALUES (1), (2)", verb: "INSERT", format: "Values", text: "INSERT INTO t FORMAT Values", hasData: true,
+			keeps: true},
+		{src: "INSERT INTO t FORMAT Native\n\x00\x01", verb: "INSERT", format: "Native", text: "INSERT INTO t FORMAT Native", hasData: true,
+			keeps: true},
 		{src: "SET max_threads = 1", verb: "SET", text: "SET max_threads = 1"},
 		{src: "USE x", verb: "USE", text: "USE x"},
 	} {
@@ -48,8 +51,10 @@ func TestStatementsAreOutlined(t *testing.T) {
 func TestDropsDoNotWait(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"DROP TABLE a SYNC": "DROP TABLE a ", "DROP DATABASE a NO DELAY": "DROP DATABASE a ", "drop table if exists a.b sync": "drop table if exists a.b ",
-		"DROP TABLE sync": "DROP TABLE sync", "DROP TABLE a.sync": "DROP TABLE a.sync", "DROP TABLE IF EXISTS sync": "DROP TABLE IF EXISTS sync", "DROP TABLE a": "DROP TABLE a",
+		"DROP TABLE a SYNC": "DROP TABLE a ", "DROP DATABASE a NO DELAY": "DROP DATABASE a ",
+		"drop table if exists a.b sync": "drop table if exists a.b ",
+		"DROP TABLE sync":               "DROP TABLE sync", "DROP TABLE a.sync": "DROP TABLE a.sync",
+		"DROP TABLE IF EXISTS sync": "DROP TABLE IF EXISTS sync", "DROP TABLE a": "DROP TABLE a",
 	} {
 		if st, err := parseStatement(text); err != nil || st.withoutSync() != want {
 			t.Errorf("%q became %q, %v; want %q", text, st.withoutSync(), err, want)
@@ -87,9 +92,12 @@ func TestReplacedTokensStayApart(t *testing.T) {
 // replaced tokens reads as these tokens.
 func FuzzStatement(f *testing.F) {
 	for _, src := range []string{
-		"SELECT 1 FORMAT CSV", "INSERT INTO `a`.\"b\" (c) SETTINGS d = 1 VALUES (1)", "-- x\nSELECT '\\'' /* ' */ # y\n, $a$;$a$", "WITH a AS (SELECT 1) INSERT INTO t SELECT",
-		"SELECT ‘a’, “b”", "DROP TABLE a SYNC", "INSERT INTO t FORMAT", "SELECT '", "/*", "$", "\xff", "INSERT INTO FUNCTION file('x') VALUES",
-		"SELECT 1 SETTINGS a = 'x''\\'', `b` = -1.5 /* c */ FORMAT CSV SETTINGS d = true", "SELECT (SELECT 1 SETTINGS a = 1) SETTINGS b = DEFAULT", "SELECT 1 SETTINGS a = 1.",
+		"SELECT 1 FORMAT CSV", "INSERT INTO `a`.\"b\" (c) SETTINGS d = 1 VALUES (1)", "-- x\nSELECT '\\'' /* ' */ # y\n, $a$;$a$",
+		"WITH a AS (SELECT 1) INSERT INTO t SELECT",
+		"SELECT ‘a’, “b”", "DROP TABLE a SYNC", "INSERT INTO t FORMAT", "SELECT '", "/*", "$", "\xff",
+		"INSERT INTO FUNCTION file('x') VALUES",
+		"SELECT 1 SETTINGS a = 'x''\\'', `b` = -1.5 /* c */ FORMAT CSV SETTINGS d = true",
+		"SELECT (SELECT 1 SETTINGS a = 1) SETTINGS b = DEFAULT", "SELECT 1 SETTINGS a = 1.",
 		"SELECT a{a:Identifier}b, `c`{c:Identifier}'d' FROM e.{b:Identifier}.f, #{a:Identifier} -{a:Identifier}-- {a:Identifier}",
 	} {
 		f.Add(src)

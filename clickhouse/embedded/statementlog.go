@@ -16,8 +16,8 @@ import (
 	"companyscore/sql"
 )
 
-// statementLog writes the statements of analysts to the table analyst_query, in batches. A statement is written within about statementLogPause of
-// its end. Until the table exists, and while inserts fail, the newest statementLogMax are kept.
+// statementLog writes the statements of analysts to the table analyst_query, in batches. A statement is written within about
+// statementLogPause of its end. Until the table exists, and while inserts fail, the newest statementLogMax are kept.
 //
 // The rows of an analyst have a rate, so that they cannot fill the disk. Statements above it are counted, and the count is a row.
 type statementLog struct {
@@ -74,7 +74,8 @@ func (h *statementLog) add(req *request, began time.Time, sum summary, e *except
 	if !req.ran {
 		size = refusedTextMax
 	}
-	row := loggedStatement{StartedAt: began.UTC().Format(statementLogTime), Analyst: req.user.name, QueryID: req.queryID, Query: strings.Clone(req.text[:min(len(req.text), size)]),
+	row := loggedStatement{StartedAt: began.UTC().Format(statementLogTime), Analyst: req.user.name, QueryID: req.queryID,
+		Query:  strings.Clone(req.text[:min(len(req.text), size)]),
 		WaitMs: req.waited.Milliseconds(), DurationMs: time.Since(began).Milliseconds(),
 		ReadRows: sum.readRows, ReadBytes: sum.readBytes, ResultRows: sum.resultRows, ResultBytes: sum.resultBytes}
 	if e != nil {

@@ -23,7 +23,8 @@ func request1(analyst, text string, ran bool) *request {
 	return &request{user: &user{name: analyst}, queryID: "id", text: text, ran: ran}
 }
 
-// TestRowsOfAFailedInsertComeBack has an insert fail while newer statements push the oldest ones out. No other row may be lost, and none may be twice.
+// TestRowsOfAFailedInsertComeBack has an insert fail while newer statements push the oldest ones out. No other row may be lost, and none
+// may be twice.
 func TestRowsOfAFailedInsertComeBack(t *testing.T) {
 	t.Parallel()
 	var h *statementLog
@@ -52,7 +53,8 @@ func TestRowsOfAFailedInsertComeBack(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := len(stored); n != statementLogMax || stored[0].Query != "middle" || stored[n-2].Query != "new 1" || stored[n-1].Query != "new 2" {
+	if n := len(stored); n != statementLogMax || stored[0].Query != "middle" || stored[n-2].Query != "new 1" ||
+		stored[n-1].Query != "new 2" {
 		t.Errorf("%d rows, the first %q, the last two %q and %q", n, stored[0].Query, stored[n-2].Query, stored[n-1].Query)
 	}
 }

@@ -54,7 +54,8 @@ func (u *user) database(asked string) (string, error) {
 func (u *user) admits(query url.Values) error {
 	switch {
 	case u.guard == nil && query.Has("session_id"):
-		return newException(codeNotImplemented, "session_id: sessions are not kept by the embedded ClickHouse, send settings with each request")
+		return newException(codeNotImplemented,
+			"session_id: sessions are not kept by the embedded ClickHouse, send settings with each request")
 	case u.guard == nil && query.Has("role"):
 		return newException(codeNotImplemented, "role: the embedded ClickHouse has no roles")
 	}
@@ -120,7 +121,8 @@ func (s *users) find(name, password string) (*user, error) {
 		}
 	}
 	if found == nil {
-		return nil, newException(codeAuthFailed, "%s: Authentication failed: password is incorrect, or there is no user with such name", name)
+		return nil, newException(codeAuthFailed, "%s: Authentication failed: password is incorrect, or there is no user with such name",
+			name)
 	}
 	return found, nil
 }

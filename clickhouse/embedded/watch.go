@@ -35,7 +35,8 @@ const (
 )
 
 // errMemory is the cause of the end of a statement that ran while the engine had too much memory.
-var errMemory = newException(codeMemoryLimit, "The engine has more memory than it may (--clickhouse-memory): the statements of analysts are ended")
+var errMemory = newException(codeMemoryLimit,
+	"The engine has more memory than it may (--clickhouse-memory): the statements of analysts are ended")
 
 // run watches until ctx ends or the watch ends the engine.
 func (w *watch) run(ctx context.Context) {

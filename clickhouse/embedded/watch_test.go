@@ -24,9 +24,10 @@ func TestWatchEndsTheEngine(t *testing.T) {
 		after     time.Duration
 		blamed    []string
 	}{
-		"nothing is wrong":                        {bytes: limit},
-		"a long statement":                        {bytes: limit, stuck: []string{"a"}},
-		"a statement that does not end":           {bytes: limit, stuck: []string{"a"}, cancelled: true, after: statementGrace, blamed: []string{"a"}},
+		"nothing is wrong": {bytes: limit},
+		"a long statement": {bytes: limit, stuck: []string{"a"}},
+		"a statement that does not end": {bytes: limit, stuck: []string{"a"}, cancelled: true, after: statementGrace,
+			blamed: []string{"a"}},
 		"memory of a statement":                   {bytes: limit + 1, stuck: []string{"a"}, after: memoryGrace, blamed: []string{"a"}},
 		"memory of one of several statements":     {bytes: limit + 1, stuck: []string{"b"}, after: memoryGrace, blamed: []string{"b"}},
 		"memory that no statement has":            {bytes: limit + 1, after: memoryPatience},
@@ -55,7 +56,8 @@ func TestWatchEndsTheEngine(t *testing.T) {
 				began := time.Now()
 				var after time.Duration
 				var blamed []string
-				w := &watch{running: now, memory: limit, most: limit + limit/2, resident: func() (uint64, error) { return c.bytes, nil }, logger: slog.New(slog.DiscardHandler)}
+				w := &watch{running: now, memory: limit, most: limit + limit/2, resident: func() (uint64, error) { return c.bytes, nil },
+					logger: slog.New(slog.DiscardHandler)}
 				w.end = func(_ string, statements map[string]string) {
 					after, blamed = time.Since(began), slices.Sorted(maps.Keys(statements))
 				}
@@ -91,7 +93,8 @@ func TestMemoryComesBack(t *testing.T) {
 			time.Sleep(memoryPatience / 2) // of the bubble's clock: the allocator gives memory back late
 			bytes.Store(900)
 		})
-		w := &watch{running: now, memory: 1000, most: 1500, resident: func() (uint64, error) { return bytes.Load(), nil }, logger: slog.New(slog.DiscardHandler)}
+		w := &watch{running: now, memory: 1000, most: 1500, resident: func() (uint64, error) { return bytes.Load(), nil },
+			logger: slog.New(slog.DiscardHandler)}
 		w.end = func(reason string, _ map[string]string) { t.Errorf("ended: %s", reason) }
 		watching, stop := context.WithTimeout(t.Context(), time.Minute)
 		defer stop()

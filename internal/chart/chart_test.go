@@ -28,7 +28,8 @@ func TestTicks(t *testing.T) {
 func TestChart(t *testing.T) {
 	t.Parallel()
 	const hostile = `</svg><script>"&`
-	c := New("chart", hostile, 200, 100, Frame{Left: 20, Top: 10, Right: 190, Bottom: 80}, Axis{Low: 0, High: 10}, Axis{Low: 1, High: 100, Log: true})
+	c := New("chart", hostile, 200, 100, Frame{Left: 20, Top: 10, Right: 190, Bottom: 80}, Axis{Low: 0, High: 10},
+		Axis{Low: 1, High: 100, Log: true})
 	if x, y := c.X.At(5), c.Y.At(10); x != 105 || y != 45 || c.Y.At(1) != 80 || c.Y.At(100) != 10 {
 		t.Errorf("the middle is at %g, %g", x, y)
 	}
@@ -41,7 +42,8 @@ func TestChart(t *testing.T) {
 	if err := xml.Unmarshal([]byte(svg), new(struct{})); err != nil {
 		t.Errorf("%v in %s", err, svg)
 	}
-	for _, want := range []string{`x="40.0" y="30.0" width="10.0" height="50.0"`, `points="1.0,2.0 3.2,4.0"`, `>100</text>`, `text-anchor="end"`} {
+	for _, want := range []string{`x="40.0" y="30.0" width="10.0" height="50.0"`, `points="1.0,2.0 3.2,4.0"`, `>100</text>`,
+		`text-anchor="end"`} {
 		if !strings.Contains(svg, want) {
 			t.Errorf("%s is not in %s", want, svg)
 		}

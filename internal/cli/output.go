@@ -98,8 +98,8 @@ var _ pflag.Value = (*Output)(nil)
 type Column[T any] struct {
 	// Name is the name in CSV, such as created_at. The header of a table is the same in capitals, with spaces.
 	Name string
-	// Value returns the cell of a row: a text, a number, a bool, a time.Time, a pointer to one of them, or a [Toned] text. Tables show a zero
-	// time or a nil pointer as "-", CSV as nothing.
+	// Value returns the cell of a row: a text, a number, a bool, a time.Time, a pointer to one of them, or a [Toned] text. Tables show a
+	// zero time or a nil pointer as "-", CSV as nothing.
 	Value func(T) any
 	// Only is Table or CSV for a column that the other does not have.
 	Only Output

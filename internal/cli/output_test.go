@@ -65,7 +65,8 @@ func TestRecordInEachFormat(t *testing.T) {
 	if err := PrintRecord(&shown, Table, company{}, "made \x1b[2J\u202eAcme", nil); err != nil || shown.String() != "made �[2J�Acme\n" {
 		t.Errorf("control characters: %q, %v", shown.String(), err)
 	}
-	for o, want := range map[Output]string{Table: "made Acme\n", JSON: `{"name":"Acme","score":1,"scored_at":"0001-01-01T00:00:00Z"}` + "\n", CSV: "name,score\nAcme,1\n"} {
+	for o, want := range map[Output]string{Table: "made Acme\n", JSON: `{"name":"Acme","score":1,"scored_at":"0001-01-01T00:00:00Z"}` +
+		"\n", CSV: "name,score\nAcme,1\n"} {
 		var out bytes.Buffer
 		columns := []Column[company]{companyColumns[0], companyColumns[2]}
 		if err := PrintRecord(&out, o, company{Name: "Acme", Score: 1}, "made Acme", columns); err != nil || out.String() != want {

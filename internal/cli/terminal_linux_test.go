@@ -62,7 +62,8 @@ func TestColoursAreForTerminals(t *testing.T) {
 	if err := PrintList(terminal, Table, companies()[:1], companyColumns[:2]); err != nil {
 		t.Fatal(err)
 	}
-	if got := screen(2); !strings.Contains(got, "\x1b[01mNAME\x1b[0m") || !strings.Contains(got, `Acme, "Inc."`+"\x1b[0m  \x1b[32mok\x1b[0m") {
+	if got := screen(2); !strings.Contains(got, "\x1b[01mNAME\x1b[0m") ||
+		!strings.Contains(got, `Acme, "Inc."`+"\x1b[0m  \x1b[32mok\x1b[0m") {
 		t.Errorf("the terminal shows %q", got)
 	}
 	for name, value := range map[string]string{"NO_COLOR": "1", "TERM": "dumb"} {
@@ -96,7 +97,8 @@ func TestTerminalShowsNoControlCharactersOfOthers(t *testing.T) {
 	if !IsTerminal(w) || !Colours(w) {
 		t.Error("it is no terminal")
 	}
-	for _, part := range []string{"a\x1b]0;title\a\r\x7f\u009b2J b \xe2", "\x82", "\xac \x9b\u202e\n"} { // the euro sign comes in three writes
+	// the euro sign comes in three writes
+	for _, part := range []string{"a\x1b]0;title\a\r\x7f\u009b2J b \xe2", "\x82", "\xac \x9b\u202e\n"} {
 		if n, err := io.WriteString(w, part); n != len(part) || err != nil {
 			t.Fatal(n, err)
 		}
@@ -108,7 +110,8 @@ func TestTerminalShowsNoControlCharactersOfOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := screen(6)
-	for _, want := range []string{"a�]0;title����2J b € ��\r\n", "\x1b[01mNAME\x1b[0m", "\x1b[32mok\x1b[0m", "evil�[2J�x", "\"evil�[2J\r\n"} {
+	for _, want := range []string{"a�]0;title����2J b € ��\r\n", "\x1b[01mNAME\x1b[0m", "\x1b[32mok\x1b[0m", "evil�[2J�x",
+		"\"evil�[2J\r\n"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("the terminal shows %q without %q", got, want)
 		}

@@ -27,7 +27,8 @@ type ClickHouse struct {
 func (c *ClickHouse) Flags(flags *pflag.FlagSet) {
 	flags.IntVar(&c.AnalystSlots, "analyst-slots", 0, "statements of analysts that the embedded ClickHouse runs at once; 0 means 2 per CPU")
 	flags.DurationVar(&c.AnalystWait, "analyst-wait", time.Minute, "how long a statement of an analyst waits for a slot")
-	flags.IntVar(&c.MemoryMB, "clickhouse-memory", 0, "MB of memory above which the process of the embedded ClickHouse is ended and starts again; 0 means half of the machine's")
+	flags.IntVar(&c.MemoryMB, "clickhouse-memory", 0,
+		"MB of memory above which the process of the embedded ClickHouse is ended and starts again; 0 means half of the machine's")
 }
 
 // Validate returns an error that names every flag that is wrong.
@@ -49,7 +50,8 @@ func (c *ClickHouse) Validate() error {
 
 // Args returns the arguments that give a child process the same configuration.
 func (c *ClickHouse) Args() []string {
-	return []string{"--analyst-slots", strconv.Itoa(c.AnalystSlots), "--analyst-wait", c.AnalystWait.String(), "--clickhouse-memory", strconv.Itoa(c.MemoryMB)}
+	return []string{"--analyst-slots", strconv.Itoa(c.AnalystSlots), "--analyst-wait", c.AnalystWait.String(), "--clickhouse-memory",
+		strconv.Itoa(c.MemoryMB)}
 }
 
 // ClickHouseMemoryMin is the least memory that the process of the embedded ClickHouse may be limited to, in bytes.
@@ -61,7 +63,8 @@ func CheckClickHouseMemory(bytes uint64) error {
 	switch {
 	case bytes == 0:
 	case bytes < ClickHouseMemoryMin:
-		return fmt.Errorf("the embedded ClickHouse needs more memory: give at least %d MB, or 0 for half of the machine's", ClickHouseMemoryMin>>20)
+		return fmt.Errorf("the embedded ClickHouse needs more memory: give at least %d MB, or 0 for half of the machine's",
+			ClickHouseMemoryMin>>20)
 	case machine > 0 && bytes > machine:
 		return fmt.Errorf("the machine has only %d MB of memory", machine>>20)
 	}
@@ -71,8 +74,8 @@ func CheckClickHouseMemory(bytes uint64) error {
 // AnalystPasswordPath returns the file with the password of the user analyst in a data directory.
 func AnalystPasswordPath(data string) string { return filepath.Join(data, "analyst-password") }
 
-// AnalystPassword returns the password of the user analyst of a data directory. It creates the file, which only its owner may read, if it is missing or
-// empty; remove it to get a new password at the next start.
+// AnalystPassword returns the password of the user analyst of a data directory. It creates the file, which only its owner may read, if it
+// is missing or empty; remove it to get a new password at the next start.
 func AnalystPassword(data string) (string, error) {
 	path := AnalystPasswordPath(data)
 	text, err := os.ReadFile(path)

@@ -29,7 +29,8 @@ type HTTP struct {
 
 // DefaultHTTP returns the default limits.
 func DefaultHTTP() HTTP {
-	return HTTP{ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, HeaderMax: 16 << 10, Connections: 10_000}
+	return HTTP{ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, HeaderMax: 16 << 10,
+		Connections: 10_000}
 }
 
 // Flags adds the flags of h with their defaults.
@@ -37,10 +38,12 @@ func (h *HTTP) Flags(flags *pflag.FlagSet) {
 	d := DefaultHTTP()
 	flags.DurationVar(&h.ReadTimeout, "http-read-timeout", d.ReadTimeout, "timeout for receiving a request")
 	flags.DurationVar(&h.WriteTimeout, "http-write-timeout", d.WriteTimeout, "timeout for sending an answer")
-	flags.DurationVar(&h.IdleTimeout, "http-idle-timeout", d.IdleTimeout, "maximum idle time of a connection; use more than a proxy in front does")
+	flags.DurationVar(&h.IdleTimeout, "http-idle-timeout", d.IdleTimeout,
+		"maximum idle time of a connection; use more than a proxy in front does")
 	flags.IntVar(&h.HeaderMax, "http-header-max", d.HeaderMax, "maximum size of request headers in bytes")
 	flags.IntVar(&h.Connections, "http-connections", d.Connections, "maximum number of connections")
-	flags.IntVar(&h.PerAddress, "http-connections-per-address", d.PerAddress, "maximum number of connections per address; 0 for no limit, as behind a proxy")
+	flags.IntVar(&h.PerAddress, "http-connections-per-address", d.PerAddress,
+		"maximum number of connections per address; 0 for no limit, as behind a proxy")
 }
 
 // Validate returns an error that names each limit that is out of range.

@@ -27,7 +27,8 @@ func TestLimitsAreCheckedAllAtOnce(t *testing.T) {
 			t.Errorf("%s is not named: %v", name, err)
 		}
 	}
-	if err := (Memory{}).Validate(); err == nil || !strings.Contains(err.Error(), "gc-percent") || !strings.Contains(err.Error(), "memory-limit-mb") {
+	if err := (Memory{}).Validate(); err == nil || !strings.Contains(err.Error(), "gc-percent") ||
+		!strings.Contains(err.Error(), "memory-limit-mb") {
 		t.Errorf("memory: %v", err)
 	}
 }

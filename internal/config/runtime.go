@@ -86,7 +86,8 @@ func LockData(data string) (*os.File, error) {
 	}
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		f.Close()
-		return nil, fmt.Errorf("data directory %s is in use by another companyscore: stop it, or choose another directory with --data", data)
+		return nil, fmt.Errorf("data directory %s is in use by another companyscore: stop it, or choose another directory with --data",
+			data)
 	}
 	return f, nil
 }

@@ -126,7 +126,8 @@ func (d *doctor) version() Check {
 
 func (d *doctor) system() Check {
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease") // Linux only
-	return Check{Name: "system", Status: OK, Found: strings.TrimSpace(fmt.Sprintf("%s %s %s", runtime.GOOS, runtime.GOARCH, bytes.TrimSpace(kernel))) +
+	return Check{Name: "system", Status: OK, Found: strings.TrimSpace(fmt.Sprintf("%s %s %s", runtime.GOOS, runtime.GOARCH,
+		bytes.TrimSpace(kernel))) +
 		fmt.Sprintf(", %d processors", runtime.NumCPU())}
 }
 
@@ -146,7 +147,8 @@ func (d *doctor) engine() Check {
 	case d.external.ClickHouseURL != "":
 		return Check{Name: name, Status: Skipped, Found: "not needed with an external ClickHouse"}
 	}
-	return Check{name, Failed, err.Error(), "run `make deps` in the source tree, set COMPANYSCORE_LIBCHDB to the library, or set CLICKHOUSE_URL to a server"}
+	return Check{name, Failed, err.Error(),
+		"run `make deps` in the source tree, set COMPANYSCORE_LIBCHDB to the library, or set CLICKHOUSE_URL to a server"}
 }
 
 func (d *doctor) redisServer() Check {
@@ -175,11 +177,13 @@ func (d *doctor) up() Check {
 	const name = "running up"
 	switch {
 	case d.runtime != nil:
-		return Check{Name: name, Status: OK, Found: fmt.Sprintf("process %d at %s with %s", d.runtime.PID, d.runtime.BaseURL, d.Stores.Data)}
+		return Check{Name: name, Status: OK, Found: fmt.Sprintf("process %d at %s with %s", d.runtime.PID, d.runtime.BaseURL,
+			d.Stores.Data)}
 	case errors.Is(d.runtimeErr, os.ErrNotExist):
 		return Check{Name: name, Status: Skipped, Found: "none with the data directory " + d.Stores.Data}
 	}
-	return Check{name, Failed, d.runtimeErr.Error(), "use the user that started `up`; if no `up` runs, remove runtime.json of the data directory"}
+	return Check{name, Failed, d.runtimeErr.Error(),
+		"use the user that started `up`; if no `up` runs, remove runtime.json of the data directory"}
 }
 
 func (d *doctor) port() Check {

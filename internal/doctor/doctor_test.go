@@ -78,7 +78,8 @@ func freeAddress(t *testing.T) string {
 func TestRunningUpIsWell(t *testing.T) {
 	listen := strings.TrimPrefix(service.Runtime.BaseURL, "http://")
 	code, checks := diagnose(t, nil, "--data", service.Data, "--listen", listen)
-	for _, name := range []string{"version", "system", "engine library", "redis-server", "running up", "port " + listen, "data directory", "Redis", "clock of Redis", "ClickHouse", "clock of ClickHouse", "variables"} {
+	for _, name := range []string{"version", "system", "engine library", "redis-server", "running up", "port " + listen, "data directory",
+		"Redis", "clock of Redis", "ClickHouse", "clock of ClickHouse", "variables"} {
 		if c := checks[name]; c.Status != OK {
 			t.Errorf("%s: %+v", name, c)
 		}
@@ -127,15 +128,18 @@ func TestBrokenMachineIsDescribed(t *testing.T) {
 		variables, flags    []string
 		check, says, advice string
 	}{
-		"taken port":        {nil, []string{"--listen", taken.Addr().String()}, "port " + taken.Addr().String(), "address already in use", "ss -ltnp"},
+		"taken port": {nil, []string{"--listen", taken.Addr().String()}, "port " + taken.Addr().String(), "address already in use",
+			"ss -ltnp"},
 		"foreign address":   {nil, []string{"--listen", "192.0.2.1:80"}, "port 192.0.2.1:80", "cannot assign", "--listen"},
 		"file as directory": {nil, []string{"--data", file}, "data directory", "not a directory", "--data"},
 		"no engine":         {[]string{"COMPANYSCORE_LIBCHDB=" + dir + "/none.so"}, nil, "engine library", "none.so", "make deps"},
 		"no redis-server":   {[]string{"PATH=" + dir}, nil, "redis-server", "not in the PATH", "REDIS_URL"},
 		"Redis away":        {[]string{"REDIS_URL=redis://:secret@" + nowhere}, nil, "Redis", "refused", "REDIS_URL"},
 		"ClickHouse away":   {[]string{"CLICKHOUSE_URL=http://u:secret@" + nowhere + "/d"}, nil, "ClickHouse", "refused", "CLICKHOUSE_URL"},
-		"misspelt variable": {[]string{"COMPANYSCORE_LISTN=127.0.0.1:1"}, nil, "variables", "COMPANYSCORE_LISTN", "rename COMPANYSCORE_LISTN to COMPANYSCORE_LISTEN"},
-		"unknown variable":  {[]string{"COMPANYSCORE_FLUX_CAPACITOR=on"}, nil, "variables", "FLUX_CAPACITOR", "unset COMPANYSCORE_FLUX_CAPACITOR"},
+		"misspelt variable": {[]string{"COMPANYSCORE_LISTN=127.0.0.1:1"}, nil, "variables", "COMPANYSCORE_LISTN",
+			"rename COMPANYSCORE_LISTN to COMPANYSCORE_LISTEN"},
+		"unknown variable": {[]string{"COMPANYSCORE_FLUX_CAPACITOR=on"}, nil, "variables", "FLUX_CAPACITOR",
+			"unset COMPANYSCORE_FLUX_CAPACITOR"},
 	} {
 		flags := c.flags
 		if !strings.Contains(strings.Join(flags, " "), "--data") {
@@ -145,7 +149,8 @@ func TestBrokenMachineIsDescribed(t *testing.T) {
 			flags = append(flags, "--listen", nowhere)
 		}
 		code, checks := diagnose(t, c.variables, flags...)
-		if got := checks[c.check]; code != 1 || got.Status != Failed || !strings.Contains(got.Found, c.says) || !strings.Contains(got.Advice, c.advice) {
+		if got := checks[c.check]; code != 1 || got.Status != Failed || !strings.Contains(got.Found, c.says) ||
+			!strings.Contains(got.Advice, c.advice) {
 			t.Errorf("%s: exit %d, %+v", name, code, got)
 		}
 		for _, got := range checks {
@@ -201,7 +206,8 @@ func TestLevels(t *testing.T) {
 func TestCancelledContextEndsChecks(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	for _, c := range Run(ctx, Config{Stores: config.Stores{Data: service.Data}, Listen: freeAddress(t), FindEngine: func() (string, error) { return "", nil }}) {
+	for _, c := range Run(ctx, Config{Stores: config.Stores{Data: service.Data}, Listen: freeAddress(t),
+		FindEngine: func() (string, error) { return "", nil }}) {
 		if c.Name == "Redis" && c.Status != Failed {
 			t.Errorf("%+v", c)
 		}

@@ -93,7 +93,8 @@ func TestCleanKeepsTestDomains(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{"example.com", "https://www.example.co.uk:80/x", "bücher.de", "127.0.0.1", "a..b", "www.www.com", "例え。jp", "ß.de", "www。example.com."} {
+	for _, s := range []string{"example.com", "https://www.example.co.uk:80/x", "bücher.de", "127.0.0.1", "a..b", "www.www.com", "例え。jp",
+		"ß.de", "www。example.com."} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {

@@ -41,7 +41,8 @@ func TestDomainsAreReadFromAnyFile(t *testing.T) {
 	if err != nil || !slices.Equal(got, []string{"a.com", "b.com"}) {
 		t.Errorf("canonical: %v, %v", got, err)
 	}
-	if _, err := ParseAll([]string{"localhost", "a.com", "1.2.3.4"}); err == nil || !strings.Contains(err.Error(), "localhost") || !strings.Contains(err.Error(), "1.2.3.4") {
+	if _, err := ParseAll([]string{"localhost", "a.com", "1.2.3.4"}); err == nil || !strings.Contains(err.Error(), "localhost") ||
+		!strings.Contains(err.Error(), "1.2.3.4") {
 		t.Errorf("every fault is named: %v", err)
 	}
 }

@@ -243,7 +243,8 @@ func TestIntervalGrowsDuringAnOutage(t *testing.T) {
 			if i > 0 {
 				got -= s.tries[i-1]
 			}
-			if least, most := float64(want)*(1-retry.Jitter), float64(want)*(1+retry.Jitter)+1; float64(got) < least || float64(got) > most {
+			if least, most := float64(want)*(1-retry.Jitter), float64(want)*(1+retry.Jitter)+1; float64(got) < least ||
+				float64(got) > most {
 				t.Errorf("pause %d is %s, want about %s", i, got, want)
 			}
 		}

@@ -53,8 +53,9 @@ func NewClock(redis, record func(context.Context) (time.Time, error), metrics pr
 		"newest_record": func(d *comparison) (time.Duration, error) { return d.record, d.recordErr },
 	} {
 		metrics.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name:        "companyscore_clock_ahead_seconds",
-			Help:        "Seconds by which the clock of Redis, or the scored_at of the newest record, is ahead of the clock of this process. More than 2 either way is wrong. NaN when unknown.",
+			Name: "companyscore_clock_ahead_seconds",
+			Help: "Seconds by which the clock of Redis, or the scored_at of the newest record, is ahead of the clock of this " +
+				"process. More than 2 either way is wrong. NaN when unknown.",
 			ConstLabels: prometheus.Labels{"of": of},
 		}, func() float64 {
 			d := c.last.Load()
@@ -126,7 +127,8 @@ func (d *comparison) wrong() []string {
 		wrong = append(wrong, fmt.Sprintf("the clock of Redis is %s %s that of this process", d.redis.Abs().Round(time.Millisecond), word))
 	}
 	if d.record > skewMax {
-		wrong = append(wrong, fmt.Sprintf("the newest scored_at lies %s ahead of the clock of this process", d.record.Round(time.Millisecond)))
+		wrong = append(wrong, fmt.Sprintf("the newest scored_at lies %s ahead of the clock of this process",
+			d.record.Round(time.Millisecond)))
 	}
 	return wrong
 }

@@ -36,15 +36,18 @@ func TestClock(t *testing.T) {
 	}{
 		"right":        {0, nil, "^ok$", `^-?0(\.[0-9]+)?$|e-`, "^0$"},
 		"nearly right": {-1500 * time.Millisecond, nil, "^ok$", "^[01]", "^[01]"},
-		"an hour ago":  {-time.Hour, nil, `^the clock of Redis is (1h0m0s|59m5.*) ahead of that of this process; the newest scored_at lies (1h0m0s|59m5)`, "^3[56]", "^3[56]"},
-		"an hour on":   {time.Hour, nil, `^the clock of Redis is (1h0m0s|59m5.*) behind that of this process$`, "^-3[56]", "^0$"},
-		"no record":    {0, errors.New("away"), "^not compared with the newest record: away$", `^-?0(\.[0-9]+)?$|e-`, "^NaN$"},
+		"an hour ago": {-time.Hour, nil,
+			`^the clock of Redis is (1h0m0s|59m5.*) ahead of that of this process; the newest scored_at lies (1h0m0s|59m5)`, "^3[56]",
+			"^3[56]"},
+		"an hour on": {time.Hour, nil, `^the clock of Redis is (1h0m0s|59m5.*) behind that of this process$`, "^-3[56]", "^0$"},
+		"no record":  {0, errors.New("away"), "^not compared with the newest record: away$", `^-?0(\.[0-9]+)?$|e-`, "^NaN$"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var log bytes.Buffer
 			metrics := prometheus.NewRegistry()
 			stored := time.Now()
-			clock := NewClock(redisTime, func(context.Context) (time.Time, error) { return stored, c.recordErr }, metrics, slog.New(slog.NewTextHandler(&log, nil)))
+			clock := NewClock(redisTime, func(context.Context) (time.Time, error) { return stored, c.recordErr }, metrics,
+				slog.New(slog.NewTextHandler(&log, nil)))
 			clock.now = func() time.Time { return time.Now().Add(c.off) }
 			handler := Handler(map[string]Check{"clock": clock.Check}, metrics)
 			answer := func(path string) (int, string) {
@@ -59,7 +62,8 @@ func TestClock(t *testing.T) {
 			clock.compare(t.Context())
 			code, body := answer("/readyz")
 			var reasons map[string]string
-			if err := json.Unmarshal([]byte(body), &reasons); err != nil || code != 200 || !regexp.MustCompile(c.says).MatchString(reasons["clock"]) {
+			if err := json.Unmarshal([]byte(body), &reasons); err != nil || code != 200 ||
+				!regexp.MustCompile(c.says).MatchString(reasons["clock"]) {
 				t.Errorf("/readyz answers %d %s, want 200 and %q", code, body, c.says)
 			}
 			_, body = answer("/metrics")
@@ -85,7 +89,8 @@ func TestClockWatchesUntilItsContextEnds(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	compared := make(chan struct{})
 	answer := func(context.Context) (time.Time, error) { return time.Now(), nil }
-	clock := NewClock(answer, func(context.Context) (time.Time, error) { close(compared); return time.Now(), nil }, prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	clock := NewClock(answer, func(context.Context) (time.Time, error) { close(compared); return time.Now(), nil },
+		prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	ended := make(chan struct{})
 	go func() { defer close(ended); clock.Watch(ctx) }()
 	<-compared

@@ -72,7 +72,8 @@ type Admin struct {
 
 // Start starts the comparison of clocks and the listener. The caller must call Close.
 func Start(cfg Config) (*Admin, error) {
-	clock := NewClock(func(ctx context.Context) (time.Time, error) { return cfg.Redis.Time(ctx).Result() }, cfg.ClickHouse.LastScoredAt, cfg.Registry, cfg.Logger)
+	clock := NewClock(func(ctx context.Context) (time.Time, error) { return cfg.Redis.Time(ctx).Result() }, cfg.ClickHouse.LastScoredAt,
+		cfg.Registry, cfg.Logger)
 	failed := make(chan error, 1)
 	a := &Admin{Failed: failed}
 	if cfg.Listen != "" {

@@ -40,7 +40,8 @@ func checkBatch(ctx context.Context, rdb goredis.UniversalClient) error {
 		if !status.Good.IsZero() {
 			good = "the last good run ended " + status.Good.Format(time.RFC3339)
 		}
-		failed = append(failed, fmt.Sprintf("%s %s at %s (%s), %s", job, status.Outcome, status.At.Format(time.RFC3339), status.Error, good))
+		failed = append(failed, fmt.Sprintf("%s %s at %s (%s), %s", job, status.Outcome, status.At.Format(time.RFC3339), status.Error,
+			good))
 	}
 	if len(failed) > 0 {
 		return &Degraded{Reason: strings.Join(failed, "; ")}
@@ -62,6 +63,7 @@ func checkRefresh(ctx context.Context, rdb goredis.UniversalClient) error {
 	if c.Young == c.Companies {
 		return nil
 	}
-	return &Degraded{Reason: fmt.Sprintf("%.1f %% of %d companies were younger than their target age at %s, %d were due, the oldest record was of %s",
+	return &Degraded{Reason: fmt.Sprintf("%.1f %% of %d companies were younger than their target age at %s, %d were due, the oldest "+
+		"record was of %s",
 		100*c.Share(), c.Companies, status.Good.Format(time.RFC3339), c.Due, c.Oldest.Format(time.RFC3339))}
 }

@@ -343,7 +343,8 @@ func TestWorkersKilledAtRandom(t *testing.T) {
 	for _, run := range runs {
 		record := fmt.Sprint(ids[run.ID], " ", run.StartedAt.UnixMilli())
 		end := fmt.Sprint("succeeded ", run.FinishedAt.UnixMilli(), " ", run.StartedAt.UnixMilli())
-		if run.State != scoring.RunSucceeded || !slices.Equal(records[run.ID], []string{record}) || !slices.Equal(ends[run.ID], []string{end}) {
+		if run.State != scoring.RunSucceeded || !slices.Equal(records[run.ID], []string{record}) ||
+			!slices.Equal(ends[run.ID], []string{end}) {
 			t.Fatalf("run %+v has records %q and ends %q, want one of each", run, records[run.ID], ends[run.ID])
 		}
 		if run.Attempts > 1 {

@@ -169,7 +169,8 @@ func TestWeightsThatCannotBe(t *testing.T) {
 		if err := weights.Validate(); err == nil {
 			t.Errorf("%s: %v are accepted", name, weights)
 		}
-		if _, err := queue.NewServer(newQueue(t, stores.Redis(t).URL, queue.Config{}), queue.ServerConfig{Log: &runLog{}, Weights: weights}); err == nil {
+		if _, err := queue.NewServer(newQueue(t, stores.Redis(t).URL, queue.Config{}),
+			queue.ServerConfig{Log: &runLog{}, Weights: weights}); err == nil {
 			t.Errorf("%s: a worker starts with %v", name, weights)
 		}
 	}
@@ -250,7 +251,8 @@ func TestRetryIgnoresClockSetBack(t *testing.T) {
 	}
 	retry := func(in time.Duration) {
 		at := goredis.Z{Score: float64(time.Now().Add(in).UnixMilli()), Member: id}
-		if err := errors.Join(l.client.HSet(t.Context(), redis.Run(id), "state", "queued").Err(), l.client.ZAdd(t.Context(), redis.Retries(), at).Err()); err != nil {
+		if err := errors.Join(l.client.HSet(t.Context(), redis.Run(id), "state", "queued").Err(),
+			l.client.ZAdd(t.Context(), redis.Retries(), at).Err()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -292,7 +294,8 @@ func TestGroupsAreOfOneLane(t *testing.T) {
 		}
 	}
 	sizes := make(chan int, 75)
-	workGroups(t, q, queue.ServerConfig{Concurrency: 100, Group: 10}, func(_ context.Context, runs []scoring.Run, _ func(int) bool) []scoring.Outcome {
+	workGroups(t, q, queue.ServerConfig{Concurrency: 100, Group: 10}, func(_ context.Context, runs []scoring.Run,
+		_ func(int) bool) []scoring.Outcome {
 		sizes <- len(runs)
 		for _, run := range runs {
 			if run.Lane != runs[0].Lane {
@@ -394,12 +397,13 @@ func TestGroupThatPanicsIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t, stores.Redis(t).URL, queue.Config{})
 	runs := start(t, q, "a.com", "b.com")
-	workGroups(t, q, queue.ServerConfig{Concurrency: 40, Group: 10, RetryDelay: time.Millisecond}, func(_ context.Context, runs []scoring.Run, _ func(int) bool) []scoring.Outcome {
-		if runs[0].Attempts == 1 {
-			panic("boom")
-		}
-		return make([]scoring.Outcome, len(runs))
-	})
+	workGroups(t, q, queue.ServerConfig{Concurrency: 40, Group: 10, RetryDelay: time.Millisecond},
+		func(_ context.Context, runs []scoring.Run, _ func(int) bool) []scoring.Outcome {
+			if runs[0].Attempts == 1 {
+				panic("boom")
+			}
+			return make([]scoring.Outcome, len(runs))
+		})
 	for _, run := range runs {
 		waitFor(t, q, run.ID, scoring.RunSucceeded)
 	}

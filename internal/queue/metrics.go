@@ -12,7 +12,8 @@ const scrapeTimeout = 2 * time.Second
 
 var (
 	laneWaiting = prometheus.NewDesc("companyscore_lane_waiting_runs", "Waiting runs of a lane.", []string{"lane"}, nil)
-	laneNext    = prometheus.NewDesc("companyscore_lane_next_seconds", "Age of the next run of a lane; 0 while the lane is empty.", []string{"lane"}, nil)
+	laneNext    = prometheus.NewDesc("companyscore_lane_next_seconds", "Age of the next run of a lane; 0 while the lane is empty.",
+		[]string{"lane"}, nil)
 	runsWaiting = prometheus.NewDesc("companyscore_retrying_runs", "Runs that wait for a retry.", nil, nil)
 	runsRunning = prometheus.NewDesc("companyscore_running_runs", "Runs in flight.", nil, nil)
 )

@@ -103,7 +103,8 @@ func beating(log queue.RunLog) queue.ServerConfig {
 
 // work starts a worker that does one run at a time, and returns the function that
 // shuts it down.
-func work(t *testing.T, q *queue.Queue, cfg queue.ServerConfig, do func(context.Context, scoring.Run) (time.Time, error)) (stop func() error) {
+func work(t *testing.T, q *queue.Queue, cfg queue.ServerConfig, do func(context.Context, scoring.Run) (time.Time,
+	error)) (stop func() error) {
 	t.Helper()
 	return workGroups(t, q, cfg, each(do))
 }

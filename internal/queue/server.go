@@ -120,7 +120,8 @@ func NewServer(q *Queue, cfg ServerConfig) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Server{cfg: cfg, queue: q, freed: make(chan struct{}, 1), groups: make(map[*group]struct{}), inFlight: make(map[scoring.Lane]int)}, nil
+	return &Server{cfg: cfg, queue: q, freed: make(chan struct{}, 1), groups: make(map[*group]struct{}),
+		inFlight: make(map[scoring.Lane]int)}, nil
 }
 
 // Run works on runs until ctx ends. Runs in flight may then continue for Grace; the rest

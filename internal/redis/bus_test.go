@@ -27,7 +27,8 @@ func TestSubscribersLearnOfEventsAndBreaks(t *testing.T) {
 	heard, missed, done := make(chan redis.Event, 100), make(chan struct{}, 100), make(chan struct{})
 	go func() {
 		defer close(done)
-		redis.Subscribe(ctx, client, redis.Listener{Heard: func(e redis.Event) { heard <- e }, Missed: func() { missed <- struct{}{} }, Alive: func() { alive.Add(1) }})
+		redis.Subscribe(ctx, client, redis.Listener{Heard: func(e redis.Event) { heard <- e }, Missed: func() { missed <- struct{}{} },
+			Alive: func() { alive.Add(1) }})
 	}()
 	await := func(what string, on <-chan struct{}) {
 		t.Helper()
@@ -38,7 +39,8 @@ func TestSubscribersLearnOfEventsAndBreaks(t *testing.T) {
 		}
 	}
 	await("the subscription begins", missed)
-	want := []redis.Event{{Kind: redis.KeyChanged, Name: "ab"}, {Kind: redis.ScoreStored, Name: "example.com"}, {Kind: redis.ScoreStored, Name: "example.org"}}
+	want := []redis.Event{{Kind: redis.KeyChanged, Name: "ab"}, {Kind: redis.ScoreStored, Name: "example.com"},
+		{Kind: redis.ScoreStored, Name: "example.org"}}
 	if err := errors.Join(
 		redis.Announce(t.Context(), client, redis.KeyChanged, "ab"),
 		redis.Announce(t.Context(), client, redis.ScoreStored, "example.com", "example.org"),

@@ -57,8 +57,9 @@ func Put(ctx context.Context, rdb goredis.UniversalClient, records ...scoring.Re
 	for _, rec := range records {
 		body, err := json.Marshal(summary{
 			Domain: rec.Domain, Name: rec.CompanyName, Version: rec.PipelineVersion, RunID: rec.RunID,
-			Composite: rec.Composite, Low: rec.Interval.Low, High: rec.Interval.High, Expected: rec.ExpectedComposite, Premium: rec.ScalePremium,
-			Rating: rec.Rating, Buckets: rec.Buckets, Completeness: rec.CompletenessPct, Confidence: rec.Confidence,
+			Composite: rec.Composite, Low: rec.Interval.Low, High: rec.Interval.High, Expected: rec.ExpectedComposite,
+			Premium: rec.ScalePremium,
+			Rating:  rec.Rating, Buckets: rec.Buckets, Completeness: rec.CompletenessPct, Confidence: rec.Confidence,
 		})
 		if err != nil {
 			return fmt.Errorf("cache score of %s: %w", rec.Domain, err)
@@ -129,8 +130,9 @@ func decode(value string) (scoring.Record, bool) {
 	}
 	return scoring.Record{
 		Domain: h.Domain, CompanyName: h.Name, PipelineVersion: h.Version, RunID: h.RunID, ScoredAt: time.UnixMilli(at).UTC(),
-		Composite: h.Composite, Interval: scoring.Interval{Low: h.Low, High: h.High, Level: scoring.IntervalLevel}, ExpectedComposite: h.Expected,
-		ScalePremium: h.Premium, Rating: h.Rating, Buckets: h.Buckets, CompletenessPct: h.Completeness, Confidence: h.Confidence,
+		Composite: h.Composite, Interval: scoring.Interval{Low: h.Low, High: h.High, Level: scoring.IntervalLevel},
+		ExpectedComposite: h.Expected,
+		ScalePremium:      h.Premium, Rating: h.Rating, Buckets: h.Buckets, CompletenessPct: h.Completeness, Confidence: h.Confidence,
 	}, true
 }
 

@@ -23,9 +23,12 @@ func TestNewestIsKeptInAnyOrder(t *testing.T) {
 	defer client.Close()
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC)
 	record := func(at time.Time, composite float64) scoring.Record {
-		return scoring.Record{Domain: "example.com", CompanyName: "É\"", PipelineVersion: "v1", RunID: "run", ScoredAt: at, Composite: composite,
-			Interval: scoring.Interval{Low: 0.5, High: 7.5, Level: scoring.IntervalLevel}, ExpectedComposite: 3.5, CompletenessPct: 42.5, Confidence: scoring.BandLow,
-			ScalePremium: 1.5, Rating: scoring.Rating2, Buckets: scoring.BucketScores{TeamStructure: 1, MarketPosition: 2, MomentumTailwinds: 3, FinancialHealth: 4}}
+		return scoring.Record{Domain: "example.com", CompanyName: "É\"", PipelineVersion: "v1", RunID: "run", ScoredAt: at,
+			Composite: composite,
+			Interval:  scoring.Interval{Low: 0.5, High: 7.5, Level: scoring.IntervalLevel}, ExpectedComposite: 3.5, CompletenessPct: 42.5,
+			Confidence:   scoring.BandLow,
+			ScalePremium: 1.5, Rating: scoring.Rating2, Buckets: scoring.BucketScores{TeamStructure: 1, MarketPosition: 2,
+				MomentumTailwinds: 3, FinancialHealth: 4}}
 	}
 	if _, err := Get(t.Context(), client, "example.com"); !errors.Is(err, scoring.ErrNotFound) {
 		t.Fatalf("nothing kept: %v", err)

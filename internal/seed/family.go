@@ -57,7 +57,8 @@ func newFamily(seed, number uint64) *[phases]table.SeedPhase {
 		if v > 0 {
 			t.move(rng)
 		}
-		inputs[v] = scoring.Input{Domain: "example.com", Now: time.UnixMilli(0), Identity: t.identity, Observations: t.observe(rng, taste, luck)}
+		inputs[v] = scoring.Input{Domain: "example.com", Now: time.UnixMilli(0), Identity: t.identity,
+			Observations: t.observe(rng, taste, luck)}
 		if t.failing != "" {
 			inputs[v].Warnings = []scoring.Warning{{Source: t.failing, Code: "timeout"}}
 		}
@@ -171,7 +172,8 @@ func (t *traits) raw(s scoring.Signal, taste, noise float64) float64 {
 	}
 	raw := s.Curve.Raw(100 * x)
 	switch {
-	case s.Unit == "fraction" || strings.Contains(s.Unit, "ratio") || strings.HasPrefix(s.Unit, "share") || strings.HasPrefix(s.Unit, "average"):
+	case s.Unit == "fraction" || strings.Contains(s.Unit, "ratio") || strings.HasPrefix(s.Unit, "share") ||
+		strings.HasPrefix(s.Unit, "average"):
 		return math.Round(raw*1000) / 1000
 	case raw > 1e6:
 		scale := math.Pow(10, math.Floor(math.Log10(raw))-2)

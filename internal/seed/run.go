@@ -109,8 +109,10 @@ func Write(ctx context.Context, store Store, spec Spec, beside bool, progress fu
 			return before, fmt.Errorf("%w: %d", ErrNotEmpty, n)
 		}
 	case spec.Seed != before.Seed || spec.Records != before.Records || spec.Signals != before.Signals || !spec.Until.Equal(before.Until):
-		return before, fmt.Errorf("the store has another universe: seed %d, %d records of each company, signals %s, until %s: use the same, or an empty store",
-			before.Seed, before.Records, before.Signals, before.Until.Format(time.RFC3339Nano))
+		return before,
+			fmt.Errorf("the store has another universe: seed %d, %d records of each company, signals %s, until %s: use the same, or an "+
+				"empty store",
+				before.Seed, before.Records, before.Signals, before.Until.Format(time.RFC3339Nano))
 	case !before.Whole() && spec.Domains != before.Target:
 		return before, fmt.Errorf("the store has an incomplete universe of %d companies: complete it first", before.Target)
 	}

@@ -403,8 +403,10 @@ func TestStatisticsAreThoseExpected(t *testing.T) {
 		cohorts = append(cohorts, fmt.Sprintf("%s\t%s\t%s\t%s\t%v\t%v\t%v\t%v", c.Sector, c.GeoScope, c.Profile, line(c.Stats),
 			m.TeamStructure, m.MarketPosition, m.MomentumTailwinds, m.FinancialHealth))
 	}
-	f("SELECT sector, geo_scope, profile, "+stats+", avg(team_structure), avg(market_position), avg(momentum_tailwinds), avg(financial_health)"+
-		" FROM v1_score_latest GROUP BY sector, geo_scope, profile ORDER BY sector, geo_scope, toString(profile)", strings.Join(cohorts, "\n"))
+	f("SELECT sector, geo_scope, profile, "+stats+
+		", avg(team_structure), avg(market_position), avg(momentum_tailwinds), avg(financial_health)"+
+		" FROM v1_score_latest GROUP BY sector, geo_scope, profile ORDER BY sector, geo_scope, toString(profile)",
+		strings.Join(cohorts, "\n"))
 	for _, m := range want.Movers {
 		if len(m.Gainers) != 20 || len(m.Decliners) != 20 || m.Moved == 0 {
 			t.Errorf("%d days: %d gainers, %d decliners, %d moved", m.Days, len(m.Gainers), len(m.Decliners), m.Moved)

@@ -52,5 +52,6 @@ func (r *BatchRun) String() string {
 	if c := r.Refresh; c != nil {
 		counted += fmt.Sprintf(", %.1f %% younger than their target age, %d due, %d runs started", 100*c.Share(), c.Due, c.Started)
 	}
-	return fmt.Sprintf("%s%s, engine read %d rows and %d MiB, peak %d MiB", r.Outcome, counted, r.ReadRows, r.ReadBytes>>20, r.PeakMemoryBytes>>20)
+	return fmt.Sprintf("%s%s, engine read %d rows and %d MiB, peak %d MiB", r.Outcome, counted, r.ReadRows, r.ReadBytes>>20,
+		r.PeakMemoryBytes>>20)
 }

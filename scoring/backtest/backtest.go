@@ -204,7 +204,8 @@ func (r *reader) check() error {
 			return inputError("%s has no column %q; it has %s", r.cfg.Path, o.column, strings.Join(columns, ", "))
 		}
 		if o.kind == Numeric && o.known == 0 && len(o.texts) > 0 {
-			return inputError("column %q holds no numbers but values such as %s: name the good and the bad ones with --good and --bad", o.column, quoted(o.texts))
+			return inputError("column %q holds no numbers but values such as %s: name the good and the bad ones with --good and --bad",
+				o.column, quoted(o.texts))
 		}
 	}
 	if len(r.composites) == 0 {
@@ -342,7 +343,8 @@ func (o *outcome) add(company scoring.CompanyFacts, composite, value float64, no
 
 // measure returns the figures of the outcome.
 func (o *outcome) measure() (Outcome, error) {
-	out := Outcome{Column: o.column, Kind: o.kind, Companies: o.known, Fact: o.fact != nil, Good: o.good, Bad: o.bad, Order: o.order, Others: o.others, given: o.given, without: o.withheld}
+	out := Outcome{Column: o.column, Kind: o.kind, Companies: o.known, Fact: o.fact != nil, Good: o.good, Bad: o.bad, Order: o.order,
+		Others: o.others, given: o.given, without: o.withheld}
 	if o.known == 0 && o.kind == Classes && o.others > 0 {
 		return out, inputError("no usable rows: no value of column %q is good (%s) or bad (%s); it has values such as %s",
 			o.column, strings.Join(o.good, ", "), strings.Join(o.bad, ", "), quoted(o.texts))
@@ -353,15 +355,18 @@ func (o *outcome) measure() (Outcome, error) {
 	differs := func(p pair) bool { return p.outcome != o.given[0].outcome }
 	switch one := !slices.ContainsFunc(o.given, differs); {
 	case one && o.kind == Classes && o.given[0].outcome == 1:
-		return out, inputError("column %q has one class only: %d companies are good (%s) and none is bad (%s)", o.column, o.known, strings.Join(o.good, ", "), strings.Join(o.bad, ", "))
+		return out, inputError("column %q has one class only: %d companies are good (%s) and none is bad (%s)", o.column, o.known,
+			strings.Join(o.good, ", "), strings.Join(o.bad, ", "))
 	case one && o.kind == Classes:
-		return out, inputError("column %q has one class only: %d companies are bad (%s) and none is good (%s)", o.column, o.known, strings.Join(o.bad, ", "), strings.Join(o.good, ", "))
+		return out, inputError("column %q has one class only: %d companies are bad (%s) and none is good (%s)", o.column, o.known,
+			strings.Join(o.bad, ", "), strings.Join(o.good, ", "))
 	case one && o.kind == Ordered:
 		return out, inputError("column %q has one class only: all %d companies are %s", o.column, o.known, o.order[int(o.given[0].outcome)])
 	case one:
 		return out, inputError("column %q has one value only: %d companies have %v", o.column, o.known, o.given[0].outcome)
 	case o.kind != Classes && o.known < correlationMin:
-		return out, inputError("too few usable rows: %d companies have a value in column %q, and a correlation needs %d", o.known, o.column, correlationMin)
+		return out, inputError("too few usable rows: %d companies have a value in column %q, and a correlation needs %d", o.known, o.column,
+			correlationMin)
 	}
 	out.Given = o.figures(o.given)
 	if o.fact != nil {

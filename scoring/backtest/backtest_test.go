@@ -45,7 +45,8 @@ func small() string {
 		if i%3 == 0 {
 			class = classes[i%6]
 		}
-		fmt.Fprintf(&b, "c%d.com,<script>alert(%d)</script>,%d,%.0f,%s,%s,%d\n", i, i, 5*(i+1)*(i+1), 1e5*math.Pow(1.7, float64(i)), status, class, (i*7)%24-5)
+		fmt.Fprintf(&b, "c%d.com,<script>alert(%d)</script>,%d,%.0f,%s,%s,%d\n", i, i, 5*(i+1)*(i+1), 1e5*math.Pow(1.7, float64(i)), status,
+			class, (i*7)%24-5)
 	}
 	b.WriteString("bad.com,,many,,,,\nodd.com,,,,,,fast\n")
 	return b.String()
@@ -127,7 +128,8 @@ func TestPageEscapesColumnsAndValues(t *testing.T) {
 	if err := r.HTML(&page); err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(page.String(), "<script") || strings.Contains(page.String(), "<b>") || !strings.Contains(page.String(), "&lt;script") {
+	if strings.Contains(page.String(), "<script") || strings.Contains(page.String(), "<b>") ||
+		!strings.Contains(page.String(), "&lt;script") {
 		t.Error("the page does not escape the column or its values")
 	}
 }
@@ -151,17 +153,23 @@ func TestBadInputIsNamed(t *testing.T) {
 	f(revenue, "a.csv", "domain,revenue_usd\na.com,1\nb.com,2\nc.com,3\n", "too few usable rows: 3")
 	f(revenue, "a.csv", "domain,revenue_usd\na.com,7\nb.com,7\nc.com,7\nd.com,7\n", "one value only")
 	f(revenue, "a.csv", "domain,revenue_usd\na.com,-1\n", "no usable rows: ")
-	f(status, "a.csv", "domain,status\na.com,operating\nb.com,Operating\n", "one class only: 2 companies are good (operating) and none is bad (dead)")
+	f(status, "a.csv", "domain,status\na.com,operating\nb.com,Operating\n",
+		"one class only: 2 companies are good (operating) and none is bad (dead)")
 	f(status, "a.csv", "domain,status\na.com,dead\n", "one class only: 1 companies are bad")
 	f(status, "a.csv", "domain,status\na.com,fine\nb.com,ill\n", `values such as "fine", "ill"`)
-	f(Config{Outcomes: []string{"market_cap_class"}}, "a.csv", "domain,market_cap_class\na.com,mid\nb.com,mid\n", "one class only: all 2 companies are mid")
-	f(Config{Outcomes: []string{"exit"}}, "a.csv", "domain,exit\na.com,ipo\nb.com,sold\n", `values such as "ipo", "sold": name the good and the bad ones`)
+	f(Config{Outcomes: []string{"market_cap_class"}}, "a.csv", "domain,market_cap_class\na.com,mid\nb.com,mid\n",
+		"one class only: all 2 companies are mid")
+	f(Config{Outcomes: []string{"exit"}}, "a.csv", "domain,exit\na.com,ipo\nb.com,sold\n",
+		`values such as "ipo", "sold": name the good and the bad ones`)
 	f(Config{Outcomes: []string{"exit"}, Good: []string{"ipo"}}, "a.csv", "domain,exit\na.com,ipo\n", "both good and bad")
-	f(Config{Outcomes: []string{"exit"}, Good: []string{"ipo"}, Bad: []string{"IPO"}}, "a.csv", "domain,exit\na.com,ipo\n", "both good and bad")
-	f(Config{Outcomes: []string{"exit", "status"}, Good: []string{"a"}, Bad: []string{"b"}}, "a.csv", "domain,exit,status\n", "single outcome")
+	f(Config{Outcomes: []string{"exit"}, Good: []string{"ipo"}, Bad: []string{"IPO"}}, "a.csv", "domain,exit\na.com,ipo\n",
+		"both good and bad")
+	f(Config{Outcomes: []string{"exit", "status"}, Good: []string{"a"}, Bad: []string{"b"}}, "a.csv", "domain,exit,status\n",
+		"single outcome")
 	f(Config{Outcomes: []string{"exit", "exit"}}, "a.csv", "domain,exit\n", "named twice")
 	f(revenue, "a.xlsx", "", "use .csv")
-	if _, err := Run(t.Context(), Config{Path: "not/there.csv", Outcomes: []string{"exit"}, Now: now}); !errors.Is(err, ErrInput) || !errors.Is(err, os.ErrNotExist) {
+	if _, err := Run(t.Context(), Config{Path: "not/there.csv", Outcomes: []string{"exit"}, Now: now}); !errors.Is(err, ErrInput) ||
+		!errors.Is(err, os.ErrNotExist) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 }
@@ -170,7 +178,8 @@ func TestWithheldScoreDoesNotSeeOutcome(t *testing.T) {
 	t.Parallel()
 	number := func(x float64) *float64 { return &x }
 	// Market value over price/sales implies the revenue.
-	company := scoring.CompanyFacts{Domain: "a.com", RevenueUSD: number(1e6), MarketCapUSD: number(1e12), PriceSales: number(2), Signals: map[string]float64{"revenue_latest_usd": 5e11}}
+	company := scoring.CompanyFacts{Domain: "a.com", RevenueUSD: number(1e6), MarketCapUSD: number(1e12), PriceSales: number(2),
+		Signals: map[string]float64{"revenue_latest_usd": 5e11}}
 	revenue, _ := factNamed("revenue_usd")
 	small := scoreWithheld(company, revenue, now)
 	company.RevenueUSD, company.Signals["revenue_latest_usd"] = number(1e12), 1e12
@@ -192,7 +201,8 @@ func TestExamplesMeetTheLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Run(t.Context(), Config{Path: "../../examples/companies.csv", Outcomes: []string{"revenue_usd", "market_cap_usd", "status"}, Now: now})
+	r, err := Run(t.Context(), Config{Path: "../../examples/companies.csv", Outcomes: []string{"revenue_usd", "market_cap_usd", "status"},
+		Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,14 +233,16 @@ func TestLimitsBoundFigures(t *testing.T) {
 	for _, c := range checks {
 		lines = append(lines, c.String())
 	}
-	want := "FAIL coverage_pct unknown, at least 1\nFAIL grades_used 4.000, at least 5\nFAIL status.auc unknown, at least 0\nok   ties_pct 20.000, at most 20"
+	want := "FAIL coverage_pct unknown, at least 1\nFAIL grades_used 4.000, at least 5\nFAIL status.auc unknown, at least 0\n" +
+		"ok   ties_pct 20.000, at most 20"
 	if got := strings.Join(lines, "\n"); got != want {
 		t.Errorf("checks:\n%s\nwant:\n%s", got, want)
 	}
 	if _, err := r.Check(Limits{"beauty": {}}); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), `"beauty"`) {
 		t.Errorf("limit of an unknown figure: %v", err)
 	}
-	for text, want := range map[string]string{"{}": "none", "[]": "read limits", `{"ties_pct":{}}`: "neither", `{"ties_pct":{"least":1}}`: "least", `{"ties_pct":{"max":1}} 2`: "follows"} {
+	for text, want := range map[string]string{"{}": "none", "[]": "read limits", `{"ties_pct":{}}`: "neither",
+		`{"ties_pct":{"least":1}}`: "least", `{"ties_pct":{"max":1}} 2`: "follows"} {
 		if _, err := read(text); !errors.Is(err, ErrInput) || !strings.Contains(err.Error(), want) {
 			t.Errorf("limits %s: %v, want %q", text, err, want)
 		}

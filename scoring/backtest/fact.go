@@ -59,7 +59,9 @@ var (
 var columnFacts = []fact{
 	value("country", func(c *scoring.CompanyFacts) *string { return &c.Country }),
 	value("industry", func(c *scoring.CompanyFacts) *string { return &c.Industry }),
-	{name: "categories", known: func(c *scoring.CompanyFacts) bool { return len(c.Categories) > 0 }, remove: func(c *scoring.CompanyFacts) { c.Categories = nil }},
+	{name: "categories", known: func(c *scoring.CompanyFacts) bool {
+		return len(c.Categories) > 0
+	}, remove: func(c *scoring.CompanyFacts) { c.Categories = nil }},
 	value("sic", func(c *scoring.CompanyFacts) *int { return &c.SIC }),
 	value("founded_year", func(c *scoring.CompanyFacts) *int { return &c.FoundedYear }),
 	number("employees", func(c *scoring.CompanyFacts) **float64 { return &c.Employees }, counts...),
@@ -81,7 +83,9 @@ var columnFacts = []fact{
 		remove: func(c *scoring.CompanyFacts) { c.HiringRegions = 0 },
 		raise:  func(c *scoring.CompanyFacts, v float64) { c.HiringRegions = int(v) },
 	},
-	{name: "listed", known: func(c *scoring.CompanyFacts) bool { return c.Listed != nil }, remove: func(c *scoring.CompanyFacts) { c.Listed = nil }},
+	{name: "listed", known: func(c *scoring.CompanyFacts) bool {
+		return c.Listed != nil
+	}, remove: func(c *scoring.CompanyFacts) { c.Listed = nil }},
 }
 
 // signalFact returns the column with raw values of a signal.

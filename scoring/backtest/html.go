@@ -42,13 +42,15 @@ func (r *Report) figures() []figure {
 	}
 	if len(r.Cliffs.Facts) > 0 {
 		all = append(all, figure{
-			Title: "Effect of one fact left out", Note: "Points without sign: the mark is the median, the bar ends at the 95th percentile, the line at the largest.",
+			Title: "Effect of one fact left out",
+			Note:  "Points without sign: the mark is the median, the bar ends at the 95th percentile, the line at the largest.",
 			Plots: []plot{{"", cliffPlot(r.Cliffs.Facts)}},
 		})
 	}
 	if r.Coverage.Cases > 0 {
 		all = append(all, figure{
-			Title: "Intervals from half of the facts", Note: "Share of intervals that hold the score from all facts, by draw, with 95 % bounds. The band is 85 to 95 %.",
+			Title: "Intervals from half of the facts",
+			Note:  "Share of intervals that hold the score from all facts, by draw, with 95 % bounds. The band is 85 to 95 %.",
 			Plots: []plot{{"", coveragePlot(r.Draws)}},
 		})
 	}
@@ -60,7 +62,8 @@ const boxNote = "Composites by class, with the number of companies: 5th, 25th, 5
 // figure returns the plots of one outcome.
 func (o *Outcome) figure() []figure {
 	shown := figure{Title: o.title()}
-	curves := figure{Title: "ROC curve of " + o.Column, Note: "Share of good companies over the share of bad ones, from the highest composite down. The diagonal is chance."}
+	curves := figure{Title: "ROC curve of " + o.Column,
+		Note: "Share of good companies over the share of bad ones, from the highest composite down. The diagonal is chance."}
 	for _, m := range o.measures() {
 		title := "Outcome " + m.seen
 		switch o.Kind {

@@ -63,7 +63,8 @@ func (r *Report) Check(limits Limits) ([]Check, error) {
 	for _, name := range slices.Sorted(maps.Keys(limits)) {
 		value, ok := figures[name]
 		if !ok {
-			return nil, inputError("limit of an unknown figure %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(figures)), ", "))
+			return nil, inputError("limit of an unknown figure %q: there are %s", name, strings.Join(slices.Sorted(maps.Keys(figures)),
+				", "))
 		}
 		limit := limits[name]
 		c := Check{Figure: name, Value: value, Limit: limit, OK: value != nil}
@@ -89,10 +90,12 @@ func (r *Report) Figures() map[string]*float64 {
 		"coverage_pct": nil, "coverage_width": nil, "interval_width": nil,
 	}
 	if r.Cliffs.Cases > 0 {
-		figures["cliff_max"], figures["cliffs_above_3_pct"], figures["cliffs_above_5_pct"] = &r.Cliffs.Max, &r.Cliffs.Above3, &r.Cliffs.Above5
+		figures["cliff_max"], figures["cliffs_above_3_pct"], figures["cliffs_above_5_pct"] = &r.Cliffs.Max, &r.Cliffs.Above3,
+			&r.Cliffs.Above5
 	}
 	if r.Coverage.Cases > 0 {
-		figures["coverage_pct"], figures["coverage_width"], figures["interval_width"] = &r.Coverage.SharePct, &r.Coverage.Width, &r.Coverage.FullWidth
+		figures["coverage_pct"], figures["coverage_width"], figures["interval_width"] = &r.Coverage.SharePct, &r.Coverage.Width,
+			&r.Coverage.FullWidth
 	}
 	for _, o := range r.Outcomes {
 		add := func(suffix string, f Figures) {

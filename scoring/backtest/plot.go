@@ -48,7 +48,8 @@ func histogram(d Composites) template.HTML {
 	c.Grid(c.X.Ticks(12, nil), c.Y.Ticks(5, nil))
 	for bin, n := range d.Bins {
 		if n > 0 {
-			c.Bar("bar", c.X.At(float64(bin))+0.5, c.Y.At(0), c.X.At(float64(bin+1))-0.5, c.Y.At(float64(n)), fmt.Sprintf("%d to %d: %d companies", bin, bin+1, n))
+			c.Bar("bar", c.X.At(float64(bin))+0.5, c.Y.At(0), c.X.At(float64(bin+1))-0.5, c.Y.At(float64(n)),
+				fmt.Sprintf("%d to %d: %d companies", bin, bin+1, n))
 		}
 	}
 	return c.SVG()
@@ -157,7 +158,8 @@ func cliffPlot(facts []FactCliffs) template.HTML {
 		y := topMargin + step*(float64(i)+0.5)
 		c.Text("end", c.Frame.Left-8, y+4, f.Fact)
 		c.Line("whisker", c.X.At(0), y, c.X.At(f.Max), y)
-		c.Bar("bar", c.X.At(0), y-5, c.X.At(f.P95), y+5, fmt.Sprintf("%s: median %.1f, p95 %.1f, largest %.1f, %d cases", f.Fact, f.Median, f.P95, f.Max, f.Cases))
+		c.Bar("bar", c.X.At(0), y-5, c.X.At(f.P95), y+5, fmt.Sprintf("%s: median %.1f, p95 %.1f, largest %.1f, %d cases", f.Fact, f.Median,
+			f.P95, f.Max, f.Cases))
 		c.Line("median", c.X.At(f.Median), y-6, c.X.At(f.Median), y+6)
 	}
 	return c.SVG()

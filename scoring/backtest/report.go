@@ -111,7 +111,8 @@ func (r *Report) describe(composites []float64) {
 	}
 	rising := slices.Sorted(slices.Values(composites))
 	d := &r.Composites
-	d.Min, d.P10, d.Median, d.P90, d.Max = rising[0], quantile(rising, 0.1), quantile(rising, 0.5), quantile(rising, 0.9), rising[len(rising)-1]
+	d.Min, d.P10, d.Median, d.P90, d.Max = rising[0], quantile(rising, 0.1), quantile(rising, 0.5), quantile(rising, 0.9),
+		rising[len(rising)-1]
 }
 
 // meanCoverage returns the mean of draws with cases, and the number of cases in all of them.

@@ -25,7 +25,8 @@ func TestCorrelateByHand(t *testing.T) {
 		t.Errorf("%d companies, want 5", e.Companies)
 	}
 	near(t, "falling", correlate([]pair{{1, 4}, {2, 3}, {3, 2}, {4, 1}}).Value, -1)
-	for name, pairs := range map[string][]pair{"three": {{1, 1}, {2, 2}, {3, 3}}, "equal scores": {{5, 1}, {5, 2}, {5, 3}, {5, 4}}, "equal outcomes": {{1, 7}, {2, 7}, {3, 7}, {4, 7}}} {
+	for name, pairs := range map[string][]pair{"three": {{1, 1}, {2, 2}, {3, 3}}, "equal scores": {{5, 1}, {5, 2}, {5, 3}, {5, 4}},
+		"equal outcomes": {{1, 7}, {2, 7}, {3, 7}, {4, 7}}} {
 		if e := correlate(pairs); e != nil {
 			t.Errorf("%s: %+v, want none", name, *e)
 		}

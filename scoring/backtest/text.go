@@ -87,8 +87,10 @@ func count(n int) string       { return fmt.Sprint(n) }
 
 func (r *Report) compositeTable() table {
 	d := r.Composites
-	t := table{Title: "Composites", Head: []string{"companies", "lowest", "p10", "median", "p90", "highest", "most frequent", "share of it"}}
-	t.row(count(r.Companies), points(d.Min), points(d.P10), points(d.Median), points(d.P90), points(d.Max), points(r.TiesAt), percent(r.TiesPct))
+	t := table{Title: "Composites", Head: []string{"companies", "lowest", "p10", "median", "p90", "highest", "most frequent",
+		"share of it"}}
+	t.row(count(r.Companies), points(d.Min), points(d.P10), points(d.Median), points(d.P90), points(d.Max), points(r.TiesAt),
+		percent(r.TiesPct))
 	return t
 }
 
@@ -163,7 +165,8 @@ func (r *Report) cliffTable() table {
 	t := table{
 		Title: fmt.Sprintf("One fact left out, in points: %d companies, %d cases, the status apart", r.Sample, r.Cliffs.Cases),
 		Head:  []string{"fact", "cases", "median", "p95", "largest", "above 3"},
-		Note:  fmt.Sprintf("Largest %.1f. Above 3 points: %.2f %% of the cases. Above 5 points: %.2f %%.", r.Cliffs.Max, r.Cliffs.Above3, r.Cliffs.Above5),
+		Note: fmt.Sprintf("Largest %.1f. Above 3 points: %.2f %% of the cases. Above 5 points: %.2f %%.", r.Cliffs.Max, r.Cliffs.Above3,
+			r.Cliffs.Above5),
 	}
 	for _, f := range r.Cliffs.Facts {
 		t.row(f.Fact, count(f.Cases), points(f.Median), points(f.P95), points(f.Max), percent(f.Above3))
@@ -180,7 +183,8 @@ func (r *Report) largestTable() table {
 }
 
 func (r *Report) monotoneTable() table {
-	t := table{Title: fmt.Sprintf("One fact raised: %d companies", r.MonotoneSample), Head: []string{"fact", "steps", "composite fell", "largest fall", "of"}}
+	t := table{Title: fmt.Sprintf("One fact raised: %d companies", r.MonotoneSample), Head: []string{"fact", "steps", "composite fell",
+		"largest fall", "of"}}
 	for _, m := range r.Monotone {
 		t.row(m.Fact, count(m.Steps), count(m.Lowered), points(m.Worst), m.Domain)
 	}
@@ -189,8 +193,9 @@ func (r *Report) monotoneTable() table {
 
 func (r *Report) coverageTable() table {
 	t := table{
-		Title: fmt.Sprintf("Intervals from half of the facts: %d companies, %d %% should hold the score from all facts", r.Sample, scoring.IntervalLevel),
-		Head:  []string{"draw", "cases", "hold it", "width", "width with all that is missing"},
+		Title: fmt.Sprintf("Intervals from half of the facts: %d companies, %d %% should hold the score from all facts", r.Sample,
+			scoring.IntervalLevel),
+		Head: []string{"draw", "cases", "hold it", "width", "width with all that is missing"},
 	}
 	add := func(name string, c Coverage) {
 		t.row(name, count(c.Cases), percent(c.SharePct), points(c.Width), points(c.FullWidth))

@@ -36,7 +36,8 @@ func NewChange(from, to scoring.Record) Change {
 // Text writes the change as text.
 func (c Change) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(w, "%s: %.1f (%s, %s) to %.1f (%s, %s), a delta of %+.1f\n", c.Domain, c.FromComposite, c.FromRating, c.FromScoredAt.Format(time.RFC3339),
+	fmt.Fprintf(w, "%s: %.1f (%s, %s) to %.1f (%s, %s), a delta of %+.1f\n", c.Domain, c.FromComposite, c.FromRating,
+		c.FromScoredAt.Format(time.RFC3339),
 		c.ToComposite, c.ToRating, c.ToScoredAt.Format(time.RFC3339), c.Delta)
 	for _, part := range []struct {
 		name   string

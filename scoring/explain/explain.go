@@ -57,11 +57,14 @@ type Observation struct {
 // facts alone. Ages are counted until now.
 func New(rec scoring.Record, trace scoring.Trace, now time.Time) Explanation {
 	x := Explanation{
-		Domain: rec.Domain, CompanyName: rec.CompanyName, ScoredAt: rec.ScoredAt, AgeSeconds: int64(now.Sub(rec.ScoredAt).Seconds()), RunID: rec.RunID,
+		Domain: rec.Domain, CompanyName: rec.CompanyName, ScoredAt: rec.ScoredAt, AgeSeconds: int64(now.Sub(rec.ScoredAt).Seconds()),
+		RunID:           rec.RunID,
 		PipelineVersion: rec.PipelineVersion, Country: rec.Country, Sector: rec.Sector, GeoScope: rec.GeoScope,
-		CompletenessPct: rec.CompletenessPct, Confidence: string(rec.Confidence), Interval: rec.Interval, ExpectedComposite: rec.ExpectedComposite,
-		Explanation: scoring.Explain(rec), Identity: append([]scoring.Claim{}, trace.Claims...), Sources: []Source{}, Observations: []Observation{},
-		Values: trace.Values, Warnings: append([]scoring.Warning{}, rec.Warnings...),
+		CompletenessPct: rec.CompletenessPct, Confidence: string(rec.Confidence), Interval: rec.Interval,
+		ExpectedComposite: rec.ExpectedComposite,
+		Explanation:       scoring.Explain(rec), Identity: append([]scoring.Claim{}, trace.Claims...), Sources: []Source{},
+		Observations: []Observation{},
+		Values:       trace.Values, Warnings: append([]scoring.Warning{}, rec.Warnings...),
 	}
 	for _, s := range trace.Sources {
 		x.Sources = append(x.Sources, Source{s, s.Took.Milliseconds()})
@@ -81,10 +84,13 @@ func New(rec scoring.Record, trace scoring.Trace, now time.Time) Explanation {
 func (x Explanation) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	age := time.Duration(x.AgeSeconds) * time.Second
-	fmt.Fprintf(w, "%s (%q): %s, %.1f, likely %.0f to %.0f; %.1f %% of the data, confidence %s\n", x.Domain, x.CompanyName, x.Rating, x.Composite, x.Interval.Low, x.Interval.High, x.CompletenessPct, x.Confidence)
-	fmt.Fprintf(w, "scored %s (%s ago) by run %s, pipeline %s; %s, country %q, %s\n", x.ScoredAt.Format(time.RFC3339), age, x.RunID, x.PipelineVersion, x.Sector, x.Country, x.GeoScope)
+	fmt.Fprintf(w, "%s (%q): %s, %.1f, likely %.0f to %.0f; %.1f %% of the data, confidence %s\n", x.Domain, x.CompanyName, x.Rating,
+		x.Composite, x.Interval.Low, x.Interval.High, x.CompletenessPct, x.Confidence)
+	fmt.Fprintf(w, "scored %s (%s ago) by run %s, pipeline %s; %s, country %q, %s\n", x.ScoredAt.Format(time.RFC3339), age, x.RunID,
+		x.PipelineVersion, x.Sector, x.Country, x.GeoScope)
 	for _, b := range x.Buckets {
-		fmt.Fprintf(w, "\n%s: score %.4f, weight %.2f, adds %.4f; %.1f %% of its data\n", b.Bucket, b.Score, b.Weight, b.Contribution, b.CompletenessPct)
+		fmt.Fprintf(w, "\n%s: score %.4f, weight %.2f, adds %.4f; %.1f %% of its data\n", b.Bucket, b.Score, b.Weight, b.Contribution,
+			b.CompletenessPct)
 		fmt.Fprintln(w, "  SIGNAL\tRAW\tUNIT\tSCORE\tWEIGHT\tADDS\tSOURCE\tAGE")
 		for _, s := range x.Signals {
 			if s.Bucket != b.Bucket {

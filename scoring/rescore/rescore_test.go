@@ -182,7 +182,8 @@ func TestInterruptedRescoreResumes(t *testing.T) {
 		t.Errorf("the rest: %+v, %v; %d had been done", rest, err, report.Rescored)
 	}
 	if len(store.seen) != 80 || slices.Max(slices.Collect(maps.Values(store.seen))) != 1 {
-		t.Errorf("%d of 80 records were written, one of them %d times", len(store.seen), slices.Max(slices.Collect(maps.Values(store.seen))))
+		t.Errorf("%d of 80 records were written, one of them %d times", len(store.seen),
+			slices.Max(slices.Collect(maps.Values(store.seen))))
 	}
 }
 
@@ -210,12 +211,13 @@ func TestFailedRecordStopsNoOther(t *testing.T) {
 	t.Parallel()
 	db := open(t)
 	fill(t, db, "v1", 30, 1)
-	report, err := rescore.Run(t.Context(), rescore.Config{Store: db, To: next, Page: 5, Score: func(old scoring.Record, ref *scoring.Reference) (scoring.Record, error) {
-		if old.Domain < domain(25) {
-			return scoring.Record{}, errors.New("odd")
-		}
-		return halved(old, ref)
-	}})
+	report, err := rescore.Run(t.Context(), rescore.Config{Store: db, To: next, Page: 5,
+		Score: func(old scoring.Record, ref *scoring.Reference) (scoring.Record, error) {
+			if old.Domain < domain(25) {
+				return scoring.Record{}, errors.New("odd")
+			}
+			return halved(old, ref)
+		}})
 	if err != nil || report.Failed != 25 || report.Rescored != 5 || len(report.Faults) != 20 {
 		t.Errorf("%+v, %v", report, err)
 	}

@@ -50,8 +50,10 @@ func wantTold(t *testing.T, r source.Result, want map[string]string) {
 func brindle(network *fakenet.Network) {
 	const d = "brindleworks.com."
 	network.Records("brindleworks.com",
-		d+" 300 IN A "+fakenet.Address, d+" 300 IN MX 10 aspmx.l.google.com.", d+" 300 IN NS ns-12.awsdns-34.org.", d+` 300 IN CAA 0 issue "letsencrypt.org"`,
-		d+` 300 IN TXT "v=spf1 include:sendgrid.net include:mail.zendesk.com ~all"`, d+` 300 IN TXT "docusign=1"`, d+" 300 IN DS 12345 13 2 "+strings.Repeat("AB", 32))
+		d+" 300 IN A "+fakenet.Address, d+" 300 IN MX 10 aspmx.l.google.com.", d+" 300 IN NS ns-12.awsdns-34.org.",
+		d+` 300 IN CAA 0 issue "letsencrypt.org"`,
+		d+` 300 IN TXT "v=spf1 include:sendgrid.net include:mail.zendesk.com ~all"`, d+` 300 IN TXT "docusign=1"`,
+		d+" 300 IN DS 12345 13 2 "+strings.Repeat("AB", 32))
 	network.Records("www.brindleworks.com", "www."+d+" 300 IN A "+fakenet.Address)
 	network.Records("_dmarc.brindleworks.com", "_dmarc."+d+` 300 IN TXT "v=DMARC1; p=reject"`)
 	network.Records("_smtp._tls.brindleworks.com", "_smtp._tls."+d+` 300 IN TXT "v=TLSRPTv1; rua=mailto:a@brindleworks.com"`)
@@ -74,25 +76,29 @@ func TestDNS(t *testing.T) {
 			name: "nothing but an address", prepare: func(network *fakenet.Network) {
 				network.Records("brindleworks.com", "brindleworks.com. 300 IN A "+fakenet.Address)
 			},
-			want: map[string]string{"email_auth_maturity": "ok 0", "saas_tooling_breadth": "absent 0", "security_program": "part 0", "commercial_infrastructure": "part 0"},
+			want: map[string]string{"email_auth_maturity": "ok 0", "saas_tooling_breadth": "absent 0", "security_program": "part 0",
+				"commercial_infrastructure": "part 0"},
 		},
 		{
 			name: "no such name", prepare: func(*fakenet.Network) {}, unregistered: true,
 			want: map[string]string{"email_auth_maturity": "ok 0", "saas_tooling_breadth": "absent 0"},
 		},
 		{
-			name: "an answer too large for a datagram comes over TCP", want: map[string]string{"saas_tooling_breadth": "ok 2", "email_auth_maturity": "ok 1"},
+			name: "an answer too large for a datagram comes over TCP", want: map[string]string{"saas_tooling_breadth": "ok 2",
+				"email_auth_maturity": "ok 1"},
 			prepare: func(network *fakenet.Network) {
 				var texts []string
 				for i := range 40 {
 					texts = append(texts, fmt.Sprintf(`brindleworks.com. 300 IN TXT "filler-%d %s"`, i, strings.Repeat("x", 100)))
 				}
-				network.Records("brindleworks.com", append(texts, `brindleworks.com. 300 IN TXT "v=spf1 include:sendgrid.net -all"`, `brindleworks.com. 300 IN TXT "docusign=1"`)...)
+				network.Records("brindleworks.com", append(texts, `brindleworks.com. 300 IN TXT "v=spf1 include:sendgrid.net -all"`,
+					`brindleworks.com. 300 IN TXT "docusign=1"`)...)
 			},
 		},
 		{
 			name: "one question that nobody answers costs what needs it", code: "dns_failure",
-			want: map[string]string{"email_auth_maturity": "nothing", "saas_tooling_breadth": "ok 3", "security_program": "part 2", "commercial_infrastructure": "part 3"},
+			want: map[string]string{"email_auth_maturity": "nothing", "saas_tooling_breadth": "ok 3", "security_program": "part 2",
+				"commercial_infrastructure": "part 3"},
 			prepare: func(network *fakenet.Network) {
 				brindle(network)
 				network.Answer("_dmarc.brindleworks.com", func(_ dns.Question, reply *dns.Msg) { reply.Rcode = dns.RcodeServerFailure })
@@ -100,7 +106,8 @@ func TestDNS(t *testing.T) {
 		},
 		{
 			name: "a resolver that says nothing", code: "timeout",
-			want:    map[string]string{"email_auth_maturity": "nothing", "saas_tooling_breadth": "nothing", "security_program": "nothing", "commercial_infrastructure": "nothing"},
+			want: map[string]string{"email_auth_maturity": "nothing", "saas_tooling_breadth": "nothing", "security_program": "nothing",
+				"commercial_infrastructure": "nothing"},
 			prepare: func(network *fakenet.Network) {
 				silence(network, "brindleworks.com")
 				network.Overrides().Slowness = 1
@@ -177,7 +184,8 @@ func TestTLSRejectsUntrustedOrganisation(t *testing.T) {
 	network := fakenet.New(t)
 	network.Site("owned.com", "Owned Inc.", http.NotFoundHandler())
 	network.Overrides().CA = fakenet.New(t).Overrides().CA
-	got, err := source.NewTLS(network.Client()).Fetch(t.Context(), source.Request{Domain: "owned.com", Registrable: "owned.com", Now: time.Now()})
+	got, err := source.NewTLS(network.Client()).Fetch(t.Context(), source.Request{Domain: "owned.com", Registrable: "owned.com",
+		Now: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +250,8 @@ func ranked(domain string, rank int) string {
 func TestTranco(t *testing.T) {
 	t.Parallel()
 	date := func(ago int) string { return time.Now().UTC().AddDate(0, 0, -ago).Format(time.DateOnly) }
-	three := map[string]string{date(1): ranked("brindleworks.com", 100), date(31): ranked("brindleworks.com", 200), date(91): ranked("brindleworks.com", 400)}
+	three := map[string]string{date(1): ranked("brindleworks.com", 100), date(31): ranked("brindleworks.com", 200),
+		date(91): ranked("brindleworks.com", 400)}
 	late := map[string]string{date(3): ranked("brindleworks.com", 100), date(34): ranked("brindleworks.com", 200)}
 	tests := []struct {
 		name   string
@@ -260,7 +269,8 @@ func TestTranco(t *testing.T) {
 		},
 		{
 			name: "a late list, and one that cannot be had", server: &rankings{lists: late},
-			want: map[string]string{"traffic_rank": "ok 100", "traffic_rank_change_30d": "ok 1", "traffic_rank_change_90d": "missing 0insufficient_history"},
+			want: map[string]string{"traffic_rank": "ok 100", "traffic_rank_change_30d": "ok 1",
+				"traffic_rank_change_90d": "missing 0insufficient_history"},
 		},
 		{name: "lists too old", server: &rankings{lists: map[string]string{date(9): ranked("brindleworks.com", 1)}}, code: "http_error"},
 		{name: "no list", server: &rankings{status: http.StatusForbidden}, code: "http_error"},
@@ -299,7 +309,8 @@ func runOnce(t *testing.T, src *source.Tranco) (source.Result, error) {
 func TestTrancoKeepsItsLists(t *testing.T) {
 	t.Parallel()
 	date := func(ago int) string { return time.Now().UTC().AddDate(0, 0, -ago).Format(time.DateOnly) }
-	server := &rankings{lists: map[string]string{date(1): ranked("brindleworks.com", 7), date(31): ranked("a.com", 1), date(91): ranked("a.com", 1)}}
+	server := &rankings{lists: map[string]string{date(1): ranked("brindleworks.com", 7), date(31): ranked("a.com", 1),
+		date(91): ranked("a.com", 1)}}
 	network := fakenet.New(t)
 	network.Endpoint("tranco", server)
 	dir := t.TempDir()

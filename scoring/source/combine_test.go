@@ -25,25 +25,30 @@ func TestCombine(t *testing.T) {
 	}{
 		{
 			name: "points of two sources are added up", signal: "security_program",
-			parts: []source.Part{{Signal: "security_program", Source: "web", Value: 2}, {Signal: "security_program", Source: "dns", Value: 1}},
-			want:  seen("security_program", "web|dns", 3),
+			parts: []source.Part{{Signal: "security_program", Source: "web", Value: 2}, {Signal: "security_program", Source: "dns",
+				Value: 1}},
+			want: seen("security_program", "web|dns", 3),
 		},
 		{
 			name: "no point anywhere is an absence", signal: "commercial_infrastructure",
-			parts: []source.Part{{Signal: "commercial_infrastructure", Source: "tls"}, {Signal: "commercial_infrastructure", Source: "dns"}},
-			want:  none("commercial_infrastructure", "dns|tls"),
+			parts: []source.Part{{Signal: "commercial_infrastructure", Source: "tls"}, {Signal: "commercial_infrastructure",
+				Source: "dns"}},
+			want: none("commercial_infrastructure", "dns|tls"),
 		},
 		{
 			name: "the points of one are not believed when the other failed", signal: "security_program",
 			parts: []source.Part{{Signal: "security_program", Source: "web", Value: 3}}, failed: []string{"dns"},
-			want: scoring.Observation{Signal: "security_program", State: scoring.StateMissing, Source: "dns", Reason: scoring.ReasonSourceTimeout},
+			want: scoring.Observation{Signal: "security_program", State: scoring.StateMissing, Source: "dns",
+				Reason: scoring.ReasonSourceTimeout},
 		},
 		{
 			name: "a source that cannot tell says why", signal: "security_program",
 			parts: []source.Part{
-				{Signal: "security_program", Source: "web", Missing: scoring.ReasonNotApplicable}, {Signal: "security_program", Source: "dns", Value: 1},
+				{Signal: "security_program", Source: "web", Missing: scoring.ReasonNotApplicable},
+				{Signal: "security_program", Source: "dns", Value: 1},
 			},
-			want: scoring.Observation{Signal: "security_program", State: scoring.StateMissing, Source: "web", Reason: scoring.ReasonNotApplicable},
+			want: scoring.Observation{Signal: "security_program", State: scoring.StateMissing, Source: "web",
+				Reason: scoring.ReasonNotApplicable},
 		},
 		{
 			name: "who is named twice counts once", signal: "leadership_disclosure",
@@ -63,18 +68,21 @@ func TestCombine(t *testing.T) {
 		},
 		{
 			name: "the larger group counts", signal: "corporate_group_size",
-			parts: []source.Part{{Signal: "corporate_group_size", Source: "gleif", Value: 9}, {Signal: "corporate_group_size", Source: "wikidata", Value: 4}},
-			want:  seen("corporate_group_size", "wikidata|gleif", 9),
+			parts: []source.Part{{Signal: "corporate_group_size", Source: "gleif", Value: 9},
+				{Signal: "corporate_group_size", Source: "wikidata", Value: 4}},
+			want: seen("corporate_group_size", "wikidata|gleif", 9),
 		},
 		{
 			name: "imported facts win over a combination", signal: "corporate_group_size",
-			parts: []source.Part{{Signal: "corporate_group_size", Source: "gleif", Value: 9}, {Signal: "corporate_group_size", Source: "wikidata", Value: 4}},
-			all:   []scoring.Observation{seen("corporate_group_size", "facts", 2)},
-			want:  seen("corporate_group_size", "facts", 2),
+			parts: []source.Part{{Signal: "corporate_group_size", Source: "gleif", Value: 9},
+				{Signal: "corporate_group_size", Source: "wikidata", Value: 4}},
+			all:  []scoring.Observation{seen("corporate_group_size", "facts", 2)},
+			want: seen("corporate_group_size", "facts", 2),
 		},
 		{
 			name: "roles in percent of the headcount", signal: "hiring_intensity_pct",
-			all:  []scoring.Observation{seen("open_roles", "jobs", 26), seen("employee_count", "web", 200), seen("employee_count", "wikidata", 130)},
+			all: []scoring.Observation{seen("open_roles", "jobs", 26), seen("employee_count", "web", 200),
+				seen("employee_count", "wikidata", 130)},
 			want: seen("hiring_intensity_pct", "jobs|wikidata", 20),
 		},
 		{
@@ -85,14 +93,17 @@ func TestCombine(t *testing.T) {
 		{
 			name: "roles without a headcount", signal: "hiring_intensity_pct",
 			all: []scoring.Observation{
-				seen("open_roles", "jobs", 3), {Signal: "employee_count", State: scoring.StateMissing, Source: "wikidata", Reason: scoring.ReasonNotFound},
+				seen("open_roles", "jobs", 3), {Signal: "employee_count", State: scoring.StateMissing, Source: "wikidata",
+					Reason: scoring.ReasonNotFound},
 			},
-			want: scoring.Observation{Signal: "hiring_intensity_pct", State: scoring.StateMissing, Source: "wikidata", Reason: scoring.ReasonNotFound},
+			want: scoring.Observation{Signal: "hiring_intensity_pct", State: scoring.StateMissing, Source: "wikidata",
+				Reason: scoring.ReasonNotFound},
 		},
 		{
 			name: "unknown roles", signal: "hiring_intensity_pct",
 			all: []scoring.Observation{seen("employee_count", "wikidata", 3)}, failed: []string{"jobs"},
-			want: scoring.Observation{Signal: "hiring_intensity_pct", State: scoring.StateMissing, Source: "jobs", Reason: scoring.ReasonSourceTimeout},
+			want: scoring.Observation{Signal: "hiring_intensity_pct", State: scoring.StateMissing, Source: "jobs",
+				Reason: scoring.ReasonSourceTimeout},
 		},
 	}
 	for _, test := range tests {

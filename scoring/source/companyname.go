@@ -10,7 +10,8 @@ import (
 )
 
 // legalEndings are legal forms at the end of a company's name, without dots.
-var legalEndings = strings.Fields("ab ag aktiengesellschaft as asa aps bhd bv co company corp corporation doo gmbh group holding holdings inc incorporated jsc kg kgaa kk limited llc llp lp ltd ltda " +
+var legalEndings = strings.Fields("ab ag aktiengesellschaft as asa aps bhd bv co company corp corporation doo gmbh group holding " +
+	"holdings inc incorporated jsc kg kgaa kk limited llc llp lp ltd ltda " +
 	"mbh nv ohg oy oyj plc pllc pte pty pvt sa sab sarl sas sasu se sl sp spa spzoo srl sro ug ulc zoo")
 
 // PlainName normalises a company's name for comparison: NFKC, lower case, without punctuation,

@@ -23,11 +23,13 @@ func TestNames(t *testing.T) {
 	}{
 		{"none", "[]", 0},
 		{
-			"good", "[" + logged("brindleworks.com", "*.brindleworks.com\nbrindleworks.com\nwww.brindleworks.com", "2026-12-01T00:00:00") + "," +
+			"good", "[" + logged("brindleworks.com", "*.brindleworks.com\nbrindleworks.com\nwww.brindleworks.com", "2026-12-01T00:00:00") +
+				"," +
 				logged("API.Brindleworks.com", "api.brindleworks.com.\n www.brindleworks.com ", "2026-12-01T00:00:00.123") + "]", 3,
 		},
 		{"ended", "[" + logged("old.brindleworks.com", "old.brindleworks.com", "2026-03-01T00:00:00") + "]", 0},
-		{"others and addresses", "[" + logged("notbrindleworks.com", "brindleworks.com.evil.example\nada@brindleworks.com", "2026-12-01T00:00:00") + "]", 0},
+		{"others and addresses", "[" + logged("notbrindleworks.com", "brindleworks.com.evil.example\nada@brindleworks.com",
+			"2026-12-01T00:00:00") + "]", 0},
 		{"too many stop at 5000", "[" + strings.Join(many, ","), 5000}, // the list does not end, and need not
 	}
 	for _, test := range tests {

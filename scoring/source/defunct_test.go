@@ -41,8 +41,11 @@ func TestWikidataPrefersLivingCompanies(t *testing.T) {
 		network := fakenet.New(t)
 		serve(network, "wikidata.query", map[string]string{"/sparql": sparql("Q5", 9, "Q6", 2)})
 		serve(network, "wikidata.entity", map[string]string{
-			"/w/api.php?" + encoded("action", "wbgetentities", "format", "json", "ids", "Q5|Q6", "languages", "en|mul", "maxlag", "5", "props", "labels|claims|sitelinks"): toJSON(obj{"entities": obj{
-				"Q5": obj{"id": "Q5", "labels": wdLabel("The old one"), "claims": obj{"P576": []obj{claimOf("normal", wdDate("2019-05-01", 11))}, "P1128": []obj{claimOf("normal", wdAmount("+9", "1"))}}},
+			"/w/api.php?" + encoded("action", "wbgetentities", "format", "json", "ids", "Q5|Q6", "languages", "en|mul", "maxlag", "5",
+				"props", "labels|claims|sitelinks"): toJSON(obj{"entities": obj{
+				"Q5": obj{"id": "Q5", "labels": wdLabel("The old one"),
+					"claims": obj{"P576": []obj{claimOf("normal", wdDate("2019-05-01", 11))},
+						"P1128": []obj{claimOf("normal", wdAmount("+9", "1"))}}},
 				"Q6": obj{"id": "Q6", "labels": wdLabel("The new one"), "claims": second},
 			}}),
 		})
@@ -62,11 +65,14 @@ func TestParkedDomainIsDefunct(t *testing.T) {
 	t.Parallel()
 	f := func(body string, want bool) {
 		t.Helper()
-		got, err := visitTo(t, "brindleworks.com", func(network *fakenet.Network) { network.Site("brindleworks.com", "", siteOf(home(body))) })
+		got, err := visitTo(t, "brindleworks.com", func(network *fakenet.Network) {
+			network.Site("brindleworks.com", "", siteOf(home(body)))
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if claim, claimed := NewCompany(got.Claims...).Best(Parked); got.Defunct != want || claimed != want || want && claim.Evidence == "" {
+		if claim, claimed := NewCompany(got.Claims...).Best(Parked); got.Defunct != want || claimed != want || want &&
+			claim.Evidence == "" {
 			t.Errorf("%s: defunct %v, claim %+v, want %v", body, got.Defunct, claim, want)
 		}
 	}
@@ -82,7 +88,8 @@ func TestInactiveEntityIsDefunct(t *testing.T) {
 		network := fakenet.New(t)
 		serve(network, "gleif", map[string]string{
 			"/api/v1/lei-records/" + lei: toJSON(obj{"data": obj{"attributes": obj{
-				"lei": lei, "entity": obj{"legalName": obj{"name": "Brindle Works"}, "category": "GENERAL", "status": status}, "registration": obj{"status": "LAPSED"},
+				"lei": lei, "entity": obj{"legalName": obj{"name": "Brindle Works"}, "category": "GENERAL", "status": status},
+				"registration": obj{"status": "LAPSED"},
 			}}}),
 		})
 		req := requestFor("brindleworks.com")

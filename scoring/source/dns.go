@@ -42,9 +42,11 @@ func (d *DNS) Fetch(ctx context.Context, req Request) (Result, error) {
 		name  string
 		qtype uint16
 	}{
-		askHost: {req.Domain, dns.TypeA}, askWWW: {"www." + req.Domain, dns.TypeA}, askMX: {domain, dns.TypeMX}, askTXT: {domain, dns.TypeTXT},
-		askNS: {domain, dns.TypeNS}, askCAA: {domain, dns.TypeCAA}, askDS: {domain, dns.TypeDS}, askDMARC: {"_dmarc." + domain, dns.TypeTXT},
-		askSTS: {"_mta-sts." + domain, dns.TypeTXT}, askTLS: {"_smtp._tls." + domain, dns.TypeTXT},
+		askHost: {req.Domain, dns.TypeA}, askWWW: {"www." + req.Domain, dns.TypeA}, askMX: {domain, dns.TypeMX},
+		askTXT: {domain, dns.TypeTXT},
+		askNS:  {domain, dns.TypeNS}, askCAA: {domain, dns.TypeCAA}, askDS: {domain, dns.TypeDS},
+		askDMARC: {"_dmarc." + domain, dns.TypeTXT},
+		askSTS:   {"_mta-sts." + domain, dns.TypeTXT}, askTLS: {"_smtp._tls." + domain, dns.TypeTXT},
 	}
 	var messages [askCount]*dns.Msg
 	var faults [askCount]error
@@ -77,7 +79,8 @@ func (d *DNS) Fetch(ctx context.Context, req Request) (Result, error) {
 	if answered(askHost, askWWW, askMX, askTXT, askNS) {
 		s.part("commercial_infrastructure", float64(z.commercialPoints(domain)))
 	}
-	s.result.Unregistered = answered(askHost, askNS) && messages[askHost].Rcode == dns.RcodeNameError && messages[askNS].Rcode == dns.RcodeNameError
+	s.result.Unregistered = answered(askHost, askNS) && messages[askHost].Rcode == dns.RcodeNameError &&
+		messages[askNS].Rcode == dns.RcodeNameError
 	return s.result, errors.Join(faults[:]...)
 }
 
@@ -174,7 +177,8 @@ func restricted(msg *dns.Msg) bool {
 func tagged(texts []string, v string) map[string]string {
 	for _, text := range texts {
 		first, rest, _ := strings.Cut(text, ";")
-		if key, value, ok := strings.Cut(first, "="); !ok || strings.TrimSpace(strings.ToLower(key)) != "v" || !strings.EqualFold(strings.TrimSpace(value), v) {
+		if key, value, ok := strings.Cut(first, "="); !ok || strings.TrimSpace(strings.ToLower(key)) != "v" ||
+			!strings.EqualFold(strings.TrimSpace(value), v) {
 			continue
 		}
 		tags := map[string]string{"v": strings.ToLower(v)}
@@ -232,7 +236,8 @@ var vendors = []vendor{
 	{key: "atlassian", token: regexp.MustCompile(`^atlassian-(domain|sending-domain)-verification=`)},
 	{key: "docusign", token: regexp.MustCompile(`^docusign=`)},
 	{key: "stripe", token: regexp.MustCompile(`^stripe-verification=`)},
-	{key: "hubspot", token: regexp.MustCompile(`^hubspot-(developer|domain)-verification=`), senders: []string{"hubspotemail.net"}, paid: true},
+	{key: "hubspot", token: regexp.MustCompile(`^hubspot-(developer|domain)-verification=`), senders: []string{"hubspotemail.net"},
+		paid: true},
 	{key: "zoom", token: regexp.MustCompile(`^zoom(-domain-verification|_verify_)`)},
 	{key: "slack", token: regexp.MustCompile(`^slack-domain-verification=`)},
 	{key: "adobe", token: regexp.MustCompile(`^adobe-(idp-site|sign)-verification=`)},

@@ -38,10 +38,12 @@ func TestMailPoints(t *testing.T) {
 		{name: "an enforced policy", txt: []string{"v=SPF1 ~all"}, dmarc: []string{"V=dmarc1 ;P=Quarantine"}, want: 3},
 		{
 			name: "all", mx: []string{"x.com. 60 IN MX 10 mail.x.com."}, txt: []string{"hello", "v=spf1 include:x ~all"},
-			dmarc: []string{"v=DMARC1; p=reject; rua=mailto:a@x.com"}, sts: []string{"v=STSv1; id=1"}, tls: []string{"v=TLSRPTv1; rua=mailto:a@x.com"}, want: 5,
+			dmarc: []string{"v=DMARC1; p=reject; rua=mailto:a@x.com"}, sts: []string{"v=STSv1; id=1"},
+			tls: []string{"v=TLSRPTv1; rua=mailto:a@x.com"}, want: 5,
 		},
 		{name: "reports only", tls: []string{"v=TLSRPTv1; rua=mailto:a@x.com"}, want: 1},
-		{name: "other texts", txt: []string{"v=spf10 all", "spf1"}, dmarc: []string{"v=DMARC2; p=reject", "p=reject"}, sts: []string{"STSv1"}},
+		{name: "other texts", txt: []string{"v=spf10 all", "spf1"}, dmarc: []string{"v=DMARC2; p=reject", "p=reject"},
+			sts: []string{"STSv1"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -92,10 +94,12 @@ func TestVendors(t *testing.T) {
 	t.Parallel()
 	keys, paid := vendorsOf(
 		[]string{
-			"google-site-verification=abc", "GOOGLE-site-verification=def", "MS=ms123", "docusign=1", "openai-domain-verification=dv-1", "yandex-verification: 9",
+			"google-site-verification=abc", "GOOGLE-site-verification=def", "MS=ms123", "docusign=1", "openai-domain-verification=dv-1",
+			"yandex-verification: 9",
 			"unknown-site-verification=1", "see google-site-verification=",
 		},
-		includes(sender([]string{"v=spf1 ip4:192.0.2.1 include:_spf.google.com include:mailgun.org include:eu.mailgun.org ?include:u1.sendgrid.net redirect=notsendgrid.net"})),
+		includes(sender([]string{"v=spf1 ip4:192.0.2.1 include:_spf.google.com include:mailgun.org include:eu.mailgun.org " +
+			"?include:u1.sendgrid.net redirect=notsendgrid.net"})),
 	)
 	want := []string{"google", "microsoft", "docusign", "openai", "yandex", "sendgrid", "mailgun"}
 	if !slices.Equal(keys, want) || paid != 2 {
@@ -129,7 +133,8 @@ func TestRecords(t *testing.T) {
 
 // FuzzZone reads arbitrary messages as every kind of answer.
 func FuzzZone(f *testing.F) {
-	packed, err := answer(f, `x.com. 60 IN TXT "v=spf1 include:sendgrid.net -all"`, `x.com. 60 IN CAA 0 issue "a"`, "x.com. 60 IN MX 1 mx.x.com.", "x.com. 60 IN NS ns.x.com.").Pack()
+	packed, err := answer(f, `x.com. 60 IN TXT "v=spf1 include:sendgrid.net -all"`, `x.com. 60 IN CAA 0 issue "a"`,
+		"x.com. 60 IN MX 1 mx.x.com.", "x.com. 60 IN NS ns.x.com.").Pack()
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -52,7 +52,8 @@ func policyTable() string {
 		if p.BreakOnRefusal {
 			alone += ", also after one refusal"
 		}
-		b.Row("`"+p.Source+"`", fetch.Short(p.Deadline), fetch.Short(p.Connect), fetch.Short(p.Total), fmt.Sprint(p.Retries), kept, fetch.Size(p.BodyMax), alone)
+		b.Row("`"+p.Source+"`", fetch.Short(p.Deadline), fetch.Short(p.Connect), fetch.Short(p.Total), fmt.Sprint(p.Retries), kept,
+			fetch.Size(p.BodyMax), alone)
 	}
 	return b.String()
 }

@@ -71,8 +71,10 @@ func TestScoresOfRealCompanies(t *testing.T) {
 		}
 		found++
 		r := score(t, facts)
-		fmt.Fprintf(&b, "%-18s %5.1f of %4.1f to %4.1f %-6s base %7.4f premium %4.1f %-12s %-24s %-13s complete %4.1f %s\n", r.Domain, r.Composite,
-			r.Interval.Low, r.Interval.High, r.Rating, r.Base, r.ScalePremium, r.Profile, r.Sector, r.GeoScope, r.CompletenessPct, r.Confidence)
+		fmt.Fprintf(&b, "%-18s %5.1f of %4.1f to %4.1f %-6s base %7.4f premium %4.1f %-12s %-24s %-13s complete %4.1f %s\n", r.Domain,
+			r.Composite,
+			r.Interval.Low, r.Interval.High, r.Rating, r.Base, r.ScalePremium, r.Profile, r.Sector, r.GeoScope, r.CompletenessPct,
+			r.Confidence)
 	}
 	if found != len(sample) {
 		t.Errorf("%d of the %d companies of the sample are in the file", found, len(sample))

@@ -77,7 +77,8 @@ func TestFromFacts(t *testing.T) {
 	f("founded in the future", scoring.CompanyFacts{FoundedYear: 2030}, map[string]float64{"organization_age_years": 0})
 	f("a raw value wins", scoring.CompanyFacts{Employees: ptr(120.0), Signals: map[string]float64{"employee_count": 7, "open_roles": 3}},
 		map[string]float64{"employee_count": 7, "open_roles": 3})
-	f("funding and founders", scoring.CompanyFacts{FundingTotalUSD: ptr(1e6), FundingRounds: ptr(2.0), Founders: ptr(3.0), LastFundingDate: now.AddDate(0, 0, -90)},
+	f("funding and founders", scoring.CompanyFacts{FundingTotalUSD: ptr(1e6), FundingRounds: ptr(2.0), Founders: ptr(3.0),
+		LastFundingDate: now.AddDate(0, 0, -90)},
 		map[string]float64{"funding_total_usd": 1e6, "funding_rounds": 2, "leadership_disclosure": 3, "capital_raise_recency_days": 90})
 	f("values outside their unit", scoring.CompanyFacts{
 		PriceSales: ptr(1e-300), PERatio: ptr(1e-320), MarketCapUSD: ptr(1e9), Employees: ptr(1e308),
@@ -104,7 +105,8 @@ func TestFactsAreRanges(t *testing.T) {
 		rec := score(t, facts)
 		return rec.Interval.High - rec.Interval.Low
 	}
-	if class, exact := width(scoring.CompanyFacts{Domain: "a.com", MarketCapClass: "mega"}), width(scoring.CompanyFacts{Domain: "a.com", MarketCapUSD: ptr(scoring.MarketCapClasses["mega"].Middle())}); class < exact {
+	if class, exact := width(scoring.CompanyFacts{Domain: "a.com", MarketCapClass: "mega"}),
+		width(scoring.CompanyFacts{Domain: "a.com", MarketCapUSD: ptr(scoring.MarketCapClasses["mega"].Middle())}); class < exact {
 		t.Errorf("interval of a class is %v wide, that of the amount %v", class, exact)
 	}
 }
@@ -112,7 +114,8 @@ func TestFactsAreRanges(t *testing.T) {
 func TestStatusMakesDefunct(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[string]bool{
-		"": false, "operating": false, "exited": false, "delisted": false, "dead": true, " Dead ": true, "dissolved": true, "Shut down": true, "parked": true,
+		"": false, "operating": false, "exited": false, "delisted": false, "dead": true, " Dead ": true, "dissolved": true,
+		"Shut down": true, "parked": true,
 	} {
 		if got := source.FromFacts(scoring.CompanyFacts{Status: status}, now).Defunct; got != want {
 			t.Errorf("status %q: defunct %v", status, got)
@@ -140,7 +143,8 @@ func (s store) GetMany(_ context.Context, domains []string) (map[string]scoring.
 func TestFactsOfGroupEqualSingleFacts(t *testing.T) {
 	t.Parallel()
 	five := 5.0
-	facts := source.Facts{Store: store{facts: scoring.CompanyFacts{CompanyName: "Example", Country: "US", Employees: &five, FoundedYear: 2001}}}
+	facts := source.Facts{Store: store{facts: scoring.CompanyFacts{CompanyName: "Example", Country: "US", Employees: &five,
+		FoundedYear: 2001}}}
 	reqs := []source.Request{{Domain: "a.com", Now: now}, {Domain: "unknown.com", Now: now}, {Domain: "b.com", Now: now.AddDate(3, 0, 0)}}
 	results, err := facts.FetchGroup(t.Context(), reqs)
 	if err != nil || len(results) != len(reqs) {
@@ -155,7 +159,8 @@ func TestFactsOfGroupEqualSingleFacts(t *testing.T) {
 			t.Errorf("facts of %s in a group differ (%v):\n%s", req.Domain, err, diff)
 		}
 	}
-	if _, err := (source.Facts{Store: store{err: errors.New("boom")}}).FetchGroup(t.Context(), reqs); !errors.Is(err, source.ErrUnavailable) {
+	if _, err := (source.Facts{Store: store{err: errors.New("boom")}}).FetchGroup(t.Context(), reqs); !errors.Is(err,
+		source.ErrUnavailable) {
 		t.Errorf("store broken: %v does not wrap ErrUnavailable", err)
 	}
 }
@@ -178,8 +183,10 @@ func TestFactsFetch(t *testing.T) {
 	if want := []string{"Commercial Banks", "Commercial Bank", "Fitness"}; !slices.Equal(plural.Industries, want) {
 		t.Errorf("labels = %q, want %q", plural.Industries, want)
 	}
-	got, err = source.Facts{Store: store{facts: scoring.CompanyFacts{CompanyName: "Example", Country: "US", Industry: "Retail", Categories: []string{"Shop"}}}}.Fetch(t.Context(), req)
-	if id := identity(got); err != nil || id.Name != "Example" || id.Country != "US" || !slices.Equal(id.Industries, []string{"Retail", "Shop"}) {
+	got, err = source.Facts{Store: store{facts: scoring.CompanyFacts{CompanyName: "Example", Country: "US", Industry: "Retail",
+		Categories: []string{"Shop"}}}}.Fetch(t.Context(), req)
+	if id := identity(got); err != nil || id.Name != "Example" || id.Country != "US" ||
+		!slices.Equal(id.Industries, []string{"Retail", "Shop"}) {
 		t.Errorf("identity = %+v, %v", id, err)
 	}
 }

@@ -117,7 +117,8 @@ func wdLabel(text string) obj { return obj{"en": obj{"language": "en", "value": 
 func sparql(pairs ...any) string {
 	bindings := []obj{}
 	for i := 0; i+1 < len(pairs); i += 2 {
-		bindings = append(bindings, obj{"item": obj{"type": "uri", "value": "http://www.wikidata.org/entity/" + pairs[i].(string)}, "n": obj{"type": "literal", "value": fmt.Sprint(pairs[i+1])}})
+		bindings = append(bindings, obj{"item": obj{"type": "uri", "value": "http://www.wikidata.org/entity/" + pairs[i].(string)},
+			"n": obj{"type": "literal", "value": fmt.Sprint(pairs[i+1])}})
 	}
 	return toJSON(obj{"results": obj{"bindings": bindings}})
 }
@@ -154,7 +155,8 @@ func concepts(of map[string][]obj) string {
 		gaap[name] = obj{"label": name, "units": obj{"USD": facts}}
 	}
 	gaap["AnotherConcept"] = obj{"units": obj{"shares": []obj{{"end": "x"}}}}
-	return toJSON(obj{"cik": 900111, "entityName": "X", "facts": obj{"dei": obj{"EntityCommonStockSharesOutstanding": obj{"units": obj{"shares": []obj{}}}}, "us-gaap": gaap}})
+	return toJSON(obj{"cik": 900111, "entityName": "X",
+		"facts": obj{"dei": obj{"EntityCommonStockSharesOutstanding": obj{"units": obj{"shares": []obj{}}}}, "us-gaap": gaap}})
 }
 
 // viewsOf is an answer of pageviews: so many a day in the last year, and so many before.
@@ -167,7 +169,8 @@ func viewsOf(lastYear, before int) string {
 			n = before
 		}
 		if n > 0 {
-			items = append(items, obj{"project": "en.wikipedia", "timestamp": last.AddDate(0, 0, -ago).Format("20060102") + "00", "views": n})
+			items = append(items, obj{"project": "en.wikipedia", "timestamp": last.AddDate(0, 0, -ago).Format("20060102") + "00",
+				"views": n})
 		}
 	}
 	return toJSON(obj{"items": items})
@@ -181,54 +184,76 @@ func threeCompanies(t testing.TB) *fakenet.Network {
 	year := func(y int) obj { return wdDate(fmt.Sprintf("%d-12-31", y), 11) }
 	item := obj{"entities": obj{"Q900111": obj{
 		"id": "Q900111", "labels": wdLabel("Quillworks"),
-		"sitelinks": obj{"enwiki": obj{"title": "Quillworks Corp"}, "dewiki": obj{"title": "Quillworks"}, "frwiki": obj{"title": "Quillworks"}, "commonswiki": obj{"title": "Quillworks"}, "enwikiquote": obj{"title": "Q"}},
+		"sitelinks": obj{"enwiki": obj{"title": "Quillworks Corp"}, "dewiki": obj{"title": "Quillworks"},
+			"frwiki": obj{"title": "Quillworks"}, "commonswiki": obj{"title": "Quillworks"}, "enwikiquote": obj{"title": "Q"}},
 		"claims": obj{
-			"P1128": []obj{claimOf("normal", wdAmount("+30000", "1"), "P585", year(2022)), claimOf("normal", wdAmount("+42000", "1"), "P585", year(2024)), claimOf("deprecated", wdAmount("+99999", "1"), "P585", year(2025))},
-			"P2139": []obj{claimOf("preferred", wdAmount("+9000000000", "Q4916"), "P585", year(2024)), claimOf("normal", wdAmount("+8000000000", "Q4916"), "P585", year(2023))},
-			"P2295": []obj{claimOf("normal", wdAmount("+900000000", "Q4916"), "P585", year(2024))}, "P3362": []obj{claimOf("normal", wdAmount("+1350000000", "Q4916"), "P585", year(2024))},
+			"P1128": []obj{claimOf("normal", wdAmount("+30000", "1"), "P585", year(2022)), claimOf("normal", wdAmount("+42000", "1"),
+				"P585", year(2024)), claimOf("deprecated", wdAmount("+99999", "1"), "P585", year(2025))},
+			"P2139": []obj{claimOf("preferred", wdAmount("+9000000000", "Q4916"), "P585", year(2024)),
+				claimOf("normal", wdAmount("+8000000000", "Q4916"), "P585", year(2023))},
+			"P2295": []obj{claimOf("normal", wdAmount("+900000000", "Q4916"), "P585", year(2024))},
+			"P3362": []obj{claimOf("normal", wdAmount("+1350000000", "Q4916"), "P585", year(2024))},
 			"P2403": []obj{claimOf("normal", wdAmount("+1000000000000", "Q8146"), "P585", year(2024))},
 			"P571":  []obj{claimOf("normal", wdDate("1991-00-00", 9))}, "P452": []obj{claimOf("normal", wdItem("Q7397"))},
 			"P159": []obj{claimOf("normal", wdItem("Q1490"))}, "P17": []obj{claimOf("normal", wdItem("Q30"))},
-			"P414": []obj{claimOf("normal", wdItem("Q82059"), "P249", "QLWK")}, "P5531": []obj{claimOf("normal", "0000900111")}, "P1278": []obj{claimOf("normal", "5299000QUILLWORKS001")}, "P2037": []obj{claimOf("normal", "quillworks")},
-			"P169": []obj{claimOf("preferred", wdItem("Q901"), "P580", year(2020)), claimOf("normal", wdItem("Q902"), "P582", year(2020))}, "P112": []obj{claimOf("normal", wdItem("Q902")), claimOf("normal", nil)},
-			"P355": []obj{claimOf("normal", wdItem("Q911")), claimOf("normal", wdItem("Q912")), claimOf("normal", wdItem("Q913"), "P582", year(2020))},
+			"P414": []obj{claimOf("normal", wdItem("Q82059"), "P249", "QLWK")}, "P5531": []obj{claimOf("normal", "0000900111")},
+			"P1278": []obj{claimOf("normal", "5299000QUILLWORKS001")}, "P2037": []obj{claimOf("normal", "quillworks")},
+			"P169": []obj{claimOf("preferred", wdItem("Q901"), "P580", year(2020)), claimOf("normal", wdItem("Q902"), "P582", year(2020))},
+			"P112": []obj{claimOf("normal", wdItem("Q902")), claimOf("normal", nil)},
+			"P355": []obj{claimOf("normal", wdItem("Q911")), claimOf("normal", wdItem("Q912")), claimOf("normal", wdItem("Q913"), "P582",
+				year(2020))},
 			"P856": []obj{claimOf("normal", "https://www.quillworks.com/")}, "P9999": []obj{{"mainsnak": "something new"}},
 		},
 	}}}
 	serve(network, "wikidata.query", map[string]string{
-		"/sparql?" + sparqlQuery("quillworks.com"): sparql("Q900111", 41), "/sparql?" + sparqlQuery("brindleworks.com"): sparql(), "/sparql?" + sparqlQuery("tarnfold.de"): sparql(),
+		"/sparql?" + sparqlQuery("quillworks.com"): sparql("Q900111", 41), "/sparql?" + sparqlQuery("brindleworks.com"): sparql(),
+		"/sparql?" + sparqlQuery("tarnfold.de"): sparql(),
 	})
 	serve(network, "wikidata.entity", map[string]string{
 		"/wiki/Special:EntityData/Q900111.json": toJSON(item),
 		"/w/api.php?" + linkQuery("Q1490", "Q30", "Q7397", "Q901", "Q902"): toJSON(obj{"entities": obj{
-			"Q1490": label("Q1490", "Tokyo", obj{"P17": []obj{claimOf("preferred", wdItem("Q17"))}}), "Q30": label("Q30", "United States", obj{"P297": []obj{claimOf("normal", "US")}}),
-			"Q7397": label("Q7397", "software", obj{}), "Q901": obj{"id": "Q901", "labels": obj{"mul": obj{"value": "Ada Quill"}}, "claims": []any{}}, "Q902": obj{"id": "Q902", "labels": []any{}, "claims": obj{}},
+			"Q1490": label("Q1490", "Tokyo", obj{"P17": []obj{claimOf("preferred", wdItem("Q17"))}}),
+			"Q30":   label("Q30", "United States", obj{"P297": []obj{claimOf("normal", "US")}}),
+			"Q7397": label("Q7397", "software", obj{}), "Q901": obj{"id": "Q901", "labels": obj{"mul": obj{"value": "Ada Quill"}},
+				"claims": []any{}}, "Q902": obj{"id": "Q902", "labels": []any{}, "claims": obj{}},
 		}}),
-		"/w/api.php?" + linkQuery("Q17"): toJSON(obj{"entities": obj{"Q17": label("Q17", "Japan", obj{"P297": []obj{claimOf("normal", "JP")}})}}),
+		"/w/api.php?" +
+			linkQuery("Q17"): toJSON(obj{"entities": obj{"Q17": label("Q17", "Japan", obj{"P297": []obj{claimOf("normal", "JP")}})}}),
 	})
-	serve(network, "sec.www", map[string]string{"/files/company_tickers.json": `{"0":{"cik_str":900111,"ticker":"QLWK","title":"QUILLWORKS CORP"},"1":{"cik_str":900222,"ticker":"BRND","title":"Brindle Works, Inc."},"2":{"cik_str":900333,"ticker":"TARN","title":"TARNFOLD INC"}}`})
+	serve(network, "sec.www",
+		map[string]string{"/files/company_tickers.json": `{"0":{"cik_str":900111,"ticker":"QLWK","title":"QUILLWORKS CORP"},"1":{"cik_str":900222,"ticker":"BRND","title":"Brindle Works, Inc."},"2":{"cik_str":900333,"ticker":"TARN","title":"TARNFOLD INC"}}`})
 	serve(network, "sec.data", map[string]string{
 		"/submissions/CIK0000900111.json": `{"cik":"900111","name":"QUILLWORKS CORP","sic":"7372","tickers":["QLWK"],"website":"https://www.quillworks.com","addresses":{"business":{"stateOrCountry":"M0"}},
 			"filings":{"recent":{"form":["10-K","8-K","8-K","NT 10-K","424B5","4","10-K"],"filingDate":["2026-02-20","2026-01-05","2025-06-05","2025-03-02","2024-11-11","2024-11-01","2025-03-09"],"items":["","2.02,9.01","1.01, 4.02","","","",""]}}}`,
 		"/api/xbrl/companyfacts/CIK0000900111.json": concepts(map[string][]obj{
-			"Revenues":        append(yearsOf(10e9, 8e9, 7e9), fact("2025-10-01", "2025-12-31", "2026-02-20", "10-K", 3e9), fact("2024-01-01", "2024-12-31", "2026-02-20", "10-K", 8.5e9)),
-			"SalesRevenueNet": yearsOf(1), "NetIncomeLoss": yearsOf(1e9, -2e8, 5e8, 4e8), "OperatingIncomeLoss": yearsOf(2e9), "NetCashProvidedByUsedInOperatingActivities": yearsOf(2.5e9), "PaymentsToAcquirePropertyPlantAndEquipment": yearsOf(5e8),
-			"Assets": daysOf(20e9), "StockholdersEquity": daysOf(8e9), "AssetsCurrent": daysOf(9e9), "LiabilitiesCurrent": daysOf(4.5e9), "CashAndCashEquivalentsAtCarryingValue": daysOf(3e9),
+			"Revenues": append(yearsOf(10e9, 8e9, 7e9), fact("2025-10-01", "2025-12-31", "2026-02-20", "10-K", 3e9),
+				fact("2024-01-01", "2024-12-31", "2026-02-20", "10-K", 8.5e9)),
+			"SalesRevenueNet": yearsOf(1), "NetIncomeLoss": yearsOf(1e9, -2e8, 5e8, 4e8), "OperatingIncomeLoss": yearsOf(2e9),
+			"NetCashProvidedByUsedInOperatingActivities": yearsOf(2.5e9), "PaymentsToAcquirePropertyPlantAndEquipment": yearsOf(5e8),
+			"Assets": daysOf(20e9), "StockholdersEquity": daysOf(8e9), "AssetsCurrent": daysOf(9e9), "LiabilitiesCurrent": daysOf(4.5e9),
+			"CashAndCashEquivalentsAtCarryingValue": daysOf(3e9),
 		}),
 		"/submissions/CIK0000900222.json":           `{"cik":"900222","name":"Brindle Works, Inc.","sic":"","tickers":["BRND"],"addresses":{"business":{"stateOrCountry":"CA"}},"filings":{"recent":{"form":["D"],"filingDate":["2025-07-13"],"items":[""]}}}`,
 		"/submissions/CIK0000900333.json":           `{"cik":"900333","name":"TARNFOLD INC","sic":"3711","tickers":["TARN"],"addresses":{"business":{"stateOrCountry":"TX"}},"filings":{"recent":{"form":[],"filingDate":[],"items":[]}}}`,
 		"/api/xbrl/companyfacts/CIK0000900333.json": concepts(nil),
 	})
 	record := func(lei, name, country, category, status, registration string) obj {
-		return obj{"id": lei, "attributes": obj{"lei": lei, "entity": obj{"legalName": obj{"name": name}, "headquartersAddress": obj{"country": country}, "category": category, "status": status}, "registration": obj{"status": registration}}}
+		return obj{"id": lei, "attributes": obj{"lei": lei, "entity": obj{"legalName": obj{"name": name},
+			"headquartersAddress": obj{"country": country}, "category": category, "status": status},
+			"registration": obj{"status": registration}}}
 	}
 	serve(network, "gleif", map[string]string{
-		"/api/v1/lei-records/5299000QUILLWORKS001":                            toJSON(obj{"data": record("5299000QUILLWORKS001", "QUILLWORKS CORP.", "JP", "GENERAL", "ACTIVE", "ISSUED")}),
+		"/api/v1/lei-records/5299000QUILLWORKS001": toJSON(obj{"data": record("5299000QUILLWORKS001",
+			"QUILLWORKS CORP.", "JP", "GENERAL", "ACTIVE", "ISSUED")}),
 		"/api/v1/lei-records/5299000QUILLWORKS001/direct-child-relationships": `{"data":[],"meta":{"pagination":{"total":17}}}`,
 		"/api/v1/lei-records?" + nameQuery("Brindle Works, Inc."): toJSON(obj{"data": []obj{
-			record("5299000BRINDLEFUND01", "Brindle Works Inc.", "US", "FUND", "ACTIVE", "ISSUED"), record("5299000BRINDLEWORKS1", "BRINDLE WORKS INCORPORATED", "US", "GENERAL", "ACTIVE", "LAPSED"), record("5299000BRINDLESON001", "Brindle Works and Sons Inc.", "US", "GENERAL", "ACTIVE", "ISSUED"),
+			record("5299000BRINDLEFUND01", "Brindle Works Inc.", "US", "FUND", "ACTIVE", "ISSUED"),
+			record("5299000BRINDLEWORKS1", "BRINDLE WORKS INCORPORATED", "US", "GENERAL", "ACTIVE", "LAPSED"),
+			record("5299000BRINDLESON001", "Brindle Works and Sons Inc.", "US", "GENERAL", "ACTIVE", "ISSUED"),
 		}}),
-		"/api/v1/lei-records?" + nameQuery("Tarnfold"): toJSON(obj{"data": []obj{record("5299000TARNFOLDUS001", "Tarnfold Ltd", "US", "GENERAL", "ACTIVE", "ISSUED")}}),
+		"/api/v1/lei-records?" +
+			nameQuery("Tarnfold"): toJSON(obj{"data": []obj{record("5299000TARNFOLDUS001", "Tarnfold Ltd", "US", "GENERAL", "ACTIVE",
+			"ISSUED")}}),
 	})
 	serve(network, "github", map[string]string{
 		"/orgs/quillworks":         `{"login":"quillworks","blog":"","followers":9000,"is_verified":true}`,
@@ -239,11 +264,14 @@ func threeCompanies(t testing.TB) *fakenet.Network {
 	})
 	var roles []obj
 	for i, title := range []string{"Vault Designer", "Baker", "Baker", "Data Steward"} {
-		roles = append(roles, obj{"title": title, "updated_at": "2026-03-01T10:00:00-05:00", "first_published": []string{"2026-03-01T10:00:00-05:00", "2025-01-01T10:00:00Z"}[i/2], "content": strings.Repeat("x", 100),
-			"location": obj{"name": []string{"Tokyo, Japan", "Portland, OR", "Remote - Europe", "Remote (US)"}[i]}, "departments": []obj{{"name": []string{"Design ", "Bakery", "bakery", "No Department"}[i]}}})
+		roles = append(roles, obj{"title": title, "updated_at": "2026-03-01T10:00:00-05:00",
+			"first_published": []string{"2026-03-01T10:00:00-05:00", "2025-01-01T10:00:00Z"}[i/2], "content": strings.Repeat("x", 100),
+			"location":    obj{"name": []string{"Tokyo, Japan", "Portland, OR", "Remote - Europe", "Remote (US)"}[i]},
+			"departments": []obj{{"name": []string{"Design ", "Bakery", "bakery", "No Department"}[i]}}})
 	}
 	serve(network, "jobs.greenhouse", map[string]string{"/v1/boards/quillworks/jobs": toJSON(obj{"jobs": roles, "meta": obj{"total": 4}})})
-	serve(network, "jobs.ashby", map[string]string{"/posting-api/job-board/Brindle": `{"apiVersion":"1","jobs":[{"title":"Engineer","department":"Platform","location":"Berlin","isListed":true,"publishedAt":"2026-02-20T16:21:55.393+00:00"},{"title":"Ghost","isListed":false},{"title":"Seller","department":"Sales","location":"Berlin","isListed":true,"publishedAt":"2025-02-20T16:21:55.393+00:00"}]}`})
+	serve(network, "jobs.ashby",
+		map[string]string{"/posting-api/job-board/Brindle": `{"apiVersion":"1","jobs":[{"title":"Engineer","department":"Platform","location":"Berlin","isListed":true,"publishedAt":"2026-02-20T16:21:55.393+00:00"},{"title":"Ghost","isListed":false},{"title":"Seller","department":"Sales","location":"Berlin","isListed":true,"publishedAt":"2025-02-20T16:21:55.393+00:00"}]}`})
 	views := map[string]string{}
 	const views30 = "/api/rest_v1/metrics/pageviews/per-article/en.wikipedia/all-access/user/%s/daily/2024120400/2026030800"
 	views[fmt.Sprintf(views30, "Quillworks_Corp")] = viewsOf(100, 50)
@@ -254,28 +282,37 @@ func threeCompanies(t testing.TB) *fakenet.Network {
 		http.Redirect(w, r, "https://www.quillworks.com"+r.URL.RequestURI(), http.StatusMovedPermanently)
 	}))
 	network.Site("www.quillworks.com", "", siteOf(map[string]reply{
-		"/robots.txt":               {200, "text/plain", "User-agent: *\nDisallow: /customers\nSitemap: https://www.quillworks.com/maps/index.xml\n"},
-		"/":                         {200, "text/html; charset=utf-8", quillworksHome},
-		"/.well-known/security.txt": {200, "text/plain; charset=utf-8", "Contact: mailto:security@quillworks.com\nExpires: 2027-01-01T00:00:00Z\n"},
-		"/maps/index.xml":           {200, "application/xml", sitemapIndex("https://www.quillworks.com/maps/pages.xml", "https://www.quillworks.com/maps/more.xml", "https://www.quillworks.com/maps/blog.xml", "https://www.quillworks.com/maps/rest.xml")},
-		"/maps/blog.xml":            {200, "application/xml", sitemapOf(40, "blog/", "2026-03-0%d")},
-		"/maps/pages.xml":           {200, "application/xml", sitemapOf(20, "p/", "")},
-		"/maps/more.xml":            {200, "application/xml", sitemapOf(10, "customers/", "")},
-		"/blog/feed.xml":            {200, "application/rss+xml", `<rss><channel><item><pubDate>Mon, 09 Mar 2026 12:00:00 GMT</pubDate></item><item><pubDate>Sun, 08 Mar 2026 12:00:00 GMT</pubDate></item></channel></rss>`},
-		"/about-us":                 {200, "text/html", `<script type="application/ld+json">{"@type":"Organization","name":"Quillworks","url":"https://www.quillworks.com/","member":[{"@type":"Person","name":"Cy Orrin"}]}</script>`},
-		"/careers":                  {200, "text/html", `<iframe src="https://boards.greenhouse.io/embed/job_board?for=quillworks"></iframe>`},
-		"/pricing":                  {200, "text/html", `<p>$12.50 per user, paid yearly</p>`},
-		"/trust":                    {200, "text/html", `<p>We are careful</p>`},
+		"/robots.txt": {200, "text/plain",
+			"User-agent: *\nDisallow: /customers\nSitemap: https://www.quillworks.com/maps/index.xml\n"},
+		"/": {200, "text/html; charset=utf-8", quillworksHome},
+		"/.well-known/security.txt": {200, "text/plain; charset=utf-8",
+			"Contact: mailto:security@quillworks.com\nExpires: 2027-01-01T00:00:00Z\n"},
+		"/maps/index.xml": {200, "application/xml", sitemapIndex("https://www.quillworks.com/maps/pages.xml",
+			"https://www.quillworks.com/maps/more.xml", "https://www.quillworks.com/maps/blog.xml",
+			"https://www.quillworks.com/maps/rest.xml")},
+		"/maps/blog.xml":  {200, "application/xml", sitemapOf(40, "blog/", "2026-03-0%d")},
+		"/maps/pages.xml": {200, "application/xml", sitemapOf(20, "p/", "")},
+		"/maps/more.xml":  {200, "application/xml", sitemapOf(10, "customers/", "")},
+		"/blog/feed.xml": {200, "application/rss+xml",
+			`<rss><channel><item><pubDate>Mon, 09 Mar 2026 12:00:00 GMT</pubDate></item><item><pubDate>Sun, 08 Mar 2026 12:00:00 GMT</pubDate></item></channel></rss>`},
+		"/about-us": {200, "text/html",
+			`<script type="application/ld+json">{"@type":"Organization","name":"Quillworks","url":"https://www.quillworks.com/","member":[{"@type":"Person","name":"Cy Orrin"}]}</script>`},
+		"/careers": {200, "text/html", `<iframe src="https://boards.greenhouse.io/embed/job_board?for=quillworks"></iframe>`},
+		"/pricing": {200, "text/html", `<p>$12.50 per user, paid yearly</p>`},
+		"/trust":   {200, "text/html", `<p>We are careful</p>`},
 	}))
 	network.Site("brindleworks.com", "", siteOf(map[string]reply{
-		"/":        {200, "text/html", `<html lang="en"><title>Brindle Works – Oven telemetry</title><script type="application/ld+json">[{"@type":"Organization","name":"Brindle Works","legalName":"Brindle Works, Inc.","url":"https://brindleworks.com","foundingDate":"2021-05","numberOfEmployees":{"minValue":11,"maxValue":49},"address":{"addressCountry":"US"},"sameAs":["https://github.com/Brindle-Labs","https://www.linkedin.com/company/brindle"]}]</script><h1>Platform for analytics of ovens</h1><a href="https://jobs.ashbyhq.com/Brindle">We are hiring</a><a href="/pricing">Pricing</a><a href="/docs">Docs</a><a href=/team>Team</a>` + strings.Repeat("<p>Words about ovens.</p>", 20)},
+		"/": {200, "text/html",
+			`<html lang="en"><title>Brindle Works – Oven telemetry</title><script type="application/ld+json">[{"@type":"Organization","name":"Brindle Works","legalName":"Brindle Works, Inc.","url":"https://brindleworks.com","foundingDate":"2021-05","numberOfEmployees":{"minValue":11,"maxValue":49},"address":{"addressCountry":"US"},"sameAs":["https://github.com/Brindle-Labs","https://www.linkedin.com/company/brindle"]}]</script><h1>Platform for analytics of ovens</h1><a href="https://jobs.ashbyhq.com/Brindle">We are hiring</a><a href="/pricing">Pricing</a><a href="/docs">Docs</a><a href=/team>Team</a>` + strings.Repeat("<p>Words about ovens.</p>", 20)},
 		"/pricing": {404, "text/html", "gone"},
 		"/docs":    {200, "text/html", "docs"},
 		"/team":    {200, "text/html", "team"},
-		"/feed":    {200, "application/atom+xml", `<feed xmlns="http://www.w3.org/2005/Atom"><entry><published>2025-03-10T12:00:00Z</published></entry></feed>`},
+		"/feed": {200, "application/atom+xml",
+			`<feed xmlns="http://www.w3.org/2005/Atom"><entry><published>2025-03-10T12:00:00Z</published></entry></feed>`},
 	}))
 	network.Site("tarnfold.de", "", siteOf(map[string]reply{
-		"/": {200, "text/html; charset=iso-8859-1", "<title>Tarnfold</title><h1>B\xe4ckerei</h1><p>Wir backen. " + strings.Repeat("Brot und K\xe4se. ", 30) + "<a href=/karriere>Karriere</a>"}, "/karriere": {200, "text/html", "Komm zu uns"},
+		"/": {200, "text/html; charset=iso-8859-1", "<title>Tarnfold</title><h1>B\xe4ckerei</h1><p>Wir backen. " +
+			strings.Repeat("Brot und K\xe4se. ", 30) + "<a href=/karriere>Karriere</a>"}, "/karriere": {200, "text/html", "Komm zu uns"},
 	}))
 	return network
 }
@@ -392,7 +429,8 @@ func TestInventedCompanies(t *testing.T) {
 		if domain == "tarnfold.de" {
 			req.Past = nil
 		}
-		sources := []Source{NewWikidata(client), NewWeb(client), NewSEC(client), NewGLEIF(client), NewRepositories(client), NewJobs(client), NewPageviews(client)}
+		sources := []Source{NewWikidata(client), NewWeb(client), NewSEC(client), NewGLEIF(client), NewRepositories(client), NewJobs(client),
+			NewPageviews(client)}
 		results := ask(t, req, sources...)
 		for _, s := range sources {
 			said := spoken(results[s.Name()])
@@ -412,7 +450,8 @@ func sparqlQuery(domain string) string {
 	return encoded("format", "json", "query", websiteQuery(domain))
 }
 func linkQuery(ids ...string) string {
-	return encoded("action", "wbgetentities", "format", "json", "ids", strings.Join(ids, "|"), "languages", "en|mul", "maxlag", "5", "props", "labels|claims")
+	return encoded("action", "wbgetentities", "format", "json", "ids", strings.Join(ids, "|"), "languages", "en|mul", "maxlag", "5",
+		"props", "labels|claims")
 }
 func nameQuery(name string) string {
 	return encoded("filter[entity.legalName]", name, "page[size]", "5")

@@ -32,7 +32,8 @@ func TestNews(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, volume, tone, want string }{
 		{"none", `{}`, `{}`, "news_volume_90d absent, news_volume_trend_30d absent, news_tone_90d not_found"},
-		{"all days none", timeline(repeat(91, 0)...), timeline(repeat(91, 0)...), "news_volume_90d absent, news_volume_trend_30d absent, news_tone_90d not_found"},
+		{"all days none", timeline(repeat(91, 0)...), timeline(repeat(91, 0)...),
+			"news_volume_90d absent, news_volume_trend_30d absent, news_tone_90d not_found"},
 		{
 			"four are too few for a trend", timeline(1, 1, 1, 1), timeline(2, 2, 2, 2),
 			"news_volume_90d 4, news_volume_trend_30d absent, news_tone_90d not_found",
@@ -45,7 +46,8 @@ func TestNews(t *testing.T) {
 			"enough articles without a tone", timeline(20), timeline(0, 0),
 			"news_volume_90d 20, news_volume_trend_30d 2.0369, news_tone_90d not_found",
 		},
-		{"a negative count is none", timeline(-5, 6), timeline(1), "news_volume_90d 6, news_volume_trend_30d 1.0986, news_tone_90d not_found"},
+		{"a negative count is none", timeline(-5, 6), timeline(1),
+			"news_volume_90d 6, news_volume_trend_30d 1.0986, news_tone_90d not_found"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -76,7 +78,8 @@ func TestNewsRefusals(t *testing.T) {
 		t.Errorf("short phrase: got %v, want %v", err, errAmbiguous)
 	}
 	good := timeline(1, 2)
-	for _, body := range []string{"", "<html>", good[:len(good)-9], `{"timeline":[{"data":[{"date":"yesterday","value":1}]}]}`, `{"timeline":7}`, "[]"} {
+	for _, body := range []string{"", "<html>", good[:len(good)-9], `{"timeline":[{"data":[{"date":"yesterday","value":1}]}]}`,
+		`{"timeline":7}`, "[]"} {
 		if got, err := parseTimeline(strings.NewReader(body)); err == nil || errors.Is(err, errAmbiguous) {
 			t.Errorf("%q: got %v %v, want an error", body, got, err)
 		}

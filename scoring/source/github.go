@@ -26,7 +26,8 @@ var _ Source = (*Repositories)(nil)
 const githubType = "application/vnd.github+json"
 
 var githubSignals = []string{
-	"github_org_verified", "github_followers", "github_stars_total", "github_push_recency_days", "github_active_repo_share_90d", "github_new_repos_365d",
+	"github_org_verified", "github_followers", "github_stars_total", "github_push_recency_days", "github_active_repo_share_90d",
+	"github_new_repos_365d",
 }
 
 // Fetch reads an organisation and its most recently pushed repositories. The organisation is the
@@ -58,7 +59,8 @@ func (g *Repositories) Fetch(ctx context.Context, req Request) (Result, error) {
 	}
 	org.observe(&s)
 	repos, err := fetch.Get(ctx, g.client, fetch.Request{
-		Source: "github", Endpoint: "github", Path: "/orgs/" + org.Login + "/repos", Query: url.Values{"type": {"sources"}, "sort": {"pushed"}, "per_page": {"100"}}, Accept: githubType,
+		Source: "github", Endpoint: "github", Path: "/orgs/" + org.Login + "/repos", Query: url.Values{"type": {"sources"},
+			"sort": {"pushed"}, "per_page": {"100"}}, Accept: githubType,
 	}, func(res *fetch.Response) ([]githubRepo, error) { return parseRepos(res.Body) })
 	if err != nil && !fetch.IsNotFound(err) {
 		return s.result, err
@@ -100,7 +102,8 @@ func parseOrg(body io.Reader) (githubOrg, error) {
 	if !loginText.MatchString(answer.Login) || answer.Followers == nil || *answer.Followers < 0 {
 		return githubOrg{}, errors.New("an answer without an organisation")
 	}
-	return githubOrg{Login: answer.Login, Blog: answer.Blog[:min(len(answer.Blog), 300)], Followers: *answer.Followers, Verified: answer.Verified}, nil
+	return githubOrg{Login: answer.Login, Blog: answer.Blog[:min(len(answer.Blog), 300)], Followers: *answer.Followers,
+		Verified: answer.Verified}, nil
 }
 
 // leadsTo reports whether the organisation's profile links to the domain.

@@ -45,7 +45,8 @@ func (g *GLEIF) Fetch(ctx context.Context, req Request) (Result, error) {
 	record.observe(&s)
 	record.claim(&s, via)
 	children, err := fetch.Get(ctx, g.client, fetch.Request{
-		Source: "gleif", Endpoint: "gleif", Path: "/api/v1/lei-records/" + record.LEI + "/direct-child-relationships", Query: url.Values{"page[size]": {"1"}}, Accept: gleifType,
+		Source: "gleif", Endpoint: "gleif", Path: "/api/v1/lei-records/" + record.LEI + "/direct-child-relationships",
+		Query: url.Values{"page[size]": {"1"}}, Accept: gleifType,
 	}, func(res *fetch.Response) (int, error) { return parseTotal(res.Body) })
 	if err != nil && !fetch.IsNotFound(err) {
 		return s.result, err
@@ -61,7 +62,8 @@ var errManyCompanies = errors.New("the name does not identify one company")
 // errManyCompanies.
 func (g *GLEIF) find(ctx context.Context, company Company) (record leiRecord, via string, found bool, err error) {
 	if lei := company.Get(LEI); leiText.MatchString(lei) {
-		records, err := fetch.Get(ctx, g.client, fetch.Request{Source: "gleif", Endpoint: "gleif", Path: "/api/v1/lei-records/" + lei, Accept: gleifType},
+		records, err := fetch.Get(ctx, g.client, fetch.Request{Source: "gleif", Endpoint: "gleif", Path: "/api/v1/lei-records/" + lei,
+			Accept: gleifType},
 			func(res *fetch.Response) ([]leiRecord, error) { return parseRecords(res.Body) })
 		if err != nil && !fetch.IsNotFound(err) {
 			return leiRecord{}, "", false, err
@@ -85,7 +87,8 @@ func (g *GLEIF) find(ctx context.Context, company Company) (record leiRecord, vi
 	many := false
 	for _, name := range names {
 		records, err := fetch.Get(ctx, g.client, fetch.Request{
-			Source: "gleif", Endpoint: "gleif", Path: "/api/v1/lei-records", Query: url.Values{"filter[entity.legalName]": {name}, "page[size]": {"5"}}, Accept: gleifType,
+			Source: "gleif", Endpoint: "gleif", Path: "/api/v1/lei-records", Query: url.Values{"filter[entity.legalName]": {name},
+				"page[size]": {"5"}}, Accept: gleifType,
 		}, func(res *fetch.Response) ([]leiRecord, error) { return parseRecords(res.Body) })
 		if err != nil && !fetch.IsNotFound(err) {
 			return leiRecord{}, "", false, err

@@ -10,7 +10,8 @@ import (
 // hit is a story of so many days before the instant.
 func hit(id int, url string, daysAgo float64, points, comments int) string {
 	at := instant.Add(-time.Duration(daysAgo * float64(day))).Unix()
-	return fmt.Sprintf(`{"objectID":"%d","title":"t","url":%q,"points":%d,"num_comments":%d,"created_at_i":%d}`, id, url, points, comments, at)
+	return fmt.Sprintf(`{"objectID":"%d","title":"t","url":%q,"points":%d,"num_comments":%d,"created_at_i":%d}`, id, url, points, comments,
+		at)
 }
 
 func hits(of ...string) string { return `{"hits":[` + strings.Join(of, ",") + `],"nbHits":1}` }
@@ -27,7 +28,8 @@ func TestStories(t *testing.T) {
 			"hn_mentions_365d 4, hn_engagement_365d 174, hn_mentions_trend_90d 0.2877",
 		},
 		{
-			"two in half a year make no trend", hits(hit(1, "https://brindleworks.com/a", 10, 0, 0), hit(2, "https://brindleworks.com/b", 200, 0, 0)),
+			"two in half a year make no trend", hits(hit(1, "https://brindleworks.com/a", 10, 0, 0), hit(2, "https://brindleworks.com/b",
+				200, 0, 0)),
 			"hn_mentions_365d 2, hn_engagement_365d 0, hn_mentions_trend_90d absent",
 		},
 		{
@@ -54,7 +56,8 @@ func TestStories(t *testing.T) {
 func TestStoriesThatAreNone(t *testing.T) {
 	t.Parallel()
 	good := hits(hit(1, "https://brindleworks.com/a", 1, 10, 5))
-	for _, body := range []string{"", "{}", good[:len(good)-20], "<html>", `{"hits":null}`, `{"message":"too many requests"}`, `{"hits":[{"points":"many"}]}`} {
+	for _, body := range []string{"", "{}", good[:len(good)-20], "<html>", `{"hits":null}`, `{"message":"too many requests"}`,
+		`{"hits":[{"points":"many"}]}`} {
 		if got, err := parseStories(strings.NewReader(body)); err == nil {
 			t.Errorf("%q: got %v, want an error", body, got)
 		}

@@ -29,12 +29,14 @@ func TestHostileServers(t *testing.T) {
 		"rdap": {
 			Endpoints: map[string]http.Handler{
 				"rdap.bootstrap": answers(`{"services":[[["com"],["https://rdap.registry-one.com/v1/"]]]}`),
-				"rdap.fallback":  answers(`{"ldhName":"brindleworks.com","events":[{"eventAction":"registration","eventDate":"2010-03-10T00:00:00Z"}]}`),
+				"rdap.fallback": answers(
+					`{"ldhName":"brindleworks.com","events":[{"eventAction":"registration","eventDate":"2010-03-10T00:00:00Z"}]}`),
 			},
 			New:   func(c *fetch.Client) source.Source { return source.NewRDAP(c) },
 			Spare: []string{"rdap.bootstrap", "rdap.fallback"},
 			Sites: map[string]http.Handler{
-				"rdap.registry-one.com": answers(`{"ldhName":"brindleworks.com","events":[{"eventAction":"registration","eventDate":"2010-03-10T00:00:00Z"}]}`),
+				"rdap.registry-one.com": answers(
+					`{"ldhName":"brindleworks.com","events":[{"eventAction":"registration","eventDate":"2010-03-10T00:00:00Z"}]}`),
 			},
 		},
 		"ct": {
@@ -52,8 +54,9 @@ func TestHostileServers(t *testing.T) {
 			New: func(c *fetch.Client) source.Source { return source.NewCT(c) },
 		},
 		"wayback": {
-			Endpoints: map[string]http.Handler{"wayback": answers(`[["timestamp","digest"],["20160310120000","A"],["20260210120000","B"]]`)},
-			New:       func(c *fetch.Client) source.Source { return source.NewWayback(c) },
+			Endpoints: map[string]http.Handler{
+				"wayback": answers(`[["timestamp","digest"],["20160310120000","A"],["20260210120000","B"]]`)},
+			New: func(c *fetch.Client) source.Source { return source.NewWayback(c) },
 		},
 		"hn": {
 			Endpoints: map[string]http.Handler{

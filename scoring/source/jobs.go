@@ -28,7 +28,8 @@ func NewJobs(c *fetch.Client) *Jobs { return &Jobs{newLive(c, "jobs", "web")} }
 
 var _ Source = (*Jobs)(nil)
 
-var roleSignals = []string{"open_roles", "department_breadth", "technical_role_share", "hiring_location_count", "fresh_role_share_30d", "open_roles_change_90d"}
+var roleSignals = []string{"open_roles", "department_breadth", "technical_role_share", "hiring_location_count", "fresh_role_share_30d",
+	"open_roles_change_90d"}
 
 // Fetch reads the board. It never guesses one: a token can belong to another company.
 func (j *Jobs) Fetch(ctx context.Context, req Request) (Result, error) {
@@ -115,7 +116,8 @@ func (j *Jobs) roles(ctx context.Context, provider, token string) ([]role, error
 	}
 	var all []role
 	for page := range leverPagesMax {
-		roles, err := ask("/v0/postings/"+token, url.Values{"mode": {"json"}, "limit": {strconv.Itoa(leverPage)}, "skip": {strconv.Itoa(page * leverPage)}}, parseLever)
+		roles, err := ask("/v0/postings/"+token, url.Values{"mode": {"json"}, "limit": {strconv.Itoa(leverPage)},
+			"skip": {strconv.Itoa(page * leverPage)}}, parseLever)
 		if err != nil {
 			return nil, err
 		}
@@ -213,7 +215,8 @@ func parseAshby(body io.Reader) ([]role, error) {
 	}
 	return jobList(body, func(j job) (role, bool) {
 		listed := j.Listed == nil || *j.Listed
-		return role{Title: roleText(j.Title), Departments: []string{roleText(j.Department)}, Location: roleText(j.Location), Published: roleTime(j.Published)}, listed && j.Title != ""
+		return role{Title: roleText(j.Title), Departments: []string{roleText(j.Department)}, Location: roleText(j.Location),
+			Published: roleTime(j.Published)}, listed && j.Title != ""
 	})
 }
 
@@ -232,7 +235,8 @@ func parseLever(body io.Reader) ([]role, error) {
 		if err := d.Decode(&j); err != nil {
 			return false, err
 		}
-		r := role{Title: roleText(j.Text), Departments: []string{roleText(j.Categories.Department)}, Location: roleText(j.Categories.Location)}
+		r := role{Title: roleText(j.Text), Departments: []string{roleText(j.Categories.Department)},
+			Location: roleText(j.Categories.Location)}
 		if r.Departments[0] == "" {
 			r.Departments[0] = roleText(j.Categories.Team)
 		}
@@ -327,12 +331,19 @@ func observeRoles(s *builder, roles []role, req Request) {
 var cities = func() map[string]string {
 	all := map[string]string{}
 	for country, names := range map[string]string{
-		"US": "new york|nyc|san francisco|sf|los angeles|boston|seattle|austin|chicago|denver|atlanta|washington|miami|dallas|houston|palo alto|mountain view|san jose|new york city|us|usa|remote us",
+		"US": "new york|nyc|san francisco|sf|los " +
+			"angeles|boston|seattle|austin|chicago|denver|atlanta|washington|miami|dallas|houston|palo alto|mountain view|san jose|new " +
+			"york city|us|usa|remote us",
 		"CA": "toronto|vancouver|montreal|ottawa|calgary", "GB": "london|manchester|edinburgh|bristol|cambridge|leeds", "IE": "dublin",
-		"DE": "berlin|munich|münchen|hamburg|cologne|köln|frankfurt|stuttgart", "FR": "paris|lyon", "ES": "madrid|barcelona|valencia", "IT": "milan|rome", "NL": "amsterdam|rotterdam|utrecht", "PT": "lisbon|porto",
-		"SE": "stockholm|gothenburg", "DK": "copenhagen", "NO": "oslo", "FI": "helsinki", "PL": "warsaw|krakow|kraków|wroclaw", "CH": "zurich|zürich|geneva", "AT": "vienna", "BE": "brussels", "CZ": "prague", "RO": "bucharest", "HU": "budapest",
-		"IN": "bangalore|bengaluru|mumbai|delhi|new delhi|hyderabad|pune|chennai|gurgaon|gurugram", "JP": "tokyo|osaka", "CN": "shanghai|beijing|shenzhen", "KR": "seoul", "AU": "sydney|melbourne|brisbane", "NZ": "auckland|wellington", "TW": "taipei",
-		"BR": "são paulo|sao paulo|rio de janeiro", "MX": "mexico city|ciudad de méxico|guadalajara", "AR": "buenos aires", "CO": "bogotá|bogota", "CL": "santiago", "IL": "tel aviv", "AE": "dubai|abu dhabi", "ZA": "cape town|johannesburg", "KE": "nairobi", "NG": "lagos", "EG": "cairo",
+		"DE": "berlin|munich|münchen|hamburg|cologne|köln|frankfurt|stuttgart", "FR": "paris|lyon", "ES": "madrid|barcelona|valencia",
+		"IT": "milan|rome", "NL": "amsterdam|rotterdam|utrecht", "PT": "lisbon|porto",
+		"SE": "stockholm|gothenburg", "DK": "copenhagen", "NO": "oslo", "FI": "helsinki", "PL": "warsaw|krakow|kraków|wroclaw",
+		"CH": "zurich|zürich|geneva", "AT": "vienna", "BE": "brussels", "CZ": "prague", "RO": "bucharest", "HU": "budapest",
+		"IN": "bangalore|bengaluru|mumbai|delhi|new delhi|hyderabad|pune|chennai|gurgaon|gurugram", "JP": "tokyo|osaka",
+		"CN": "shanghai|beijing|shenzhen", "KR": "seoul", "AU": "sydney|melbourne|brisbane", "NZ": "auckland|wellington", "TW": "taipei",
+		"BR": "são paulo|sao paulo|rio de janeiro", "MX": "mexico city|ciudad de méxico|guadalajara", "AR": "buenos aires",
+		"CO": "bogotá|bogota", "CL": "santiago", "IL": "tel aviv", "AE": "dubai|abu dhabi", "ZA": "cape town|johannesburg", "KE": "nairobi",
+		"NG": "lagos", "EG": "cairo",
 	} {
 		for name := range strings.SplitSeq(names, "|") {
 			all[name] = country

@@ -26,7 +26,9 @@ func wikidataSays(pairs ...string) Company {
 func TestGLEIFNames(t *testing.T) {
 	t.Parallel()
 	record := func(lei, name, country, category string) obj {
-		return obj{"attributes": obj{"lei": lei, "entity": obj{"legalName": obj{"name": name}, "headquartersAddress": obj{"country": country}, "category": category, "status": "INACTIVE"}, "registration": obj{"status": "RETIRED"}}}
+		return obj{"attributes": obj{"lei": lei, "entity": obj{"legalName": obj{"name": name},
+			"headquartersAddress": obj{"country": country}, "category": category, "status": "INACTIVE"},
+			"registration": obj{"status": "RETIRED"}}}
 	}
 	f := func(name string, company Company, found []obj, want string) {
 		t.Helper()
@@ -46,12 +48,18 @@ func TestGLEIFNames(t *testing.T) {
 	f("no name", Company{}, nil, unsure)
 	f("an identifier that nobody has", wikidataSays("lei", "5299000BRINDLEWORKS1"), nil, nobody)
 	f("no such entity", wikidataSays("name", "Brindle Works"), nil, nobody)
-	f("names that are alike only", wikidataSays("name", "Brindle Works"), []obj{record("5299000BRINDLEWORKS1", "Brindle Works Ovens Inc", "US", "GENERAL")}, nobody)
-	f("a fund of the name", wikidataSays("name", "Brindle Works"), []obj{record("5299000BRINDLEWORKS1", "Brindle Works", "US", "FUND")}, nobody)
-	f("one of the name", wikidataSays("name", "Brindle \"Works\""), []obj{record("5299000BRINDLEWORKS1", "BRINDLE WORKS LLC", "US", "GENERAL")}, matched)
-	f("two of the name", wikidataSays("name", "Brindle Works"), []obj{record("5299000BRINDLEWORKS1", "Brindle Works LLC", "US", "GENERAL"), record("5299000BRINDLEWORKS2", "Brindle Works Inc", "US", "GENERAL")}, unsure)
-	f("one word, another country", wikidataSays("name", "Brindleworks", "country", "DE"), []obj{record("5299000BRINDLEWORKS1", "Brindleworks", "US", "GENERAL")}, unsure)
-	f("one word, the same country", wikidataSays("name", "Brindleworks", "country", "US"), []obj{record("5299000BRINDLEWORKS1", "Brindleworks", "US", "GENERAL")}, matched)
+	f("names that are alike only", wikidataSays("name", "Brindle Works"),
+		[]obj{record("5299000BRINDLEWORKS1", "Brindle Works Ovens Inc", "US", "GENERAL")}, nobody)
+	f("a fund of the name", wikidataSays("name", "Brindle Works"), []obj{record("5299000BRINDLEWORKS1", "Brindle Works", "US", "FUND")},
+		nobody)
+	f("one of the name", wikidataSays("name", "Brindle \"Works\""),
+		[]obj{record("5299000BRINDLEWORKS1", "BRINDLE WORKS LLC", "US", "GENERAL")}, matched)
+	f("two of the name", wikidataSays("name", "Brindle Works"), []obj{record("5299000BRINDLEWORKS1", "Brindle Works LLC", "US", "GENERAL"),
+		record("5299000BRINDLEWORKS2", "Brindle Works Inc", "US", "GENERAL")}, unsure)
+	f("one word, another country", wikidataSays("name", "Brindleworks", "country", "DE"),
+		[]obj{record("5299000BRINDLEWORKS1", "Brindleworks", "US", "GENERAL")}, unsure)
+	f("one word, the same country", wikidataSays("name", "Brindleworks", "country", "US"),
+		[]obj{record("5299000BRINDLEWORKS1", "Brindleworks", "US", "GENERAL")}, matched)
 }
 
 func TestRepositoriesIdentity(t *testing.T) {
@@ -116,8 +124,10 @@ func TestRepositories(t *testing.T) {
 		wantSpoken(t, s.result, want)
 	}
 	f("none", `[]`, "github_stars_total 0, github_new_repos_365d 0, github_push_recency_days absent, github_active_repo_share_90d absent")
-	f("forks only", `[{"fork":true,"stargazers_count":9,"pushed_at":"2026-03-10T00:00:00Z","created_at":"2026-03-10T00:00:00Z"}]`, "github_stars_total 0, github_new_repos_365d 0, github_push_recency_days absent, github_active_repo_share_90d absent")
-	f("archived only", `[{"archived":true,"stargazers_count":9,"pushed_at":"2026-03-09T12:00:00Z","created_at":"2020-03-10T00:00:00Z"}]`, "github_stars_total 9, github_new_repos_365d 0, github_push_recency_days 1, github_active_repo_share_90d absent")
+	f("forks only", `[{"fork":true,"stargazers_count":9,"pushed_at":"2026-03-10T00:00:00Z","created_at":"2026-03-10T00:00:00Z"}]`,
+		"github_stars_total 0, github_new_repos_365d 0, github_push_recency_days absent, github_active_repo_share_90d absent")
+	f("archived only", `[{"archived":true,"stargazers_count":9,"pushed_at":"2026-03-09T12:00:00Z","created_at":"2020-03-10T00:00:00Z"}]`,
+		"github_stars_total 9, github_new_repos_365d 0, github_push_recency_days 1, github_active_repo_share_90d absent")
 	for _, body := range []string{"", "{}", "null", `[{"pushed_at":"soon"}]`, `[{"stargazers_count":1},`, `[[[`, "<html>"} {
 		if got, err := parseRepos(strings.NewReader(body)); err == nil {
 			t.Errorf("repositories in %q: %v", body, got)
@@ -150,11 +160,21 @@ func TestPageviews(t *testing.T) {
 		wantSpoken(t, s.result, want)
 	}
 	f("steady", func(int) int { return 10 }, "wikipedia_pageviews_30d 300, pageviews_trend_30d 0, pageviews_trend_365d 0")
-	f("twice as many last month", func(ago int) int { return 10 + 10*((459-ago)/430) }, fmt.Sprintf("wikipedia_pageviews_30d 600, pageviews_trend_30d %g, pageviews_trend_365d %g", round4(math.Log(630./330)), round4(math.Log(1290./990))))
-	f("a new article", func(ago int) int { return 40 / (ago + 1) }, "wikipedia_pageviews_30d 148, pageviews_trend_30d insufficient_history, pageviews_trend_365d insufficient_history")
-	f("half a year old", func(ago int) int { return 1 - ago/200 }, "wikipedia_pageviews_30d 30, pageviews_trend_30d 0, pageviews_trend_365d insufficient_history")
-	f("nobody reads it", func(int) int { return 0 }, "wikipedia_pageviews_30d 0, pageviews_trend_30d insufficient_history, pageviews_trend_365d insufficient_history")
-	for _, body := range []string{"", "{}", "[]", `{"items":[{"timestamp":"soon","views":1}]}`, `{"items":[{"timestamp":"2026030100","views":-1}]}`, `{"items":[{"timestamp":"2026030100"`, `{"title":"Not found."}`} {
+	f("twice as many last month", func(ago int) int {
+		return 10 + 10*((459-ago)/430)
+	}, fmt.Sprintf("wikipedia_pageviews_30d 600, pageviews_trend_30d %g, pageviews_trend_365d %g", round4(math.Log(630./330)),
+		round4(math.Log(1290./990))))
+	f("a new article", func(ago int) int {
+		return 40 / (ago + 1)
+	}, "wikipedia_pageviews_30d 148, pageviews_trend_30d insufficient_history, pageviews_trend_365d insufficient_history")
+	f("half a year old", func(ago int) int {
+		return 1 - ago/200
+	}, "wikipedia_pageviews_30d 30, pageviews_trend_30d 0, pageviews_trend_365d insufficient_history")
+	f("nobody reads it", func(int) int {
+		return 0
+	}, "wikipedia_pageviews_30d 0, pageviews_trend_30d insufficient_history, pageviews_trend_365d insufficient_history")
+	for _, body := range []string{"", "{}", "[]", `{"items":[{"timestamp":"soon","views":1}]}`,
+		`{"items":[{"timestamp":"2026030100","views":-1}]}`, `{"items":[{"timestamp":"2026030100"`, `{"title":"Not found."}`} {
 		if got, err := parseViews(strings.NewReader(body), first); err == nil {
 			t.Errorf("views in %q: %v", body, got.span(30, 0))
 		}
@@ -177,7 +197,8 @@ func TestPageviewsTitles(t *testing.T) {
 	if len(*asked) != 1 || (*asked)[0] != want {
 		t.Errorf("asked %q, want %q", *asked, want)
 	}
-	wantSpoken(t, got, "wikipedia_pageviews_30d not_found, pageviews_trend_30d not_found, pageviews_trend_365d not_found, sector_attention_trend_365d unresolved_identity")
+	wantSpoken(t, got, "wikipedia_pageviews_30d not_found, pageviews_trend_30d not_found, pageviews_trend_365d not_found, "+
+		"sector_attention_trend_365d unresolved_identity")
 	req.Answered = []string{"wikidata", "web"}
 	got, err = NewPageviews(network.Client()).Fetch(t.Context(), req)
 	if said := spoken(got)["sector_attention_trend_365d"]; err != nil || said != string(scoring.ReasonNotApplicable) {
@@ -214,7 +235,8 @@ func TestJobsOfSitesWithoutBoard(t *testing.T) {
 	f("neither page nor board", Company{}, true, &scoring.Observation{State: scoring.StateAbsent}, "absent", "absent")
 	f("a page of zero", Company{}, true, &scoring.Observation{State: scoring.StateOK}, "absent", "absent")
 	f("a page without a board", Company{}, true, &scoring.Observation{State: scoring.StateOK, Raw: 1}, "not_found", "absent")
-	f("a site that needs scripts", Company{}, true, &scoring.Observation{State: scoring.StateMissing, Reason: scoring.ReasonNotApplicable}, "not_applicable", "not_applicable")
+	f("a site that needs scripts", Company{}, true, &scoring.Observation{State: scoring.StateMissing, Reason: scoring.ReasonNotApplicable},
+		"not_applicable", "not_applicable")
 	f("a board that cannot be read", wikidataSays("job_board", "myworkdayjobs.com"), true, nil, "unsupported_provider", "1")
 	f("a token that is none", wikidataSays("job_board", "greenhouse/../x"), true, nil, "unsupported_provider", "1")
 }
@@ -225,12 +247,14 @@ func TestJobsPages(t *testing.T) {
 	page := func(n int) string {
 		var all []obj
 		for range n {
-			all = append(all, obj{"text": "Baker", "categories": obj{"location": "Oslo", "team": "Ovens"}, "createdAt": instant.AddDate(0, 0, -5).UnixMilli()})
+			all = append(all, obj{"text": "Baker", "categories": obj{"location": "Oslo", "team": "Ovens"},
+				"createdAt": instant.AddDate(0, 0, -5).UnixMilli()})
 		}
 		return toJSON(all)
 	}
 	serve(network, "jobs.lever", map[string]string{
-		"/v0/postings/brindle?" + encoded("mode", "json", "limit", "100", "skip", "0"): page(100), "/v0/postings/brindle?" + encoded("mode", "json", "limit", "100", "skip", "100"): page(3),
+		"/v0/postings/brindle?" + encoded("mode", "json", "limit", "100", "skip", "0"): page(100), "/v0/postings/brindle?" +
+			encoded("mode", "json", "limit", "100", "skip", "100"): page(3),
 	})
 	req := requestFor("brindleworks.com")
 	req.Company = wikidataSays("job_board", "lever/brindle")
@@ -238,7 +262,8 @@ func TestJobsPages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantSpoken(t, got, "ats_in_use 1, open_roles 103, department_breadth 1, hiring_location_count 1, technical_role_share 0, fresh_role_share_30d 1, open_roles_change_90d insufficient_history")
+	wantSpoken(t, got, "ats_in_use 1, open_roles 103, department_breadth 1, hiring_location_count 1, technical_role_share 0, "+
+		"fresh_role_share_30d 1, open_roles_change_90d insufficient_history")
 	req.Company = wikidataSays("job_board", "lever/gone")
 	got, err = NewJobs(network.Client()).Fetch(t.Context(), req)
 	if said := spoken(got)["open_roles"]; err != nil || said != "not_found" {
@@ -263,7 +288,8 @@ func TestJobsOfALargeBoard(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wantSpoken(t, got, "ats_in_use 1, open_roles 1, department_breadth not_found, hiring_location_count 1, technical_role_share not_applicable, fresh_role_share_30d not_found, open_roles_change_90d insufficient_history")
+	wantSpoken(t, got, "ats_in_use 1, open_roles 1, department_breadth not_found, hiring_location_count 1, technical_role_share "+
+		"not_applicable, fresh_role_share_30d not_found, open_roles_change_90d insufficient_history")
 }
 
 func TestJobsRejectsBadAnswers(t *testing.T) {
@@ -288,8 +314,10 @@ func TestJobsRejectsBadAnswers(t *testing.T) {
 func TestRegionOf(t *testing.T) {
 	t.Parallel()
 	for place, want := range map[string]string{
-		"San Francisco, CA": scoring.GeoNorthAmerica, "Toronto, Canada": scoring.GeoNorthAmerica, "CA": scoring.GeoNorthAmerica, "Berlin": scoring.GeoEurope, "Remote - Germany": scoring.GeoEurope, "Paris, TX": scoring.GeoNorthAmerica,
-		"Bengaluru, Karnataka, India": scoring.GeoAsiaPacific, "São Paulo": scoring.GeoLatinAmerica, "Dubai, UAE": scoring.GeoMiddleEastAfrica, "Remote": "", "": "", "Anywhere / EMEA": "", "Wilmington, DE": scoring.GeoNorthAmerica,
+		"San Francisco, CA": scoring.GeoNorthAmerica, "Toronto, Canada": scoring.GeoNorthAmerica, "CA": scoring.GeoNorthAmerica,
+		"Berlin": scoring.GeoEurope, "Remote - Germany": scoring.GeoEurope, "Paris, TX": scoring.GeoNorthAmerica,
+		"Bengaluru, Karnataka, India": scoring.GeoAsiaPacific, "São Paulo": scoring.GeoLatinAmerica,
+		"Dubai, UAE": scoring.GeoMiddleEastAfrica, "Remote": "", "": "", "Anywhere / EMEA": "", "Wilmington, DE": scoring.GeoNorthAmerica,
 	} {
 		if got := regionOf(place); got != want {
 			t.Errorf("regionOf(%q) = %q, want %q", place, got, want)
@@ -313,7 +341,9 @@ func TestWebStates(t *testing.T) {
 	t.Parallel()
 	f := func(name, body string, want map[string]string) {
 		t.Helper()
-		got, err := visitTo(t, "brindleworks.com", func(network *fakenet.Network) { network.Site("brindleworks.com", "", siteOf(home(body))) })
+		got, err := visitTo(t, "brindleworks.com", func(network *fakenet.Network) {
+			network.Site("brindleworks.com", "", siteOf(home(body)))
+		})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -330,17 +360,27 @@ func TestWebStates(t *testing.T) {
 			}
 		}
 	}
-	f("parked", `<title>brindleworks.com</title><p>This domain is for sale</p><a href="/pricing">Pricing</a><a href="https://jobs.lever.co/x">Jobs</a>`,
-		map[string]string{"product_surface": "absent", "ats_in_use": "absent", "security_program": "+0", "careers_page_present": "absent", "content_freshness_days": "absent"})
+	f("parked",
+		`<title>brindleworks.com</title><p>This domain is for sale</p><a href="/pricing">Pricing</a><a href="https://jobs.lever.co/x">Jobs</a>`,
+		map[string]string{"product_surface": "absent", "ats_in_use": "absent", "security_program": "+0", "careers_page_present": "absent",
+			"content_freshness_days": "absent"})
 	f("needs scripts", strings.Repeat(`<script src="/a.js"></script>`, 4)+`<a href="/pricing"></a>`,
-		map[string]string{"product_surface": "not_applicable", "ats_in_use": "not_applicable", "security_program": "+0not_applicable", "content_freshness_days": "not_applicable", "site_language_count": "not_applicable", "leadership_disclosure": "+0not_applicable"})
+		map[string]string{"product_surface": "not_applicable", "ats_in_use": "not_applicable", "security_program": "+0not_applicable",
+			"content_freshness_days": "not_applicable", "site_language_count": "not_applicable",
+			"leadership_disclosure": "+0not_applicable"})
 	f("a page of text", `<p>`+strings.Repeat("Words about ovens. ", 30),
-		map[string]string{"product_surface": "absent", "ats_in_use": "absent", "security_program": "+1", "content_freshness_days": "absent", "site_language_count": "absent", "leadership_disclosure": "+0"})
-	f("a board linked from the home page", `<a href="https://jobs.lever.co/brindle">x</a>`, map[string]string{"ats_in_use": "1", "careers_page_present": "1", "team_page_present": "absent"})
-	f("a system that cannot be read", `<a href="https://brindle.wd3.myworkdayjobs.com/x">x</a>`, map[string]string{"ats_in_use": "1", "careers_page_present": "1"})
-	f("organisations that are others", `<script type="application/ld+json">[{"@type":"Organization","name":"A","url":"https://evilbrindleworks.com","numberOfEmployees":5},{"@type":"Organization","name":"B","numberOfEmployees":6},{"@type":"Organization","name":"C","numberOfEmployees":7}]</script>`,
+		map[string]string{"product_surface": "absent", "ats_in_use": "absent", "security_program": "+1", "content_freshness_days": "absent",
+			"site_language_count": "absent", "leadership_disclosure": "+0"})
+	f("a board linked from the home page", `<a href="https://jobs.lever.co/brindle">x</a>`,
+		map[string]string{"ats_in_use": "1", "careers_page_present": "1", "team_page_present": "absent"})
+	f("a system that cannot be read", `<a href="https://brindle.wd3.myworkdayjobs.com/x">x</a>`, map[string]string{"ats_in_use": "1",
+		"careers_page_present": "1"})
+	f("organisations that are others",
+		`<script type="application/ld+json">[{"@type":"Organization","name":"A","url":"https://evilbrindleworks.com","numberOfEmployees":5},{"@type":"Organization","name":"B","numberOfEmployees":6},{"@type":"Organization","name":"C","numberOfEmployees":7}]</script>`,
 		map[string]string{"employee_count": "absent"})
-	f("the only organisation", `<script type="application/ld+json">{"@type":"Organization","name":"B","numberOfEmployees":6,"foundingDate":"2030"}</script>`, map[string]string{"employee_count": "6", "organization_age_years": "absent"})
+	f("the only organisation",
+		`<script type="application/ld+json">{"@type":"Organization","name":"B","numberOfEmployees":6,"foundingDate":"2030"}</script>`,
+		map[string]string{"employee_count": "6", "organization_age_years": "absent"})
 }
 
 func TestWebFailures(t *testing.T) {
@@ -363,7 +403,8 @@ func TestWebFailures(t *testing.T) {
 	f("too many requests", fetch.CodeHTTP, status(429))
 	f("challenged", fetch.CodeHTTP, status(503))
 	f("forbidden by robots.txt", fetch.CodeRobots, func(network *fakenet.Network) {
-		network.Site("brindleworks.com", "", siteOf(map[string]reply{"/robots.txt": {200, "text/plain", "User-agent: *\nDisallow: /"}, "/": {200, "text/html", "hello"}}))
+		network.Site("brindleworks.com", "", siteOf(map[string]reply{"/robots.txt": {200, "text/plain", "User-agent: *\nDisallow: /"},
+			"/": {200, "text/html", "hello"}}))
 	})
 	f("no page", fetch.CodeParse, func(network *fakenet.Network) {
 		network.Site("brindleworks.com", "", siteOf(map[string]reply{"/": {200, "application/pdf", "%PDF"}}))
@@ -383,7 +424,8 @@ func TestWebMoves(t *testing.T) {
 		got, err := visitTo(t, "brindleworks.com", prepare)
 		company := NewCompany(got.Claims...)
 		if err != nil || company.Get(Redirected) != moved || company.Get(Name) != companyName || spoken(got)["product_surface"] != surface {
-			t.Errorf("%s: moved to %q as %q with product surface %q, %v; want %q, %q, %q", name, company.Get(Redirected), company.Get(Name), spoken(got)["product_surface"], err, moved, companyName, surface)
+			t.Errorf("%s: moved to %q as %q with product surface %q, %v; want %q, %q, %q", name, company.Get(Redirected), company.Get(Name),
+				spoken(got)["product_surface"], err, moved, companyName, surface)
 		}
 	}
 	page := siteOf(home(`<title>Ovenly</title><a href="/products">Products</a><script type="application/ld+json">{"@type":"Organization","name":"Ovenly","url":"https://ovenly.com"}</script>`))
@@ -413,7 +455,9 @@ func TestWebAsksLittle(t *testing.T) {
 	}
 	asked := make(chan string, 1000)
 	pages := siteOf(map[string]reply{
-		"/": {200, "text/html", links.String()}, "/robots.txt": {200, "text/plain", "Sitemap: https://brindleworks.com/a.xml\nSitemap: https://brindleworks.com/b.xml\nSitemap: https://brindleworks.com/c.xml\nSitemap: https://brindleworks.com/d.xml\nSitemap: https://brindleworks.com/e.xml"},
+		"/": {200, "text/html", links.String()}, "/robots.txt": {200, "text/plain", "Sitemap: https://brindleworks.com/a.xml\n" +
+			"Sitemap: https://brindleworks.com/b.xml\nSitemap: https://brindleworks.com/c.xml\nSitemap: https://brindleworks.com/d.xml\n" +
+			"Sitemap: https://brindleworks.com/e.xml"},
 	})
 	_, err := visitTo(t, "brindleworks.com", func(network *fakenet.Network) {
 		network.Site("brindleworks.com", "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -432,7 +476,8 @@ func TestWebAsksLittle(t *testing.T) {
 	if err != nil || len(paths) > 14 || paths[0] != "/robots.txt" || paths[1] != "/" {
 		t.Errorf("asked %d times: %v, %v", len(paths), paths, err)
 	}
-	for _, path := range []string{"/.well-known/security.txt", "/feed", "/a.xml", "/about", "/careers", "/pricing", "/customers", "/docs", "/blog"} {
+	for _, path := range []string{"/.well-known/security.txt", "/feed", "/a.xml", "/about", "/careers", "/pricing", "/customers", "/docs",
+		"/blog"} {
 		if !slices.Contains(paths, path) {
 			t.Errorf("%s was not asked for", path)
 		}
@@ -446,7 +491,8 @@ func TestWebAsksLittle(t *testing.T) {
 func TestTitleName(t *testing.T) {
 	t.Parallel()
 	for title, want := range map[string]string{
-		"Quillworks | Payments": "Quillworks", "Quillworks - Payments": "Quillworks", "Quillworks – Payments": "Quillworks", "Quillworks: Payments": "Quillworks", "Quillworks · Payments": "Quillworks", "Quill-works": "Quill-works",
+		"Quillworks | Payments": "Quillworks", "Quillworks - Payments": "Quillworks", "Quillworks – Payments": "Quillworks",
+		"Quillworks: Payments": "Quillworks", "Quillworks · Payments": "Quillworks", "Quill-works": "Quill-works",
 		"We move the money of all bakers | Quillworks": "", "": "", "Tom &amp; Ada": "Tom & Ada",
 	} {
 		if got := titleName(title); got != want {

@@ -15,19 +15,23 @@ func TestRegistration(t *testing.T) {
 		{"good", goodRegistration, "organization_age_years 16.0014, domain_renewal_runway_days 365"},
 		{"no dates", `{"objectClassName":"domain","events":[]}`, "organization_age_years not_found, domain_renewal_runway_days not_found"},
 		{
-			"a redacted date is an unknown one", `{"ldhName":"x.com","events":[{"eventAction":"registration","eventDate":"REDACTED"},{"eventAction":"expiration","eventDate":""}]}`,
+			"a redacted date is an unknown one",
+			`{"ldhName":"x.com","events":[{"eventAction":"registration","eventDate":"REDACTED"},{"eventAction":"expiration","eventDate":""}]}`,
 			"organization_age_years not_found, domain_renewal_runway_days not_found",
 		},
 		{
-			"registered in the future is no age", `{"ldhName":"x.com","events":[{"eventAction":"registration","eventDate":"2030-01-01T00:00:00Z"}]}`,
+			"registered in the future is no age",
+			`{"ldhName":"x.com","events":[{"eventAction":"registration","eventDate":"2030-01-01T00:00:00Z"}]}`,
 			"organization_age_years not_found, domain_renewal_runway_days not_found",
 		},
 		{
-			"an expired domain has less than no days", `{"ldhName":"x.com","events":[{"eventAction":"Expiration","eventDate":"2026-03-08 12:00:00"}]}`,
+			"an expired domain has less than no days",
+			`{"ldhName":"x.com","events":[{"eventAction":"Expiration","eventDate":"2026-03-08 12:00:00"}]}`,
 			"organization_age_years not_found, domain_renewal_runway_days -2",
 		},
 		{
-			"of two the first counts", `{"ldhName":"x.com","events":[{"eventAction":"expiration","eventDate":"2026-03-20"},{"eventAction":"expiration","eventDate":"2029-03-20"}]}`,
+			"of two the first counts",
+			`{"ldhName":"x.com","events":[{"eventAction":"expiration","eventDate":"2026-03-20"},{"eventAction":"expiration","eventDate":"2029-03-20"}]}`,
 			"organization_age_years not_found, domain_renewal_runway_days 9.5",
 		},
 	}

@@ -38,7 +38,8 @@ var _ Source = (*SEC)(nil)
 // factSignals derive from audited numbers, filingSignals from the list of filings.
 var (
 	factSignals = []string{
-		"revenue_growth_yoy", "revenue_latest_usd", "net_margin", "operating_margin", "free_cash_flow_margin", "current_ratio", "liabilities_to_assets",
+		"revenue_growth_yoy", "revenue_latest_usd", "net_margin", "operating_margin", "free_cash_flow_margin", "current_ratio",
+		"liabilities_to_assets",
 		"cash_runway_months", "total_assets_usd", "profitable_years_5",
 	}
 	filingSignals = []string{"public_listing", "distress_events_24m", "capital_raise_recency_days"}
@@ -73,7 +74,8 @@ func (s *SEC) Fetch(ctx context.Context, req Request) (Result, error) {
 	}
 	filer.observe(&out, req.Now)
 	filer.claim(&out, cik, via, req)
-	facts, err := fetch.Get(ctx, s.client, fetch.Request{Source: "sec", Endpoint: "sec.data", Path: "/api/xbrl/companyfacts/CIK" + number + ".json"},
+	facts, err := fetch.Get(ctx, s.client, fetch.Request{Source: "sec", Endpoint: "sec.data", Path: "/api/xbrl/companyfacts/CIK" + number +
+		".json"},
 		func(res *fetch.Response) (secFacts, error) { return parseSECFacts(res.Body) })
 	if err != nil && !fetch.IsNotFound(err) {
 		return out.result, err
@@ -98,7 +100,9 @@ func (s *SEC) resolve(ctx context.Context, company Company) (cik, via string, er
 	}
 	for _, ticker := range company.All(Ticker) {
 		// Other exchanges use the same symbols for other companies.
-		if f, ok := filers.byTicker[ticker]; ok && slices.ContainsFunc(names, func(name string) bool { return PlainName(name) == PlainName(f.Title) }) {
+		if f, ok := filers.byTicker[ticker]; ok && slices.ContainsFunc(names, func(name string) bool {
+			return PlainName(name) == PlainName(f.Title)
+		}) {
 			return f.CIK, "key", nil
 		}
 	}
@@ -246,7 +250,8 @@ func parseFiler(body io.Reader) (secFiler, error) {
 	if err != nil {
 		sic = 0 // some filers have none
 	}
-	filer := secFiler{Name: scoring.CleanName(answer.Name), SIC: sic, Website: answer.Website, Country: secCountry(answer.Addresses.Business.Code, answer.Addresses.Business.Description)}
+	filer := secFiler{Name: scoring.CleanName(answer.Name), SIC: sic, Website: answer.Website,
+		Country: secCountry(answer.Addresses.Business.Code, answer.Addresses.Business.Description)}
 	for _, ticker := range answer.Tickers[:min(len(answer.Tickers), 20)] {
 		if ticker = strings.ToUpper(ticker); tickerText.MatchString(ticker) {
 			filer.Tickers = append(filer.Tickers, ticker)
@@ -360,14 +365,18 @@ func titleCase(name string) string {
 }
 
 // secStates are the codes of US states and territories.
-var secStates = strings.Fields("AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY PR GU VI AS X1")
+var secStates = strings.Fields("AL AK AZ AR CA CO CT DE DC FL GA HI ID IL IN IA KS KY LA ME MD MA MI MN MS MO MT NE NV NH NJ NM NY NC ND " +
+	"OH OK OR PA RI SC SD TN TX UT VT VA WA WV WI WY PR GU VI AS X1")
 
 // secCountries are the SEC's codes of countries; those of Canada are of provinces. Other
 // countries are found by their description.
 var secCountries = map[string]string{
-	"A0": "CA", "A1": "CA", "A2": "CA", "A3": "CA", "A4": "CA", "A5": "CA", "A6": "CA", "A7": "CA", "A8": "CA", "A9": "CA", "B0": "CA", "Z4": "CA",
-	"X0": "GB", "2M": "DE", "I0": "FR", "M0": "JP", "F4": "CN", "K3": "HK", "L3": "IL", "L2": "IE", "P7": "NL", "V8": "CH", "V7": "SE", "N4": "LU", "D0": "BM", "E9": "KY",
-	"U0": "SG", "F5": "TW", "M5": "KR", "K7": "IN", "O5": "MX", "D5": "BR", "C3": "AU", "G7": "DK", "H9": "FI", "Q8": "NO", "L6": "IT", "U3": "ES", "C9": "BE", "C1": "AR",
+	"A0": "CA", "A1": "CA", "A2": "CA", "A3": "CA", "A4": "CA", "A5": "CA", "A6": "CA", "A7": "CA", "A8": "CA", "A9": "CA", "B0": "CA",
+	"Z4": "CA",
+	"X0": "GB", "2M": "DE", "I0": "FR", "M0": "JP", "F4": "CN", "K3": "HK", "L3": "IL", "L2": "IE", "P7": "NL", "V8": "CH", "V7": "SE",
+	"N4": "LU", "D0": "BM", "E9": "KY",
+	"U0": "SG", "F5": "TW", "M5": "KR", "K7": "IN", "O5": "MX", "D5": "BR", "C3": "AU", "G7": "DK", "H9": "FI", "Q8": "NO", "L6": "IT",
+	"U3": "ES", "C9": "BE", "C1": "AR",
 }
 
 func secCountry(code, description string) string {
@@ -393,7 +402,8 @@ type yearEnd struct {
 
 // The concepts of each number, in order of preference.
 var (
-	revenueConcepts   = []string{"RevenueFromContractWithCustomerExcludingAssessedTax", "Revenues", "RevenueFromContractWithCustomerIncludingAssessedTax", "SalesRevenueNet"}
+	revenueConcepts = []string{"RevenueFromContractWithCustomerExcludingAssessedTax", "Revenues",
+		"RevenueFromContractWithCustomerIncludingAssessedTax", "SalesRevenueNet"}
 	netConcepts       = []string{"NetIncomeLoss", "ProfitLoss"}
 	operatingConcepts = []string{"OperatingIncomeLoss"}
 	cashFlowConcepts  = []string{"NetCashProvidedByUsedInOperatingActivities"}
@@ -407,7 +417,8 @@ var conceptsRead = func() map[string]bool {
 	for _, concept := range slices.Concat(revenueConcepts, netConcepts, operatingConcepts, cashFlowConcepts, capexConcepts) {
 		read[concept] = true
 	}
-	for _, concept := range append([]string{"Assets", "Liabilities", "StockholdersEquity", "AssetsCurrent", "LiabilitiesCurrent", "CashAndCashEquivalentsAtCarryingValue"}, investedConcepts...) {
+	for _, concept := range append([]string{"Assets", "Liabilities", "StockholdersEquity", "AssetsCurrent", "LiabilitiesCurrent",
+		"CashAndCashEquivalentsAtCarryingValue"}, investedConcepts...) {
 		read[concept] = false
 	}
 	return read

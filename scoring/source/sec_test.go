@@ -32,22 +32,32 @@ func TestSECFacts(t *testing.T) {
 	const sales = "RevenueFromContractWithCustomerExcludingAssessedTax"
 	f("nothing", nil, "revenue_latest_usd", "not_found")
 	f("the first concept that has data", map[string][]obj{"Revenues": yearsOf(5), "SalesRevenueNet": yearsOf(9)}, "revenue_latest_usd", "5")
-	f("a concept whose data are old is passed over", map[string][]obj{sales: {fact("2019-01-01", "2019-12-31", "2020-02-01", "10-K", 7)}, "Revenues": yearsOf(5)}, "revenue_latest_usd", "5")
-	f("only years", map[string][]obj{"Revenues": {fact("2025-10-01", "2025-12-31", "2026-02-20", "10-K", 3)}}, "revenue_latest_usd", "not_found")
-	f("a year of 52 weeks", map[string][]obj{"Revenues": {fact("2024-12-30", "2025-12-28", "2026-02-20", "10-K", 3)}}, "revenue_latest_usd", "3")
-	f("only yearly reports", map[string][]obj{"Revenues": {fact("2025-01-01", "2025-12-31", "2026-02-20", "10-Q", 3)}}, "revenue_latest_usd", "not_found")
-	f("the later filing restates", map[string][]obj{"Revenues": {fact("2025-01-01", "2025-12-31", "2026-03-01", "10-K/A", 4), fact("2025-01-01", "2025-12-31", "2026-02-20", "10-K", 3)}}, "revenue_latest_usd", "4")
+	f("a concept whose data are old is passed over", map[string][]obj{sales: {fact("2019-01-01", "2019-12-31", "2020-02-01", "10-K", 7)},
+		"Revenues": yearsOf(5)}, "revenue_latest_usd", "5")
+	f("only years", map[string][]obj{"Revenues": {fact("2025-10-01", "2025-12-31", "2026-02-20", "10-K", 3)}}, "revenue_latest_usd",
+		"not_found")
+	f("a year of 52 weeks", map[string][]obj{"Revenues": {fact("2024-12-30", "2025-12-28", "2026-02-20", "10-K", 3)}}, "revenue_latest_usd",
+		"3")
+	f("only yearly reports", map[string][]obj{"Revenues": {fact("2025-01-01", "2025-12-31", "2026-02-20", "10-Q", 3)}},
+		"revenue_latest_usd", "not_found")
+	f("the later filing restates", map[string][]obj{"Revenues": {fact("2025-01-01", "2025-12-31", "2026-03-01", "10-K/A", 4),
+		fact("2025-01-01", "2025-12-31", "2026-02-20", "10-K", 3)}}, "revenue_latest_usd", "4")
 	f("growth", map[string][]obj{"Revenues": yearsOf(150, 100)}, "revenue_growth_yoy", "0.5")
 	f("growth from nothing", map[string][]obj{"Revenues": yearsOf(150, 0)}, "revenue_growth_yoy", "not_found")
 	f("growth over a gap", map[string][]obj{"Revenues": {yearsOf(150)[0], yearsOf(1, 1, 100)[2]}}, "revenue_growth_yoy", "not_found")
-	f("margin of the same year only", map[string][]obj{"Revenues": yearsOf(100), "NetIncomeLoss": yearsOf(1, 50)[1:]}, "net_margin", "not_found")
+	f("margin of the same year only", map[string][]obj{"Revenues": yearsOf(100), "NetIncomeLoss": yearsOf(1, 50)[1:]}, "net_margin",
+		"not_found")
 	f("margin of the second concept", map[string][]obj{"Revenues": yearsOf(100), "ProfitLoss": yearsOf(-30)}, "net_margin", "-0.3")
-	f("free cash flow without investments", map[string][]obj{"Revenues": yearsOf(100), "NetCashProvidedByUsedInOperatingActivities": yearsOf(20)}, "free_cash_flow_margin", "0.2")
-	f("liabilities", map[string][]obj{"Assets": daysOf(100), "Liabilities": daysOf(60), "StockholdersEquity": daysOf(10)}, "liabilities_to_assets", "0.6")
+	f("free cash flow without investments", map[string][]obj{"Revenues": yearsOf(100),
+		"NetCashProvidedByUsedInOperatingActivities": yearsOf(20)}, "free_cash_flow_margin", "0.2")
+	f("liabilities", map[string][]obj{"Assets": daysOf(100), "Liabilities": daysOf(60), "StockholdersEquity": daysOf(10)},
+		"liabilities_to_assets", "0.6")
 	f("liabilities from equity", map[string][]obj{"Assets": daysOf(100), "StockholdersEquity": daysOf(10)}, "liabilities_to_assets", "0.9")
 	f("no current assets", map[string][]obj{"Assets": daysOf(100)}, "current_ratio", "not_found")
 	f("nothing due", map[string][]obj{"AssetsCurrent": daysOf(100), "LiabilitiesCurrent": daysOf(0)}, "current_ratio", "not_found")
-	burn := map[string][]obj{"NetCashProvidedByUsedInOperatingActivities": yearsOf(-100), "PaymentsToAcquirePropertyPlantAndEquipment": yearsOf(20), "CashAndCashEquivalentsAtCarryingValue": daysOf(90), "ShortTermInvestments": daysOf(30)}
+	burn := map[string][]obj{"NetCashProvidedByUsedInOperatingActivities": yearsOf(-100),
+		"PaymentsToAcquirePropertyPlantAndEquipment": yearsOf(20), "CashAndCashEquivalentsAtCarryingValue": daysOf(90),
+		"ShortTermInvestments": daysOf(30)}
 	f("runway", burn, "cash_runway_months", "12")
 	delete(burn, "CashAndCashEquivalentsAtCarryingValue")
 	f("runway of unknown cash", burn, "cash_runway_months", "not_found")
@@ -55,7 +65,8 @@ func TestSECFacts(t *testing.T) {
 	f("five years", map[string][]obj{"NetIncomeLoss": yearsOf(1, -1, 1, 1, 1, -1, -1)}, "profitable_years_5", "4")
 	f("three years", map[string][]obj{"NetIncomeLoss": yearsOf(1, -1, 1)}, "profitable_years_5", "3.3333")
 	f("two years", map[string][]obj{"NetIncomeLoss": yearsOf(1, 1)}, "profitable_years_5", "insufficient_history")
-	old := []obj{fact("2021-01-01", "2021-12-31", "2022-02-01", "10-K", 1), fact("2020-01-01", "2020-12-31", "2022-02-01", "10-K", 1), fact("2019-01-01", "2019-12-31", "2022-02-01", "10-K", 1)}
+	old := []obj{fact("2021-01-01", "2021-12-31", "2022-02-01", "10-K", 1), fact("2020-01-01", "2020-12-31", "2022-02-01", "10-K", 1),
+		fact("2019-01-01", "2019-12-31", "2022-02-01", "10-K", 1)}
 	f("years long ago", map[string][]obj{"NetIncomeLoss": old}, "profitable_years_5", "not_found")
 }
 
@@ -64,7 +75,8 @@ func TestSECFilings(t *testing.T) {
 	f := func(name, forms, dates, items, want string) {
 		t.Helper()
 		split := func(text string) string { return toJSON(strings.Split(text, "|")) }
-		filer, err := parseFiler(strings.NewReader(fmt.Sprintf(`{"name":"X","filings":{"recent":{"form":%s,"filingDate":%s,"items":%s}}}`, split(forms), split(dates), split(items))))
+		filer, err := parseFiler(strings.NewReader(fmt.Sprintf(`{"name":"X","filings":{"recent":{"form":%s,"filingDate":%s,"items":%s}}}`,
+			split(forms), split(dates), split(items))))
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
@@ -72,23 +84,32 @@ func TestSECFilings(t *testing.T) {
 		filer.observe(&s, instant)
 		wantSpoken(t, s.result, want)
 	}
-	f("a filer of yearly reports", "10-K|4", "2026-02-20|2026-01-01", "|", "public_listing absent, distress_events_24m 0, capital_raise_recency_days absent")
-	f("late twice, long ago once more", "NT 10-Q|NT 10-K|NT 10-K|10-K", "2025-11-11|2024-04-01|2024-01-01|2025-03-20", "|||", "public_listing absent, distress_events_24m 2, capital_raise_recency_days absent")
-	f("trouble", "8-K|8-K|8-K|8-K/A|10-K", "2025-11-11|2025-04-01|2023-04-01|2025-05-01|2025-06-20", "1.03,9.01|5.02|4.02|4.02|", "public_listing absent, distress_events_24m 1, capital_raise_recency_days absent")
-	f("a foreign filer", "20-F|6-K", "2025-06-20|2026-01-01", "|", "public_listing absent, distress_events_24m not_applicable, capital_raise_recency_days absent")
-	f("one that reports no more", "10-K", "2023-06-20", "", "public_listing absent, distress_events_24m not_applicable, capital_raise_recency_days absent")
-	f("raised", "D/A|424B3|S-8|S-3ASR", "2025-03-10|2026-03-08|2026-03-09|2026-03-09", "|||", "public_listing absent, distress_events_24m not_applicable, capital_raise_recency_days 2.5")
+	f("a filer of yearly reports", "10-K|4", "2026-02-20|2026-01-01", "|",
+		"public_listing absent, distress_events_24m 0, capital_raise_recency_days absent")
+	f("late twice, long ago once more", "NT 10-Q|NT 10-K|NT 10-K|10-K", "2025-11-11|2024-04-01|2024-01-01|2025-03-20", "|||",
+		"public_listing absent, distress_events_24m 2, capital_raise_recency_days absent")
+	f("trouble", "8-K|8-K|8-K|8-K/A|10-K", "2025-11-11|2025-04-01|2023-04-01|2025-05-01|2025-06-20", "1.03,9.01|5.02|4.02|4.02|",
+		"public_listing absent, distress_events_24m 1, capital_raise_recency_days absent")
+	f("a foreign filer", "20-F|6-K", "2025-06-20|2026-01-01", "|",
+		"public_listing absent, distress_events_24m not_applicable, capital_raise_recency_days absent")
+	f("one that reports no more", "10-K", "2023-06-20", "",
+		"public_listing absent, distress_events_24m not_applicable, capital_raise_recency_days absent")
+	f("raised", "D/A|424B3|S-8|S-3ASR", "2025-03-10|2026-03-08|2026-03-09|2026-03-09", "|||",
+		"public_listing absent, distress_events_24m not_applicable, capital_raise_recency_days 2.5")
 }
 
 func TestSECRejectsBadAnswers(t *testing.T) {
 	t.Parallel()
 	good := concepts(map[string][]obj{"Revenues": yearsOf(5)})
-	for _, body := range []string{"", "{}", "[]", "<html>", good[:len(good)-30], `{"facts":[]}`, `{"facts":{"us-gaap":{"Revenues":{"units":{"USD":[{"end":"soon","form":"10-K"}]}}}}}`, strings.Repeat(`{"facts":`, 100), `{"facts":{"us-gaap":{"Revenues":{"units":{"USD":"x"}}}}}`} {
+	for _, body := range []string{"", "{}", "[]", "<html>", good[:len(good)-30], `{"facts":[]}`,
+		`{"facts":{"us-gaap":{"Revenues":{"units":{"USD":[{"end":"soon","form":"10-K"}]}}}}}`, strings.Repeat(`{"facts":`, 100),
+		`{"facts":{"us-gaap":{"Revenues":{"units":{"USD":"x"}}}}}`} {
 		if got, err := parseSECFacts(strings.NewReader(body)); err == nil {
 			t.Errorf("facts in %.60q: %v", body, got)
 		}
 	}
-	for _, body := range []string{"", "{}", "null", `{"name":"X"}`, `{"name":"X","filings":{"recent":{"form":["10-K"],"filingDate":[]}}}`, `{"name":"X","filings":{"recent":{"form":["10-K"],"filingDate":["soon"]}}}`} {
+	for _, body := range []string{"", "{}", "null", `{"name":"X"}`, `{"name":"X","filings":{"recent":{"form":["10-K"],"filingDate":[]}}}`,
+		`{"name":"X","filings":{"recent":{"form":["10-K"],"filingDate":["soon"]}}}`} {
 		if got, err := parseFiler(strings.NewReader(body)); err == nil {
 			t.Errorf("a filer in %.60q: %v", body, got)
 		}
@@ -103,7 +124,8 @@ func TestSECRejectsBadAnswers(t *testing.T) {
 func TestSECResolve(t *testing.T) {
 	t.Parallel()
 	s := NewSEC(nil)
-	s.filers = newFilerIndex([]filer{{"1", "QLWK", "QUILLWORKS CORP"}, {"1", "QLWKP", "QUILLWORKS CORP"}, {"2", "TWIN", "Twin Works Inc"}, {"3", "TWIM", "Twin Works Ltd"}, {"4", "BRND", "Brindle Works, Inc."}})
+	s.filers = newFilerIndex([]filer{{"1", "QLWK", "QUILLWORKS CORP"}, {"1", "QLWKP", "QUILLWORKS CORP"}, {"2", "TWIN", "Twin Works Inc"},
+		{"3", "TWIM", "Twin Works Ltd"}, {"4", "BRND", "Brindle Works, Inc."}})
 	s.read = time.Now()
 	f := func(name string, company Company, cik, via string) {
 		t.Helper()
@@ -149,7 +171,8 @@ func TestSECFactsStream(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	facts, err := parseSECFacts(repeated(`{"facts":{"us-gaap":{`, concept, `"Assets":{"units":{"USD":[`+toJSON(daysOf(7)[0])+`]}}}}}`, times))
+	facts, err := parseSECFacts(repeated(`{"facts":{"us-gaap":{`, concept, `"Assets":{"units":{"USD":[`+toJSON(daysOf(7)[0])+`]}}}}}`,
+		times))
 	runtime.ReadMemStats(&after)
 	if err != nil || len(facts["Assets"]) != 1 {
 		t.Fatalf("facts %v, %v", facts, err)
@@ -181,7 +204,8 @@ func BenchmarkSECFacts(b *testing.B) {
 }
 
 func FuzzSECFacts(f *testing.F) {
-	f.Add(concepts(map[string][]obj{"Revenues": yearsOf(5, 4), "NetIncomeLoss": yearsOf(1, 2, 3), "Assets": daysOf(0), "Liabilities": daysOf(1)}))
+	f.Add(concepts(map[string][]obj{"Revenues": yearsOf(5, 4), "NetIncomeLoss": yearsOf(1, 2, 3), "Assets": daysOf(0),
+		"Liabilities": daysOf(1)}))
 	f.Fuzz(func(t *testing.T, body string) {
 		facts, err := parseSECFacts(strings.NewReader(body))
 		if err != nil {
@@ -191,7 +215,8 @@ func FuzzSECFacts(f *testing.F) {
 		facts.observe(&s, instant)
 		wantValid(t, s.result)
 		for _, o := range s.result.Observations {
-			if o.Signal == "cash_runway_months" && (o.Raw < 0 || o.Raw > 60) || o.Signal == "profitable_years_5" && (o.Raw < 0 || o.Raw > 5) {
+			if o.Signal == "cash_runway_months" && (o.Raw < 0 || o.Raw > 60) || o.Signal == "profitable_years_5" &&
+				(o.Raw < 0 || o.Raw > 5) {
 				t.Errorf("%+v", o)
 			}
 		}

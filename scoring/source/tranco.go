@@ -184,7 +184,8 @@ var listID = regexp.MustCompile(`^[A-Z0-9]{3,12}$`)
 // download downloads the list of a date into an empty file and parses it.
 func (t *Tranco) download(ctx context.Context, date time.Time, file *os.File) (ranking, error) {
 	id, err := fetch.Get(ctx, t.client, fetch.Request{
-		Source: "tranco", Endpoint: "tranco", Path: "/daily_list_id", Query: url.Values{"date": {date.Format(time.DateOnly)}}, Types: []string{"*"}, TTL: -1,
+		Source: "tranco", Endpoint: "tranco", Path: "/daily_list_id", Query: url.Values{"date": {date.Format(time.DateOnly)}},
+		Types: []string{"*"}, TTL: -1,
 	}, func(res *fetch.Response) (string, error) {
 		text, err := io.ReadAll(io.LimitReader(res.Body, 100))
 		if id := strings.TrimSpace(string(text)); listID.MatchString(id) {

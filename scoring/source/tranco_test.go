@@ -50,10 +50,12 @@ func mustRank(t testing.TB, list []byte) ranking {
 
 func TestRanking(t *testing.T) {
 	t.Parallel()
-	list := rankedFrom(3000, map[int]string{7: "brindleworks.com", 2900: "Quilltarn.ORG"}) + "3001,brindleworks.com\n2500000,far.example\nnonsense\n"
+	list := rankedFrom(3000, map[int]string{7: "brindleworks.com", 2900: "Quilltarn.ORG"}) +
+		"3001,brindleworks.com\n2500000,far.example\nnonsense\n"
 	for name, raw := range map[string][]byte{"csv": []byte(list), "zip": zipped(t, "top-1m.csv", list)} {
 		r := mustRank(t, raw)
-		for domain, want := range map[string]int{"brindleworks.com": 7, "quilltarn.org": 2900, "filler-1.example": 1, "far.example": 0, "unlisted.example": 0, "": 0} {
+		for domain, want := range map[string]int{"brindleworks.com": 7, "quilltarn.org": 2900, "filler-1.example": 1, "far.example": 0,
+			"unlisted.example": 0, "": 0} {
 			if got, _ := r.rank(domain); got != want {
 				t.Errorf("%s: rank of %q: got %d, want %d", name, domain, got, want)
 			}

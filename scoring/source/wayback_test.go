@@ -75,7 +75,8 @@ func TestArchive(t *testing.T) {
 func TestCapturesThatAreNone(t *testing.T) {
 	t.Parallel()
 	good := cdx("20260101000000 A")
-	for _, body := range []string{"", "{}", good[:len(good)-3], "org.archive.util.io.RuntimeIOException: Blocked Site Error", `[["digest"],["A"]]`, `[["timestamp"],["soon"]]`} {
+	for _, body := range []string{"", "{}", good[:len(good)-3], "org.archive.util.io.RuntimeIOException: Blocked Site Error",
+		`[["digest"],["A"]]`, `[["timestamp"],["soon"]]`} {
 		if got, err := parseCaptures(strings.NewReader(body)); err == nil {
 			t.Errorf("%q: got %v, want an error", body, got)
 		}

@@ -47,7 +47,8 @@ func (w *Web) Fetch(ctx context.Context, req Request) (Result, error) {
 		return Result{}, err
 	}
 	if page.Status != http.StatusOK {
-		return Result{}, &fetch.Error{Code: fetch.CodeHTTP, Status: page.Status, Err: fmt.Errorf("the home page of %s has status %d", req.Domain, page.Status)}
+		return Result{}, &fetch.Error{Code: fetch.CodeHTTP, Status: page.Status, Err: fmt.Errorf("the home page of %s has status %d",
+			req.Domain, page.Status)}
 	}
 	c := crawl{visit: visit, req: req, pages: map[site.Kind]*site.Page{}, links: map[site.Kind]linkState{}, moved: visit.RedirectedTo()}
 	c.readHome(page)
@@ -101,7 +102,8 @@ var visited = []struct {
 	kind   site.Kind
 	parsed bool
 }{
-	{site.Team, true}, {site.Careers, true}, {site.Pricing, true}, {site.Customers, true}, {site.Docs, false}, {site.Blog, false}, {site.Security, false},
+	{site.Team, true}, {site.Careers, true}, {site.Pricing, true}, {site.Customers, true}, {site.Docs, false}, {site.Blog, false},
+	{site.Security, false},
 }
 
 func (c *crawl) readHome(page *fetch.Page) {
@@ -295,7 +297,8 @@ func (c *crawl) observe() Result {
 		s.result.Defunct = true
 		s.claim(Parked, "", "parked", "the home page offers the name itself, or is a placeholder")
 		s.absent(pageSignals...)
-		s.absent("ats_in_use", "site_language_count", "social_profile_breadth", "site_size_urls", "content_freshness_days", "content_cadence_90d", "employee_count", "organization_age_years")
+		s.absent("ats_in_use", "site_language_count", "social_profile_breadth", "site_size_urls", "content_freshness_days",
+			"content_cadence_90d", "employee_count", "organization_age_years")
 		s.part("security_program", 0)
 		s.part("leadership_disclosure", 0)
 		return s.result
@@ -305,7 +308,8 @@ func (c *crawl) observe() Result {
 	c.observeProfile(&s, blind)
 	c.observeContent(&s, blind)
 	c.claim(&s)
-	s.result.Site = scoring.SiteText{Title: c.home.Title, Description: c.home.Description, Headings: c.home.Headings, Structured: c.home.Structured, Links: c.home.LinkText}
+	s.result.Site = scoring.SiteText{Title: c.home.Title, Description: c.home.Description, Headings: c.home.Headings,
+		Structured: c.home.Structured, Links: c.home.LinkText}
 	return s.result
 }
 

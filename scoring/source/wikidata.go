@@ -48,7 +48,8 @@ func (w *Wikidata) Fetch(ctx context.Context, req Request) (Result, error) {
 		return Result{}, &Error{Code: fetch.CodeParse, Err: fmt.Errorf("%q is not a host name", req.Registrable)}
 	}
 	candidates, err := fetch.Get(ctx, w.client, fetch.Request{
-		Source: "wikidata", Endpoint: "wikidata.query", Path: "/sparql", Query: url.Values{"format": {"json"}, "query": {websiteQuery(req.Registrable)}},
+		Source: "wikidata", Endpoint: "wikidata.query", Path: "/sparql", Query: url.Values{"format": {"json"},
+			"query": {websiteQuery(req.Registrable)}},
 		Accept: "application/sparql-results+json",
 	}, func(res *fetch.Response) ([]wikidataCandidate, error) { return parseCandidates(res.Body) })
 	if err != nil {
@@ -66,7 +67,8 @@ func (w *Wikidata) Fetch(ctx context.Context, req Request) (Result, error) {
 			ids = append(ids, c.QID)
 		}
 		items, err = w.items(ctx, "/w/api.php", url.Values{
-			"action": {"wbgetentities"}, "ids": {strings.Join(ids, "|")}, "props": {"labels|claims|sitelinks"}, "languages": {"en|mul"}, "format": {"json"}, "maxlag": {"5"},
+			"action": {"wbgetentities"}, "ids": {strings.Join(ids, "|")}, "props": {"labels|claims|sitelinks"}, "languages": {"en|mul"},
+			"format": {"json"}, "maxlag": {"5"},
 		})
 	}
 	if err != nil {
@@ -122,7 +124,8 @@ func (w *Wikidata) linked(ctx context.Context, item wikidataItem) (map[string]wi
 func (w *Wikidata) links(ctx context.Context, ids []string) (map[string]wikidataLink, error) {
 	return fetch.Get(ctx, w.client, fetch.Request{
 		Source: "wikidata", Endpoint: "wikidata.entity", Path: "/w/api.php", Query: url.Values{
-			"action": {"wbgetentities"}, "ids": {strings.Join(ids, "|")}, "props": {"labels|claims"}, "languages": {"en|mul"}, "format": {"json"}, "maxlag": {"5"},
+			"action": {"wbgetentities"}, "ids": {strings.Join(ids, "|")}, "props": {"labels|claims"}, "languages": {"en|mul"},
+			"format": {"json"}, "maxlag": {"5"},
 		},
 	}, func(res *fetch.Response) (map[string]wikidataLink, error) { return parseLinks(res.Body) })
 }
@@ -249,8 +252,10 @@ type wikidataEntity struct {
 type wikidataClaims map[string][]statement
 
 var claimsRead = map[string]bool{
-	"P1128": true, "P2139": true, "P2295": true, "P3362": true, "P2403": true, "P2226": true, "P571": true, "P576": true, "P452": true, "P159": true, "P17": true,
-	"P414": true, "P249": true, "P169": true, "P112": true, "P488": true, "P3320": true, "P1037": true, "P355": true, "P5531": true, "P1278": true,
+	"P1128": true, "P2139": true, "P2295": true, "P3362": true, "P2403": true, "P2226": true, "P571": true, "P576": true, "P452": true,
+	"P159": true, "P17": true,
+	"P414": true, "P249": true, "P169": true, "P112": true, "P488": true, "P3320": true, "P1037": true, "P355": true, "P5531": true,
+	"P1278": true,
 	"P2037": true, "P297": true, "P856": true,
 }
 
@@ -407,7 +412,8 @@ var (
 var wikis = []string{"en", "de", "fr", "es", "ja", "zh", "pt", "it", "ru"}
 
 // notEditions are wikis whose keys look like those of Wikipedias.
-var notEditions = []string{"commonswiki", "specieswiki", "metawiki", "wikidatawiki", "mediawikiwiki", "sourceswiki", "wikimaniawiki", "outreachwiki", "incubatorwiki", "foundationwiki", "wikifunctionswiki"}
+var notEditions = []string{"commonswiki", "specieswiki", "metawiki", "wikidatawiki", "mediawikiwiki", "sourceswiki", "wikimaniawiki",
+	"outreachwiki", "incubatorwiki", "foundationwiki", "wikifunctionswiki"}
 
 // telling are properties of companies that products and brands do not have.
 var telling = []string{"P1128", "P2139", "P571", "P452", "P414", "P159"}
@@ -455,9 +461,11 @@ func parseItems(body io.Reader) ([]wikidataItem, error) {
 		c := e.Claims
 		item := wikidataItem{
 			QID: id, Label: e.label(),
-			Employees: amounts(c["P1128"]), Revenue: amounts(c["P2139"]), NetProfit: amounts(c["P2295"]), OperatingIncome: amounts(c["P3362"]), Assets: amounts(c["P2403"]), MarketValue: amounts(c["P2226"]),
+			Employees: amounts(c["P1128"]), Revenue: amounts(c["P2139"]), NetProfit: amounts(c["P2295"]),
+			OperatingIncome: amounts(c["P3362"]), Assets: amounts(c["P2403"]), MarketValue: amounts(c["P2226"]),
 			Industries: itemsOf(c["P452"]), Subsidiaries: len(itemsOf(c["P355"])),
-			CIK: strings.TrimLeft(firstText(c["P5531"], cikText), "0"), LEI: firstText(c["P1278"], leiText), GitHub: firstText(c["P2037"], loginText), Ticker: firstText(c["P249"], tickerText),
+			CIK: strings.TrimLeft(firstText(c["P5531"], cikText), "0"), LEI: firstText(c["P1278"], leiText),
+			GitHub: firstText(c["P2037"], loginText), Ticker: firstText(c["P249"], tickerText),
 			Web: firstText(c["P856"], regexp.MustCompile(`^https?://\S{1,200}$`)),
 		}
 		for _, s := range best(c["P571"]) {

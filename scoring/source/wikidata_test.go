@@ -25,7 +25,8 @@ func oneItem(t *testing.T, claims obj) wikidataItem {
 func TestWikidataQuery(t *testing.T) {
 	t.Parallel()
 	got := websiteQuery("brindleworks.com")
-	for _, part := range []string{"<https://brindleworks.com>", "<https://brindleworks.com/>", "<http://www.brindleworks.com/>", "wdt:P856", "wd:Q5", "LIMIT 5"} {
+	for _, part := range []string{"<https://brindleworks.com>", "<https://brindleworks.com/>", "<http://www.brindleworks.com/>", "wdt:P856",
+		"wd:Q5", "LIMIT 5"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%s is not in %s", part, got)
 		}
@@ -52,10 +53,13 @@ func TestWikidataValues(t *testing.T) {
 		}
 	}
 	people := func(statements ...obj) obj { return obj{"P1128": statements} }
-	f("the newest counts", people(amount("normal", "+10", "1", "2023-01-01"), amount("normal", "+30", "1", "2025-01-01"), amount("normal", "+20", "1", "2024-01-01")), "employee_count", "30")
-	f("a preferred one before newer ones", people(amount("preferred", "+10", "1", "2023-01-01"), amount("normal", "+30", "1", "2025-01-01")), "employee_count", "10")
+	f("the newest counts", people(amount("normal", "+10", "1", "2023-01-01"), amount("normal", "+30", "1", "2025-01-01"),
+		amount("normal", "+20", "1", "2024-01-01")), "employee_count", "30")
+	f("a preferred one before newer ones", people(amount("preferred", "+10", "1", "2023-01-01"),
+		amount("normal", "+30", "1", "2025-01-01")), "employee_count", "10")
 	f("never a deprecated one", people(amount("deprecated", "+10", "1", "2025-01-01")), "employee_count", "absent")
-	f("one with a date before one without", people(amount("normal", "+10", "1", ""), amount("normal", "+20", "1", "2022-01-01")), "employee_count", "20")
+	f("one with a date before one without", people(amount("normal", "+10", "1", ""), amount("normal", "+20", "1", "2022-01-01")),
+		"employee_count", "20")
 	f("without any date", people(amount("normal", "+10", "1", "")), "employee_count", "10")
 	f("just six years old", people(amount("normal", "+10", "1", "2020-03-12")), "employee_count", "10")
 	f("older than six years", people(amount("normal", "+10", "1", "2020-03-01")), "employee_count", "absent")
@@ -65,12 +69,17 @@ func TestWikidataValues(t *testing.T) {
 	money := func(statements ...obj) obj { return obj{"P2139": statements} }
 	f("dollars", money(amount("normal", "+5000000", "Q4917", "2024-12-31")), "revenue_latest_usd", "5e+06")
 	f("pounds at the rate of their year", money(amount("normal", "+1000000", "Q25224", "2021-12-31")), "revenue_latest_usd", "1.376e+06")
-	f("a currency that nobody converts", money(amount("normal", "+1000000", "Q123213", "2024-12-31")), "revenue_latest_usd", "not_applicable")
+	f("a currency that nobody converts", money(amount("normal", "+1000000", "Q123213", "2024-12-31")), "revenue_latest_usd",
+		"not_applicable")
 	f("a loss of sales", money(amount("normal", "-5", "Q4917", "2024-12-31")), "revenue_latest_usd", "absent")
-	f("growth within one currency", money(amount("normal", "+110", "Q4916", "2024-12-31"), amount("normal", "+100", "Q4916", "2023-12-31")), "revenue_growth_yoy", "0.1")
-	f("no growth between currencies", money(amount("normal", "+110", "Q4916", "2024-12-31"), amount("normal", "+100", "Q4917", "2023-12-31")), "revenue_growth_yoy", "absent")
-	f("no growth over two years", money(amount("normal", "+110", "Q4916", "2024-12-31"), amount("normal", "+100", "Q4916", "2022-12-31")), "revenue_growth_yoy", "absent")
-	margin := obj{"P2139": []obj{amount("normal", "+200", "Q4916", "2024-12-31")}, "P2295": []obj{amount("normal", "-50", "Q4916", "2024-12-31"), amount("normal", "+9", "Q4916", "2023-12-31")}}
+	f("growth within one currency", money(amount("normal", "+110", "Q4916", "2024-12-31"), amount("normal", "+100", "Q4916", "2023-12-31")),
+		"revenue_growth_yoy", "0.1")
+	f("no growth between currencies", money(amount("normal", "+110", "Q4916", "2024-12-31"),
+		amount("normal", "+100", "Q4917", "2023-12-31")), "revenue_growth_yoy", "absent")
+	f("no growth over two years", money(amount("normal", "+110", "Q4916", "2024-12-31"), amount("normal", "+100", "Q4916", "2022-12-31")),
+		"revenue_growth_yoy", "absent")
+	margin := obj{"P2139": []obj{amount("normal", "+200", "Q4916", "2024-12-31")},
+		"P2295": []obj{amount("normal", "-50", "Q4916", "2024-12-31"), amount("normal", "+9", "Q4916", "2023-12-31")}}
 	f("a loss in the same period", margin, "net_margin", "-0.25")
 	worth := func(day string) obj { return obj{"P2226": []obj{amount("normal", "+3000000000", "Q4917", day)}} }
 	f("market value", worth("2025-12-31"), "market_value_usd", "3e+09")
@@ -106,7 +115,8 @@ func TestWikidataOfSeveralItems(t *testing.T) {
 	network := fakenet.New(t)
 	serve(network, "wikidata.query", map[string]string{"/sparql": sparql("Q7", 50, "Q8", 3, "Q8", 3)})
 	serve(network, "wikidata.entity", map[string]string{
-		"/w/api.php?" + encoded("action", "wbgetentities", "format", "json", "ids", "Q7|Q8", "languages", "en|mul", "maxlag", "5", "props", "labels|claims|sitelinks"): toJSON(obj{"entities": obj{
+		"/w/api.php?" + encoded("action", "wbgetentities", "format", "json", "ids", "Q7|Q8", "languages", "en|mul", "maxlag", "5", "props",
+			"labels|claims|sitelinks"): toJSON(obj{"entities": obj{
 			"Q7": obj{"id": "Q7", "labels": wdLabel("The product"), "claims": obj{}},
 			"Q8": obj{"id": "Q8", "labels": wdLabel("The company"), "claims": obj{"P1128": []obj{claimOf("normal", wdAmount("+12", "1"))}}},
 		}}),
@@ -122,13 +132,16 @@ func TestWikidataOfSeveralItems(t *testing.T) {
 
 func TestWikidataRejectsBadAnswers(t *testing.T) {
 	t.Parallel()
-	for _, body := range []string{"", "{}", "[]", `{"results":`, `{"results":{"bindings":[{"item":{"value":"http://evil/Qx"},"n":{"value":"1"}}]}}`, `{"results":{"bindings":[{"item":{"value":"http://w/Q1"},"n":{"value":"x"}}]}}`, "<html>", strings.Repeat("[", 1000)} {
+	for _, body := range []string{"", "{}", "[]", `{"results":`,
+		`{"results":{"bindings":[{"item":{"value":"http://evil/Qx"},"n":{"value":"1"}}]}}`,
+		`{"results":{"bindings":[{"item":{"value":"http://w/Q1"},"n":{"value":"x"}}]}}`, "<html>", strings.Repeat("[", 1000)} {
 		if got, err := parseCandidates(strings.NewReader(body)); err == nil {
 			t.Errorf("candidates in %.50q: %v", body, got)
 		}
 	}
 	good := itemWith(obj{"P1128": []obj{claimOf("normal", wdAmount("+10", "1"))}})
-	for _, body := range []string{"", "{}", good[:len(good)-10], `{"error":{"code":"no-such-entity"}}`, `{"entities":{"Q1":{"claims":{"P1128":"x"}}}}`, `{"entities":[]}`, strings.Repeat(`{"entities":`, 100)} {
+	for _, body := range []string{"", "{}", good[:len(good)-10], `{"error":{"code":"no-such-entity"}}`,
+		`{"entities":{"Q1":{"claims":{"P1128":"x"}}}}`, `{"entities":[]}`, strings.Repeat(`{"entities":`, 100)} {
 		if got, err := parseItems(strings.NewReader(body)); err == nil {
 			t.Errorf("items in %.50q: %v", body, got)
 		}
@@ -146,7 +159,8 @@ func TestWikidataRejectsBadAnswers(t *testing.T) {
 }
 
 func FuzzWikidata(f *testing.F) {
-	f.Add(itemWith(obj{"P1128": []obj{claimOf("normal", wdAmount("+10", "1"), "P585", wdDate("2024-01-01", 11))}, "P2139": []obj{claimOf("normal", wdAmount("+10", "Q4916"))}, "P571": []obj{claimOf("normal", wdDate("1998-00-00", 9))}}))
+	f.Add(itemWith(obj{"P1128": []obj{claimOf("normal", wdAmount("+10", "1"), "P585", wdDate("2024-01-01", 11))},
+		"P2139": []obj{claimOf("normal", wdAmount("+10", "Q4916"))}, "P571": []obj{claimOf("normal", wdDate("1998-00-00", 9))}}))
 	f.Add(sparql("Q7", 50))
 	f.Fuzz(func(t *testing.T, body string) {
 		if candidates, err := parseCandidates(strings.NewReader(body)); err == nil && len(candidates) > candidatesMax {

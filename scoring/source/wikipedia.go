@@ -73,7 +73,8 @@ func (w *Pageviews) views(ctx context.Context, wiki, title string, now time.Time
 	first := last.AddDate(0, 0, 1-viewDays)
 	return fetch.Get(ctx, w.client, fetch.Request{
 		Source: "wikipedia", Endpoint: "wikipedia", TTL: ttl,
-		Path: "/api/rest_v1/metrics/pageviews/per-article/" + wiki + ".wikipedia/all-access/user/" + url.PathEscape(title) + "/daily/" + first.Format("20060102") + "00/" + last.Format("20060102") + "00",
+		Path: "/api/rest_v1/metrics/pageviews/per-article/" + wiki + ".wikipedia/all-access/user/" + url.PathEscape(title) + "/daily/" +
+			first.Format("20060102") + "00/" + last.Format("20060102") + "00",
 	}, func(res *fetch.Response) (views, error) { return parseViews(res.Body, first) })
 }
 

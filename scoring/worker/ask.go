@@ -70,7 +70,8 @@ func (w *Worker) ask(ctx context.Context, req source.Request) (*findings, error)
 			}
 			found.answers[i] = a
 			close(ended[i])
-			if a.result.Unregistered && a.warning == nil && slices.Contains(registrars, st.name) && int(unregistered.Add(1)) == len(registrars) {
+			if a.result.Unregistered && a.warning == nil && slices.Contains(registrars, st.name) &&
+				int(unregistered.Add(1)) == len(registrars) {
 				return errUnregistered
 			}
 			return nil
@@ -175,13 +176,15 @@ func (w *Worker) fetch(ctx context.Context, st step, req source.Request) (source
 	case s := <-out:
 		return s.result, s.err
 	case <-time.After(lingerMax):
-		return source.Result{}, fmt.Errorf("%s did not return after its deadline: %w", st.name, errors.Join(context.DeadlineExceeded, context.Cause(ctx)))
+		return source.Result{}, fmt.Errorf("%s did not return after its deadline: %w", st.name, errors.Join(context.DeadlineExceeded,
+			context.Cause(ctx)))
 	}
 }
 
 // score makes the record of a run and returns it with its input.
 func (f *findings) score(run scoring.Run, earlier scoring.Earlier) (scoring.Record, scoring.Input, error) {
-	in := scoring.Input{Domain: run.Domain, RunID: run.ID, Now: run.StartedAt, Reference: earlier.Reference, Previous: earlier.Previous, Spreads: f.spreads}
+	in := scoring.Input{Domain: run.Domain, RunID: run.ID, Now: run.StartedAt, Reference: earlier.Reference, Previous: earlier.Previous,
+		Spreads: f.spreads}
 	f.fill(&in)
 	rec, err := scoring.Score(in)
 	if err != nil {
@@ -211,7 +214,8 @@ func (f *findings) fill(in *scoring.Input) {
 			in.Answered = append(in.Answered, name)
 		}
 		if a.result.Defunct {
-			in.Warnings = append(in.Warnings, scoring.Warning{Source: name, Code: scoring.WarningDefunct, At: in.Now.UTC().Truncate(time.Millisecond)})
+			in.Warnings = append(in.Warnings, scoring.Warning{Source: name, Code: scoring.WarningDefunct,
+				At: in.Now.UTC().Truncate(time.Millisecond)})
 		}
 	}
 	in.Observations = append(in.Observations, source.Combine(parts, in.Observations)...)

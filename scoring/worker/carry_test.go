@@ -29,7 +29,8 @@ func TestFailedSourceKeepsItsLastAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	roles, employees := signal(second, "open_roles"), signal(second, "employee_count")
-	if roles.Raw != 12 || !roles.ObservedAt.Equal(first.ScoredAt) || !roles.Stale(second.ScoredAt) || employees.Stale(second.ScoredAt) || second.Composite != first.Composite {
+	if roles.Raw != 12 || !roles.ObservedAt.Equal(first.ScoredAt) || !roles.Stale(second.ScoredAt) || employees.Stale(second.ScoredAt) ||
+		second.Composite != first.Composite {
 		t.Errorf("roles %+v, employees %+v, composite %v, before %v", roles, employees, second.Composite, first.Composite)
 	}
 	codes := make(map[string]string)
@@ -74,10 +75,12 @@ func TestGroupCarriesWhatFactsLack(t *testing.T) {
 func TestFailedSourceKeepsItsClaims(t *testing.T) {
 	t.Parallel()
 	h := &history{past: []scoring.Past{{At: run.StartedAt.Add(-time.Hour), Claims: []scoring.Claim{
-		claim(source.LEI, "5299000BRINDLEWORKS1", "wikidata"), claim(source.Name, "Old", "wikidata"), claim(source.Name, "Brindle Works", "web"),
+		claim(source.LEI, "5299000BRINDLEWORKS1", "wikidata"), claim(source.Name, "Old", "wikidata"),
+		claim(source.Name, "Brindle Works", "web"),
 	}}}}
 	var asked source.Company
-	gleif := planned{"gleif", source.Plan{After: []string{"wikidata", "web"}}, func(_ context.Context, req source.Request) (source.Result, error) {
+	gleif := planned{"gleif", source.Plan{After: []string{"wikidata", "web"}}, func(_ context.Context, req source.Request) (source.Result,
+		error) {
 		asked = req.Company
 		return source.Result{}, nil
 	}}
@@ -88,7 +91,8 @@ func TestFailedSourceKeepsItsClaims(t *testing.T) {
 		t.Fatal(err)
 	}
 	if asked.Get(source.LEI) != "5299000BRINDLEWORKS1" || len(asked.All(source.Name)) != 1 || asked.Get(source.Name) != "New" {
-		t.Errorf("asked about %v; want the old identifier of the source that failed, its new name, and nothing old of the one that answered", asked.Claims())
+		t.Errorf("asked about %v; want the old identifier of the source that failed, its new name, and nothing old of the one that "+
+			"answered", asked.Claims())
 	}
 	var kept bool
 	for _, c := range h.traces[0].Claims {

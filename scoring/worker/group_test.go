@@ -30,7 +30,8 @@ func (m *manyFacts) Get(_ context.Context, domain string) (scoring.CompanyFacts,
 		return scoring.CompanyFacts{}, scoring.ErrNotFound
 	}
 	staff := float64(len(domain))
-	return scoring.CompanyFacts{Domain: domain, CompanyName: "Company " + domain, Country: "US", Employees: &staff, FoundedYear: 1999, HiringRegions: 4}, nil
+	return scoring.CompanyFacts{Domain: domain, CompanyName: "Company " + domain, Country: "US", Employees: &staff, FoundedYear: 1999,
+		HiringRegions: 4}, nil
 }
 
 func (m *manyFacts) GetMany(ctx context.Context, domains []string) (map[string]scoring.CompanyFacts, error) {
@@ -172,12 +173,14 @@ func TestRefreshWithoutNewsMakesNoRecord(t *testing.T) {
 	}
 	// Other sources than facts may know something new at any time.
 	own := &history{unchanged: []string{"same.com"}}
-	if out := only(newWorker(t, own, alone{source.Facts{Store: &manyFacts{}}}).Run(t.Context(), refreshes("same.com"), noneLost)); out.Err != nil || out.ScoredAt.IsZero() {
+	if out := only(newWorker(t, own, alone{source.Facts{Store: &manyFacts{}}}).Run(t.Context(), refreshes("same.com"),
+		noneLost)); out.Err != nil || out.ScoredAt.IsZero() {
 		t.Errorf("refresh by other sources = %+v, want a record", out)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		h := &history{unchanged: []string{"same.com"}, fails: 2}
-		if out := only(newWorker(t, h, source.Facts{Store: &manyFacts{}}).Run(t.Context(), refreshes("same.com"), noneLost)); out.Err != nil || !out.ScoredAt.IsZero() {
+		if out := only(newWorker(t, h, source.Facts{Store: &manyFacts{}}).Run(t.Context(), refreshes("same.com"),
+			noneLost)); out.Err != nil || !out.ScoredAt.IsZero() {
 			t.Errorf("refresh while the store was away = %+v, want an end without a record", out)
 		}
 	})

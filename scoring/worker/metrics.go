@@ -18,11 +18,13 @@ type metrics struct {
 func newMetrics(registry prometheus.Registerer) *metrics {
 	m := &metrics{
 		runs: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "companyscore_run_seconds", Help: "Time of one attempt at a cold run, by outcome: scored, nothing_new, stopped or failed.",
+			Name:    "companyscore_run_seconds",
+			Help:    "Time of one attempt at a cold run, by outcome: scored, nothing_new, stopped or failed.",
 			Buckets: []float64{.01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 20, 30, 45, 60, 90},
 		}, []string{"outcome"}),
 		sources: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "companyscore_source_answers_total", Help: "Questions to data sources, by source and outcome: answered or a warning code.",
+			Name: "companyscore_source_answers_total",
+			Help: "Questions to data sources, by source and outcome: answered or a warning code.",
 		}, []string{"source", "outcome"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name: "companyscore_source_seconds", Help: "Time a data source took in a run, with all waiting, by source.",

@@ -45,7 +45,8 @@ func TestSourcesSeeWhatTheyWaitedFor(t *testing.T) {
 		var seen source.Request
 		var began time.Duration
 		start := time.Now()
-		sec := planned{"sec", source.Plan{After: []string{"wikidata", "web"}}, func(_ context.Context, req source.Request) (source.Result, error) {
+		sec := planned{"sec", source.Plan{After: []string{"wikidata", "web"}}, func(_ context.Context, req source.Request) (source.Result,
+			error) {
 			seen, began = req, time.Since(start)
 			return source.Result{}, nil
 		}}
@@ -65,7 +66,8 @@ func TestSourcesSeeWhatTheyWaitedFor(t *testing.T) {
 		if began != 3*time.Second {
 			t.Errorf("began after %s, want 3 s", began)
 		}
-		if got := seen.Company.All(source.Name); !slices.Equal(got, []string{"Imported", "Example"}) || seen.Company.Get(source.CIK) != "42" {
+		if got := seen.Company.All(source.Name); !slices.Equal(got, []string{"Imported", "Example"}) ||
+			seen.Company.Get(source.CIK) != "42" {
 			t.Errorf("claims seen: %q, %q", got, seen.Company.Get(source.CIK))
 		}
 		if !seen.HasAnswered("wikidata") || seen.HasAnswered("web") || seen.HasAnswered("hn") {
@@ -124,7 +126,8 @@ func TestEachSourceHasItsDeadline(t *testing.T) {
 		start := time.Now()
 		slow := after("ct", time.Hour)
 		slow.plan.Deadline = 6 * time.Second
-		partial := planned{"web", source.Plan{Deadline: 4 * time.Second}, func(ctx context.Context, _ source.Request) (source.Result, error) {
+		partial := planned{"web", source.Plan{Deadline: 4 * time.Second}, func(ctx context.Context, _ source.Request) (source.Result,
+			error) {
 			<-ctx.Done()
 			return source.Result{
 				Observations: []scoring.Observation{
@@ -165,7 +168,8 @@ func TestSourcesEndBeforeRunDeadline(t *testing.T) {
 			<-stop
 			return source.Result{}, nil
 		}}
-		chain := []source.Source{deaf, after("wikidata", time.Hour), after("web", time.Hour, "wikidata"), after("sec", time.Hour, "web"), after("jobs", time.Hour, "sec")}
+		chain := []source.Source{deaf, after("wikidata", time.Hour), after("web", time.Hour, "wikidata"), after("sec", time.Hour, "web"),
+			after("jobs", time.Hour, "sec")}
 		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 		defer cancel()
 		h := &history{}
@@ -198,7 +202,8 @@ func TestUnregisteredDomainFailsTheRun(t *testing.T) {
 		}
 	})
 	for name, other := range map[string]source.Source{
-		"registry knows it": after("rdap", 0), "registry fails": fails("rdap", errAway), "no registry asked": after("hn", 0), "another source": no("web"),
+		"registry knows it": after("rdap", 0), "registry fails": fails("rdap", errAway), "no registry asked": after("hn", 0),
+		"another source": no("web"),
 	} {
 		if _, _, err := work(t, &history{}, no("dns"), other); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -212,7 +217,8 @@ func TestTraceIsStoredWithRecord(t *testing.T) {
 	jobs := planned{"jobs", source.Plan{}, func(context.Context, source.Request) (source.Result, error) {
 		return source.Result{
 			Observations: []scoring.Observation{{Signal: "open_roles", State: scoring.StateOK, Raw: 7, Source: "jobs"}},
-			Claims:       []source.Claim{claim(source.JobBoard, "lever/x", "jobs")}, Values: map[string]float64{source.ValueOpenRoles: 7, source.ValueHiringRegions: 3},
+			Claims:       []source.Claim{claim(source.JobBoard, "lever/x", "jobs")}, Values: map[string]float64{source.ValueOpenRoles: 7,
+				source.ValueHiringRegions: 3},
 		}, nil
 	}}
 	rec, _, err := work(t, h, jobs, fails("ct", &source.Error{Code: "rate_limited", Err: errAway}))
@@ -223,7 +229,8 @@ func TestTraceIsStoredWithRecord(t *testing.T) {
 	if got.Domain != rec.Domain || !got.ScoredAt.Equal(rec.ScoredAt) || got.RunID != rec.RunID {
 		t.Errorf("trace of %s at %s by %s", got.Domain, got.ScoredAt, got.RunID)
 	}
-	if got.Values["jobs.open_roles"] != 7 || len(got.Claims) != 1 || len(got.Sources) != 2 || got.Sources[0].Outcome != "answered" || got.Sources[1].Outcome != "rate_limited" {
+	if got.Values["jobs.open_roles"] != 7 || len(got.Claims) != 1 || len(got.Sources) != 2 || got.Sources[0].Outcome != "answered" ||
+		got.Sources[1].Outcome != "rate_limited" {
 		t.Errorf("trace = %+v", got)
 	}
 	h = &history{}

@@ -101,7 +101,8 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if concurrency == 0 {
 		concurrency = cfg.MemoryMB << 20 / 2 / perRun
 	}
-	claims, err := queue.NewServer(cfg.Queue, queue.ServerConfig{Log: cfg.Stores.ClickHouse, Weights: cfg.Weights, Concurrency: concurrency, Group: group})
+	claims, err := queue.NewServer(cfg.Queue, queue.ServerConfig{Log: cfg.Stores.ClickHouse, Weights: cfg.Weights, Concurrency: concurrency,
+		Group: group})
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,8 @@ type Worker struct {
 
 // New returns a worker for the given sources. traces may be nil if there is no live source: a
 // record contains all that imported facts say. New fails if sources wait for each other.
-func New(sources []source.Source, records RecordStore, traces TraceStore, registry prometheus.Registerer, logger *slog.Logger) (*Worker, error) {
+func New(sources []source.Source, records RecordStore, traces TraceStore, registry prometheus.Registerer, logger *slog.Logger) (*Worker,
+	error) {
 	p, err := newPlan(sources)
 	if err != nil {
 		return nil, err

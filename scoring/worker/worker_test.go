@@ -140,7 +140,8 @@ func (f fake) Fetch(ctx context.Context, _ source.Request) (source.Result, error
 
 func says(name string, claims []source.Claim, signal string, raw float64) fake {
 	return fake{name, func(context.Context) (source.Result, error) {
-		return source.Result{Claims: claims, Observations: []scoring.Observation{{Signal: signal, State: scoring.StateOK, Raw: raw, Source: name}}}, nil
+		return source.Result{Claims: claims, Observations: []scoring.Observation{{Signal: signal, State: scoring.StateOK, Raw: raw,
+			Source: name}}}, nil
 	}}
 }
 
@@ -200,7 +201,8 @@ func signal(rec scoring.Record, id string) scoring.SignalScore {
 func TestRunGathersAllSources(t *testing.T) {
 	t.Parallel()
 	rec, scoredAt, err := work(t, &history{},
-		says("wikidata", []source.Claim{claim(source.Name, "Example", "wikidata"), claim(source.Country, "US", "wikidata"), claim(source.Industry, "software", "wikidata")}, "employee_count", 250),
+		says("wikidata", []source.Claim{claim(source.Name, "Example", "wikidata"), claim(source.Country, "US", "wikidata"),
+			claim(source.Industry, "software", "wikidata")}, "employee_count", 250),
 		says("jobs", []source.Claim{claim(source.Name, "Other", "jobs")}, "open_roles", 12))
 	if err != nil {
 		t.Fatal(err)
@@ -233,7 +235,8 @@ func TestRepeatedRunMakesTheSameRecord(t *testing.T) {
 func TestFailedSourceIsAWarning(t *testing.T) {
 	t.Parallel()
 	panics := fake{"tls", func(context.Context) (source.Result, error) { panic("boom") }}
-	rec, _, err := work(t, &history{}, fails("jobs", context.DeadlineExceeded), fails("dns", &source.Error{Code: "dns_failure", Err: errAway}), panics,
+	rec, _, err := work(t, &history{}, fails("jobs", context.DeadlineExceeded),
+		fails("dns", &source.Error{Code: "dns_failure", Err: errAway}), panics,
 		says("wikidata", nil, "employee_count", 250))
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +263,8 @@ func TestStoreOutageIsRetried(t *testing.T) {
 				away--
 				return source.Result{}, errors.Join(source.ErrUnavailable, errAway)
 			}
-			return source.Result{Observations: []scoring.Observation{{Signal: "employee_count", State: scoring.StateOK, Raw: 250, Source: "facts"}}}, nil
+			return source.Result{Observations: []scoring.Observation{{Signal: "employee_count", State: scoring.StateOK, Raw: 250,
+				Source: "facts"}}}, nil
 		}}
 		rec, _, err := work(t, &history{fails: 3}, facts)
 		if err != nil || signal(rec, "employee_count").Raw != 250 || len(rec.Warnings) != 0 {

@@ -23,7 +23,8 @@ type ChangeRecord struct {
 // NewChanges returns the difference between two records of a company.
 func NewChanges(from, to scoring.Record) Changes {
 	a := scoring.Attribute(from, to)
-	return Changes{Domain: to.Domain, From: newChangeRecord(from), To: newChangeRecord(to), Attribution: a, Signals: append([]scoring.SignalChange{}, a.Signals...)}
+	return Changes{Domain: to.Domain, From: newChangeRecord(from), To: newChangeRecord(to), Attribution: a,
+		Signals: append([]scoring.SignalChange{}, a.Signals...)}
 }
 
 func newChangeRecord(rec scoring.Record) ChangeRecord {

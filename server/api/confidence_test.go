@@ -17,11 +17,13 @@ func scored(t *testing.T, previous *scoring.Record, at time.Time, answered ...st
 		Domain: "bank.com", Now: at, Identity: scoring.Identity{Industries: []string{"bank"}}, Answered: answered, Previous: previous,
 	}
 	if slices.Contains(answered, "dns") {
-		in.Observations = append(in.Observations, scoring.Observation{Signal: "saas_tooling_breadth", State: scoring.StateOK, Raw: 3, Source: "dns"})
+		in.Observations = append(in.Observations, scoring.Observation{Signal: "saas_tooling_breadth", State: scoring.StateOK, Raw: 3,
+			Source: "dns"})
 	} else {
 		in.Warnings = []scoring.Warning{{Source: "dns", Code: "timeout", At: at}}
 	}
-	in.Observations = append(in.Observations, scoring.Observation{Signal: "public_listing", State: scoring.StateOK, Raw: 1, Source: "wikidata"},
+	in.Observations = append(in.Observations, scoring.Observation{Signal: "public_listing", State: scoring.StateOK, Raw: 1,
+		Source: "wikidata"},
 		scoring.Observation{Signal: "news_volume_90d", State: scoring.StateAbsent, Source: "gdelt"})
 	rec, err := scoring.Score(in)
 	if err != nil {
@@ -36,9 +38,11 @@ func TestEverySignalIsCountedOnce(t *testing.T) {
 	before := scored(t, nil, began, "dns", "wikidata", "gdelt")
 	rec := scored(t, &before, began.Add(60*time.Hour), "wikidata", "gdelt")
 	body := NewConfidence(rec)
-	if body.SignalsObserved != 3 || body.SignalsNotApplicable < 10 || body.SignalsObserved+body.SignalsNotApplicable+len(body.Missing) != scoring.SignalCount ||
+	if body.SignalsObserved != 3 || body.SignalsNotApplicable < 10 || body.SignalsObserved+body.SignalsNotApplicable+
+		len(body.Missing) != scoring.SignalCount ||
 		body.SignalsNotApplicable != len(body.NotApplicable) {
-		t.Errorf("%d observed, %d not applicable (%v), %d missing", body.SignalsObserved, body.SignalsNotApplicable, body.NotApplicable, len(body.Missing))
+		t.Errorf("%d observed, %d not applicable (%v), %d missing", body.SignalsObserved, body.SignalsNotApplicable, body.NotApplicable,
+			len(body.Missing))
 	}
 	for _, id := range []string{"current_ratio", "github_followers", "funding_rounds"} { // a bank's, a bank's, a listed company's
 		if !slices.Contains(body.NotApplicable, id) || slices.ContainsFunc(body.Missing, func(m MissingSignal) bool { return m.ID == id }) {
@@ -56,7 +60,9 @@ func TestEverySignalIsCountedOnce(t *testing.T) {
 	shares := scoring.Shares(rec)
 	for _, m := range body.Missing {
 		sum += m.CompositeWeight
-		if i := slices.IndexFunc(rec.Signals, func(s scoring.SignalScore) bool { return s.ID == m.ID }); math.Abs(shares[i]-m.CompositeWeight) > 1e-6 {
+		if i := slices.IndexFunc(rec.Signals, func(s scoring.SignalScore) bool {
+			return s.ID == m.ID
+		}); math.Abs(shares[i]-m.CompositeWeight) > 1e-6 {
 			t.Errorf("%s has weight %v, want %v", m.ID, m.CompositeWeight, shares[i])
 		}
 	}
@@ -85,7 +91,8 @@ func TestStaleSignalsHaveTheirAge(t *testing.T) {
 	if len(body.Warnings) != 2 || reasons["stale"] != Time(began) || reasons["timeout"] != Time(rec.ScoredAt) {
 		t.Errorf("warnings %+v", body.Warnings)
 	}
-	if body.Interval != rec.Interval || body.ExpectedComposite != rec.ExpectedComposite || body.Interval.Low > rec.Composite || body.Interval.High < rec.Composite ||
+	if body.Interval != rec.Interval || body.ExpectedComposite != rec.ExpectedComposite || body.Interval.Low > rec.Composite ||
+		body.Interval.High < rec.Composite ||
 		body.Interval.Low == body.Interval.High {
 		t.Errorf("interval %+v, expected composite %v of %v", body.Interval, body.ExpectedComposite, rec.Composite)
 	}
@@ -94,9 +101,11 @@ func TestStaleSignalsHaveTheirAge(t *testing.T) {
 func TestSignalsOfOldManifestsAreShown(t *testing.T) {
 	t.Parallel()
 	body := NewConfidence(scoring.Record{Signals: []scoring.SignalScore{
-		{ID: "retired_signal", State: scoring.StateMissing, Reason: scoring.ReasonNotFound}, {ID: "open_roles", State: scoring.StateMissing, Reason: scoring.ReasonNotFound},
+		{ID: "retired_signal", State: scoring.StateMissing, Reason: scoring.ReasonNotFound}, {ID: "open_roles", State: scoring.StateMissing,
+			Reason: scoring.ReasonNotFound},
 	}})
-	if len(body.Missing) != 2 || body.Missing[0].Name != "retired_signal" || body.Missing[0].CompositeWeight != 0 || body.Missing[1].CompositeWeight != 0.25 {
+	if len(body.Missing) != 2 || body.Missing[0].Name != "retired_signal" || body.Missing[0].CompositeWeight != 0 ||
+		body.Missing[1].CompositeWeight != 0.25 {
 		t.Errorf("missing signals %+v", body.Missing)
 	}
 }

@@ -40,7 +40,8 @@ func ScoreTail(caller Caller) []byte {
 // NewEvidence returns the evidence of a record.
 func NewEvidence(rec scoring.Record) Evidence {
 	return Evidence{
-		PipelineVersion: rec.PipelineVersion, RunID: rec.RunID, Band: rec.Confidence, CompletenessPct: rec.CompletenessPct, Interval: rec.Interval,
+		PipelineVersion: rec.PipelineVersion, RunID: rec.RunID, Band: rec.Confidence, CompletenessPct: rec.CompletenessPct,
+		Interval: rec.Interval,
 	}
 }
 

@@ -15,12 +15,15 @@ func TestPartsMakeBodyOfScore(t *testing.T) {
 	tenth := func() float64 { return float64(rng.IntN(1001)) / 10 }
 	for i := range 500 {
 		rec := scoring.Record{
-			Domain: "a<>&é.com", ScoredAt: time.UnixMilli(rng.Int64N(4e12)), Rating: scoring.RatingElite, Composite: tenth(), ScalePremium: tenth() / 10,
-			Buckets: scoring.BucketScores{TeamStructure: tenth(), MarketPosition: tenth(), MomentumTailwinds: tenth(), FinancialHealth: tenth()},
+			Domain: "a<>&é.com", ScoredAt: time.UnixMilli(rng.Int64N(4e12)), Rating: scoring.RatingElite, Composite: tenth(),
+			ScalePremium: tenth() / 10,
+			Buckets: scoring.BucketScores{TeamStructure: tenth(), MarketPosition: tenth(), MomentumTailwinds: tenth(),
+				FinancialHealth: tenth()},
 		}
 		body := Score{
-			Domain: rec.Domain, ScoredAt: Time(rec.ScoredAt), Rating: rec.Rating, Composite: rec.Composite, ScalePremium: rec.ScalePremium, Buckets: rec.Buckets,
-			Caller: Caller{Tier: "starter", CacheStatus: Cached, FreshnessWindowHours: 0.25},
+			Domain: rec.Domain, ScoredAt: Time(rec.ScoredAt), Rating: rec.Rating, Composite: rec.Composite, ScalePremium: rec.ScalePremium,
+			Buckets: rec.Buckets,
+			Caller:  Caller{Tier: "starter", CacheStatus: Cached, FreshnessWindowHours: 0.25},
 		}
 		if i%2 == 0 {
 			body.Mode = Sandbox
@@ -38,7 +41,8 @@ func TestPartsMakeBodyOfScore(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := AppendScore(nil, body.Mode, ScoreHead(rec), body.Rank, body.Evidence, ScoreTail(body.Caller)); string(got) != string(want) {
+		if got := AppendScore(nil, body.Mode, ScoreHead(rec), body.Rank, body.Evidence,
+			ScoreTail(body.Caller)); string(got) != string(want) {
 			t.Fatalf("got  %s\nwant %s", got, want)
 		}
 	}

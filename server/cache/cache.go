@@ -91,7 +91,8 @@ func (e Entry) Found() bool { return len(e.Head) > 0 }
 // NewEntry returns the entry of a record.
 func NewEntry(rec scoring.Record) Entry {
 	return Entry{
-		ScoredAt: rec.ScoredAt, Composite: rec.Composite, Version: []byte(rec.PipelineVersion), evidence: packEvidence(rec), Head: api.ScoreHead(rec),
+		ScoredAt: rec.ScoredAt, Composite: rec.Composite, Version: []byte(rec.PipelineVersion), evidence: packEvidence(rec),
+		Head: api.ScoreHead(rec),
 	}
 }
 
@@ -155,7 +156,8 @@ func New(bytes int, rdb goredis.UniversalClient, store Store, asked func(domain 
 		memory:  fastcache.New(bytes - bytes/pagesShare), pages: fastcache.New(bytes / pagesShare),
 		redis: rdb, store: store, logger: logger, now: time.Now,
 		misses: coalesce.New(coalesce.Config[string, scoring.Record]{Query: store.LatestHeads, Pause: missPause, Timeout: lookupMax}),
-		newest: coalesce.New(coalesce.Config[string, time.Time]{Query: store.NewestAt, QueriesMax: 1, Pause: missPause, Timeout: lookupMax}),
+		newest: coalesce.New(coalesce.Config[string, time.Time]{Query: store.NewestAt, QueriesMax: 1, Pause: missPause,
+			Timeout: lookupMax}),
 	}
 }
 
@@ -175,7 +177,8 @@ func (c *Cache) Lookup(buf, domain []byte, now time.Time) (e Entry, grown []byte
 		!c.counts(int64(binary.LittleEndian.Uint64(b[8:])), len(b) > entryHeader, now.UnixMilli()) {
 		return Entry{}, buf, false
 	}
-	e = Entry{ScoredAt: time.UnixMilli(int64(binary.LittleEndian.Uint64(b[16:]))), Composite: math.Float64frombits(binary.LittleEndian.Uint64(b[24:]))}
+	e = Entry{ScoredAt: time.UnixMilli(int64(binary.LittleEndian.Uint64(b[16:]))),
+		Composite: math.Float64frombits(binary.LittleEndian.Uint64(b[24:]))}
 	if b = b[entryHeader:]; len(b) > 0 {
 		e.Version, b = b[1:1+b[0]], b[1+b[0]:]
 		e.evidence, e.Head = b[1:1+b[0]], b[1+b[0]:]

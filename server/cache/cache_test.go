@@ -264,10 +264,12 @@ func TestManyReadsEachMissingScoreOnce(t *testing.T) {
 	w.wants(t, "a.com", 50, ClickHouse)
 	before := w.queries
 	entries, level, err := w.Many(t.Context(), []string{"a.com", "b.com", "c.com", "none.com"})
-	if err != nil || level != ClickHouse || len(entries) != 4 || !entries["b.com"].Found() || entries["none.com"].Found() || w.queries != before+1 {
+	if err != nil || level != ClickHouse || len(entries) != 4 || !entries["b.com"].Found() || entries["none.com"].Found() ||
+		w.queries != before+1 {
 		t.Errorf("%v of tier %d (%v), %d queries", entries, level, err, w.queries-before)
 	}
-	if entries, level, err = w.Many(t.Context(), []string{"a.com", "b.com", "none.com"}); err != nil || level != Memory || len(entries) != 3 {
+	if entries, level, err = w.Many(t.Context(), []string{"a.com", "b.com", "none.com"}); err != nil || level != Memory ||
+		len(entries) != 3 {
 		t.Errorf("again: %v of tier %d (%v)", entries, level, err)
 	}
 }
@@ -293,7 +295,9 @@ func TestPagesLiveAsLongAsScores(t *testing.T) {
 	page("one", '3', false)
 	w.clock = w.clock.Add(freshFor)
 	page("one", '4', false)
-	if _, _, err := w.Page(t.Context(), "a.com", "bad", func(context.Context) ([]byte, error) { return nil, errors.New("no") }); err == nil {
+	if _, _, err := w.Page(t.Context(), "a.com", "bad", func(context.Context) ([]byte, error) {
+		return nil, errors.New("no")
+	}); err == nil {
 		t.Error("an error is no page")
 	}
 	page("bad", '5', false)

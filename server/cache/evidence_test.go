@@ -15,8 +15,9 @@ import (
 // evident returns a record with evidence.
 func evident(run string, band scoring.Band, completeness, low, high float64) scoring.Record {
 	return scoring.Record{
-		Domain: "example.com", PipelineVersion: "v1", ScoredAt: noon, Composite: 50, RunID: run, Confidence: band, CompletenessPct: completeness,
-		Interval: scoring.Interval{Low: low, High: high, Level: scoring.IntervalLevel},
+		Domain: "example.com", PipelineVersion: "v1", ScoredAt: noon, Composite: 50, RunID: run, Confidence: band,
+		CompletenessPct: completeness,
+		Interval:        scoring.Interval{Low: low, High: high, Level: scoring.IntervalLevel},
 	}
 }
 
@@ -33,14 +34,16 @@ func TestEvidenceIsPackedWithoutLoss(t *testing.T) {
 	}
 	for tenth := range 1001 {
 		x := float64(tenth) / 10
-		if got := NewEntry(evident("run", scoring.BandLow, x, x, x)).Evidence(); got.CompletenessPct != x || got.Interval.Low != x || got.Interval.High != x {
+		if got := NewEntry(evident("run", scoring.BandLow, x, x, x)).Evidence(); got.CompletenessPct != x || got.Interval.Low != x ||
+			got.Interval.High != x {
 			t.Errorf("%v became %+v", x, got)
 		}
 	}
 	if got := (Entry{}).Evidence(); got != (api.Evidence{}) {
 		t.Errorf("a company without a score has %+v", got)
 	}
-	if got := NewEntry(evident(strings.Repeat("x", 300), scoring.BandLow, 1, 2, 3)).Evidence(); len(got.RunID) < 200 || got.Interval.High != 3 {
+	if got := NewEntry(evident(strings.Repeat("x", 300), scoring.BandLow, 1, 2, 3)).Evidence(); len(got.RunID) < 200 ||
+		got.Interval.High != 3 {
 		t.Errorf("a long id became %+v", got)
 	}
 }

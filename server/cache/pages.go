@@ -16,7 +16,8 @@ const pageHeader = 16
 // calls build, once for concurrent callers and with a context that does not end with ctx.
 // A page is valid for 30 seconds, or until the company has a new score. The body must not
 // be modified.
-func (c *Cache) Page(ctx context.Context, domain, key string, build func(ctx context.Context) ([]byte, error)) (body []byte, hit bool, err error) {
+func (c *Cache) Page(ctx context.Context, domain, key string, build func(ctx context.Context) ([]byte, error)) (body []byte, hit bool,
+	err error) {
 	name := []byte(key + "\x00" + domain)
 	generation := c.generation(xxhash.Sum64String(domain))
 	if b := c.pages.GetBig(nil, name); len(b) >= pageHeader && binary.LittleEndian.Uint64(b) == generation &&

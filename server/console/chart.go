@@ -53,7 +53,8 @@ func newHistogram(counts []int64, most, marked float64, what string, width float
 	for _, n := range counts {
 		total += n
 	}
-	summary := fmt.Sprintf("Histogram of %s, %s companies in bins of %g points. The largest bin has %s.", what, count(total), step, count(highest))
+	summary := fmt.Sprintf("Histogram of %s, %s companies in bins of %g points. The largest bin has %s.", what, count(total), step,
+		count(highest))
 	c := newBars(summary, width, chart.Axis{High: most}, float64(highest))
 	var h histogram
 	for i, n := range counts {
@@ -81,7 +82,8 @@ func dailyChart(days []table.RequestGroup, from, to time.Time) template.HTML {
 		highest, total = max(highest, d.Calls), total+d.Calls
 	}
 	n := int(to.Sub(from).Hours() / 24)
-	summary := fmt.Sprintf("Requests per day of %s: %s in all, at most %s on one day.", from.Format("January 2006"), count(total), count(highest))
+	summary := fmt.Sprintf("Requests per day of %s: %s in all, at most %s on one day.", from.Format("January 2006"), count(total),
+		count(highest))
 	c := newBars(summary, fullWidth, chart.Axis{High: float64(n)}, float64(highest))
 	for i := range n {
 		day := from.AddDate(0, 0, i)
@@ -177,7 +179,8 @@ type gauge struct {
 
 func newGauge(rec scoring.Record) gauge {
 	const scale = fullWidth / 100.0
-	g := gauge{Low: rec.Interval.Low * scale, High: rec.Interval.High * scale, At: rec.Composite * scale, Expected: rec.ExpectedComposite * scale}
+	g := gauge{Low: rec.Interval.Low * scale, High: rec.Interval.High * scale, At: rec.Composite * scale,
+		Expected: rec.ExpectedComposite * scale}
 	g.IntervalWidth = max(g.High-g.Low, 1)
 	for _, b := range bands() {
 		b.X, b.Width = b.From*scale, (b.To-b.From)*scale

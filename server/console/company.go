@@ -205,14 +205,17 @@ func (c *Console) company(v *visit) error {
 	})
 	err = reads.Wait()
 	if errors.Is(err, scoring.ErrNotFound) {
-		return v.render("unscored", domain, "companies", unscored{Domain: domain, Key: newSecret(), Running: running, Free: v.account.Plan == account.Free})
+		return v.render("unscored", domain, "companies", unscored{Domain: domain, Key: newSecret(), Running: running,
+			Free: v.account.Plan == account.Free})
 	}
 	if err != nil {
 		return err
 	}
 	body := companyBody{
-		Record: rec, Key: newSecret(), Explanation: scoring.Explain(rec), Confidence: api.NewConfidence(rec), Signals: make(map[scoring.Bucket][]scoring.SignalPart),
-		Gauge: newGauge(rec), History: history, Chart: historyChart(history), Running: running && rec.ScoredAt.Before(started), Stale: make(map[string]bool),
+		Record: rec, Key: newSecret(), Explanation: scoring.Explain(rec), Confidence: api.NewConfidence(rec),
+		Signals: make(map[scoring.Bucket][]scoring.SignalPart),
+		Gauge:   newGauge(rec), History: history, Chart: historyChart(history), Running: running && rec.ScoredAt.Before(started),
+		Stale: make(map[string]bool),
 	}
 	for _, s := range body.Explanation.Signals {
 		body.Signals[s.Bucket] = append(body.Signals[s.Bucket], s)
@@ -288,7 +291,8 @@ func (c *Console) scoreCompany(v *visit) error {
 	if errors.As(err, &refused) {
 		v.status = refused.Status
 		v.retryAfter(refused.RetryAfter)
-		return v.render("unscored", domain, "companies", unscored{Domain: domain, Key: key, Fault: refused.Message, Free: v.account.Plan == account.Free})
+		return v.render("unscored", domain, "companies", unscored{Domain: domain, Key: key, Fault: refused.Message,
+			Free: v.account.Plan == account.Free})
 	}
 	if err != nil {
 		return err

@@ -48,7 +48,8 @@ type Config struct {
 // Flags adds the flags of c with their defaults.
 func (c *Config) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&c.Switch, "console", "on", "developer console at /console: on or off")
-	flags.StringVar(&c.Proxies, "console-proxies", "", "address ranges of TLS proxies, such as 10.0.0.0/8,::1/128, whose X-Forwarded-For and X-Forwarded-Proto the console believes")
+	flags.StringVar(&c.Proxies, "console-proxies", "",
+		"address ranges of TLS proxies, such as 10.0.0.0/8,::1/128, whose X-Forwarded-For and X-Forwarded-Proto the console believes")
 }
 
 // On reports whether the console is switched on.
@@ -194,7 +195,8 @@ func New(cfg Config, deps Dependencies) (*Console, error) {
 // Errors of pages, with what the visitor sees.
 var (
 	errNotFound = &pageError{http.StatusNotFound, "Page not found", "This address does not exist in the console."}
-	errForged   = &pageError{http.StatusForbidden, "Form refused", "The form did not come from this console, or it is too old. Open the page again and repeat the change."}
+	errForged   = &pageError{http.StatusForbidden, "Form refused",
+		"The form did not come from this console, or it is too old. Open the page again and repeat the change."}
 	errOperator = &pageError{http.StatusForbidden, "For operators", "This page needs a session of a link that was made with --operator."}
 	errForm     = &pageError{http.StatusBadRequest, "Form not valid", "The form has a value that is not allowed."}
 )
@@ -267,7 +269,8 @@ func (c *Console) route(route string, h handler) {
 }
 
 // contentPolicy allows the console's own files and forms only.
-const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'"
 
 // ServeHTTP implements http.Handler.
 func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -290,7 +293,8 @@ func (c *Console) fail(v *visit, err error) {
 		seen = errNotFound
 	default:
 		c.Logger.Error("console page failed", "method", v.r.Method, "route", v.r.Pattern, "err", err)
-		seen = &pageError{http.StatusServiceUnavailable, "Not available", "A store of the service did not answer. Nothing is lost: try again in a moment."}
+		seen = &pageError{http.StatusServiceUnavailable, "Not available",
+			"A store of the service did not answer. Nothing is lost: try again in a moment."}
 	}
 	v.status = seen.Status
 	if err := v.render("error", seen.Title, "", seen); err != nil {

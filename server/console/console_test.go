@@ -91,7 +91,8 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{
 		store: store{clickhouse.NewAccounts(db), scores, clickhouse.NewRequests(db), clickhouse.NewFacts(db), db}, redis: rdb,
 		universe: &counted{}, clock: time.Now().UTC().Truncate(time.Second),
-		customer: account.Account{ID: "customer", Name: "Acme", Plan: account.Growth}, other: account.Account{ID: "other", Name: "Other", Plan: account.Starter},
+		customer: account.Account{ID: "customer", Name: "Acme", Plan: account.Growth}, other: account.Account{ID: "other", Name: "Other",
+			Plan: account.Starter},
 	}
 	f.customer.CreatedAt, f.other.CreatedAt = f.clock, f.clock
 	if err := f.store.Put(ctx, f.customer, f.other); err != nil {
@@ -102,7 +103,8 @@ func newFixture(t *testing.T) *fixture {
 	f.Console, err = New(Config{Switch: "on", Proxies: "192.0.2.0/24"}, Dependencies{
 		Stores:   Stores{f.store, f.store, f.store, f.store, f.store, f.store, f.store, f.store},
 		Universe: f.universe, Meter: m, Queue: q, Scorer: f, Redis: rdb, Logger: slog.New(slog.DiscardHandler),
-		Refusals: map[string]Refusal{"no_history": {Meaning: "The company was never scored.", Do: "Score it.", Path: "/docs/errors/no-history"}},
+		Refusals: map[string]Refusal{"no_history": {Meaning: "The company was never scored.", Do: "Score it.",
+			Path: "/docs/errors/no-history"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +162,8 @@ func (b *browser) see(t *testing.T, path string, status int) string {
 func (b *browser) form(t *testing.T, page, action string) url.Values {
 	t.Helper()
 	text := b.see(t, page, http.StatusOK)
-	found := regexp.MustCompile(`action="` + regexp.QuoteMeta(Path+action) + `"[^>]*>((?:<input type="hidden"[^>]*>)+)`).FindStringSubmatch(text)
+	found := regexp.MustCompile(`action="` + regexp.QuoteMeta(Path+action) + `"[^>]*>((?:<input type="hidden"[^>]*>)+)`).
+		FindStringSubmatch(text)
 	if found == nil {
 		t.Fatalf("%s has no form for %s: %s", page, action, text)
 	}
@@ -230,7 +233,8 @@ func TestLinkSignsInOnce(t *testing.T) {
 	if w := b.send(t, http.MethodPost, path, nil); w.Code != http.StatusForbidden {
 		t.Errorf("second POST of the link = %d, want 403", w.Code)
 	}
-	if ttl, err := f.redis.TTL(t.Context(), redis.ConsoleSession(hashOf(cookies[0].Value))).Result(); err != nil || ttl <= 0 || ttl > sessionIdle {
+	if ttl, err := f.redis.TTL(t.Context(), redis.ConsoleSession(hashOf(cookies[0].Value))).Result(); err != nil || ttl <= 0 ||
+		ttl > sessionIdle {
 		t.Errorf("the session lives %s, %v", ttl, err)
 	}
 	for _, key := range f.redis.Keys(t.Context(), "*").Val() {
@@ -316,7 +320,8 @@ func TestPagesInFlightAreBounded(t *testing.T) {
 	for range all {
 		<-held.began
 	}
-	if w := f.signIn(t, Grant{AccountID: "third"}).send(t, http.MethodGet, "/keys", nil); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" {
+	if w := f.signIn(t, Grant{AccountID: "third"}).send(t, http.MethodGet, "/keys", nil); w.Code != http.StatusServiceUnavailable ||
+		w.Header().Get("Retry-After") == "" {
 		t.Errorf("a page beside %d others = %d, Retry-After %q", all, w.Code, w.Header().Get("Retry-After"))
 	}
 	close(held.released)
@@ -563,7 +568,8 @@ func TestOperatorsChangeTiers(t *testing.T) {
 func (f *fixture) addRecord(t *testing.T, domain, name string, at time.Time, employees float64) scoring.Record {
 	t.Helper()
 	rec, err := scoring.Score(scoring.Input{
-		Domain: domain, Now: at, Identity: scoring.Identity{Name: name, Country: "US", Industries: []string{"software"}}, Answered: []string{"facts"},
+		Domain: domain, Now: at, Identity: scoring.Identity{Name: name, Country: "US", Industries: []string{"software"}},
+		Answered:     []string{"facts"},
 		Observations: []scoring.Observation{{Signal: "employee_count", State: scoring.StateOK, Raw: employees, Source: "facts"}},
 	})
 	if err != nil {
@@ -585,7 +591,8 @@ func TestPagesShowStoredData(t *testing.T) {
 	f.addRecord(t, "example.com", "Example <Inc>", f.clock.Add(-48*time.Hour), 10)
 	rec := f.addRecord(t, "example.com", "Example <Inc>", f.clock.Add(-time.Hour), 5000)
 	f.universe.records = []scoring.Record{rec, f.addRecord(t, "peer.com", "Peer", f.clock.Add(-time.Hour), 50)}
-	request := table.Request{RequestKind: table.RequestKind{AccountID: "customer", KeyID: "k", Route: "/v1/score/*", Status: 404, ErrorCode: "no_history", AnsweredBy: "none"}, ID: "my-request-id", At: f.clock, Number: 1}
+	request := table.Request{RequestKind: table.RequestKind{AccountID: "customer", KeyID: "k", Route: "/v1/score/*", Status: 404,
+		ErrorCode: "no_history", AnsweredBy: "none"}, ID: "my-request-id", At: f.clock, Number: 1}
 	foreign := request
 	foreign.AccountID, foreign.ID, foreign.Number = "other", "foreign-request", 2
 	if err := f.store.WriteRequests(t.Context(), []table.Request{request, foreign}); err != nil {
@@ -597,14 +604,15 @@ func TestPagesShowStoredData(t *testing.T) {
 		"/companies?q=EXAMPLE+%3C": {"example.com"},
 		"/companies?q=exam":        {"Example &lt;Inc&gt;", "example.com"},
 		"/companies?q=new.com":     {"Score new.com"},
-		"/companies/example.com":   {"Example &lt;Inc&gt;", "of this score rests on data", "The 2 newest records", "Employee count", "missing: not found"},
-		"/companies/new.com":       {"This company has no score"},
-		"/usage":                   {"Cold calls", "Breakers"},
-		"/requests":                {"my-request-id", "no_history"},
-		"/requests/my-request-id":  {"The company was never scored.", "Score it."},
-		"/data":                    {"Batch jobs", "housekeeping", "bulk"},
-		"/operators":               {"Acme", "Other"},
-		"/operators/runs":          {"No run has ended yet"},
+		"/companies/example.com": {"Example &lt;Inc&gt;", "of this score rests on data", "The 2 newest records", "Employee count",
+			"missing: not found"},
+		"/companies/new.com":      {"This company has no score"},
+		"/usage":                  {"Cold calls", "Breakers"},
+		"/requests":               {"my-request-id", "no_history"},
+		"/requests/my-request-id": {"The company was never scored.", "Score it."},
+		"/data":                   {"Batch jobs", "housekeeping", "bulk"},
+		"/operators":              {"Acme", "Other"},
+		"/operators/runs":         {"No run has ended yet"},
 	} {
 		text := b.see(t, path, http.StatusOK)
 		wants(t, path, text, parts...)
@@ -621,7 +629,8 @@ func TestPagesShowStoredData(t *testing.T) {
 func TestRequestsOfOthersWithSameIDHideNone(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
-	own := table.Request{RequestKind: table.RequestKind{AccountID: "customer", KeyID: "k", Route: "/v1/changes", Status: 404, AnsweredBy: "none"}, ID: "same-id", At: f.clock.Add(-time.Hour), Number: 1}
+	own := table.Request{RequestKind: table.RequestKind{AccountID: "customer", KeyID: "k", Route: "/v1/changes", Status: 404,
+		AnsweredBy: "none"}, ID: "same-id", At: f.clock.Add(-time.Hour), Number: 1}
 	rows := []table.Request{own}
 	for i := range 120 {
 		r := own
@@ -685,7 +694,8 @@ func TestHeadersForbidInlineCode(t *testing.T) {
 	b := &browser{f: f}
 	for _, path := range []string{"/sign-in", "/nothing"} {
 		h := b.send(t, http.MethodGet, path, nil).Header()
-		if csp := h.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") || !strings.Contains(csp, "frame-ancestors 'none'") {
+		if csp := h.Get("Content-Security-Policy"); !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") ||
+			!strings.Contains(csp, "frame-ancestors 'none'") {
 			t.Errorf("%s: policy %q", path, csp)
 		}
 		if h.Get("Cache-Control") != "no-store" || h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Referrer-Policy") == "" {
@@ -712,7 +722,8 @@ func TestCompanyIsScoredOnRequest(t *testing.T) {
 	if w.Code != http.StatusSeeOther || len(f.scored) != 1 || f.scored[0] != "new.com "+form.Get("key") {
 		t.Fatalf("scoring = %d, asked for %v", w.Code, f.scored)
 	}
-	wants(t, "the page of the run", b.see(t, strings.TrimPrefix(w.Header().Get("Location"), Path), http.StatusOK), "The run is in flight", `http-equiv="refresh"`)
+	wants(t, "the page of the run", b.see(t, strings.TrimPrefix(w.Header().Get("Location"), Path), http.StatusOK), "The run is in flight",
+		`http-equiv="refresh"`)
 	if next := b.form(t, "/companies/new.com", "/companies/new.com"); next.Get("key") == form.Get("key") {
 		t.Error("two pages have one key")
 	}
@@ -755,7 +766,8 @@ func TestExamplesAreImportedByButton(t *testing.T) {
 func TestSearchTextIsCanonical(t *testing.T) {
 	t.Parallel()
 	for raw, want := range map[string]string{
-		"  Apple   Inc ": "apple inc", "https://www.Apple.com/mac": "apple.com", "www.apple.com": "apple.com", "": "", "\x00": "", strings.Repeat("é", 60): strings.Repeat("é", 50),
+		"  Apple   Inc ": "apple inc", "https://www.Apple.com/mac": "apple.com", "www.apple.com": "apple.com", "": "", "\x00": "",
+		strings.Repeat("é", 60): strings.Repeat("é", 50),
 	} {
 		if got := searchText(raw); got != want {
 			t.Errorf("searchText(%q) = %q, want %q", raw, got, want)

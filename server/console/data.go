@@ -53,7 +53,8 @@ type batchJob struct {
 func (c *Console) data(v *visit) (err error) {
 	var body dataBody
 	if tables := c.Universe.Tables(c.now()); tables != nil {
-		body.Counted, body.CountedAt, body.Companies, body.Version = true, tables.At(), tables.Distribution().Count, tables.PipelineVersion()
+		body.Counted, body.CountedAt, body.Companies, body.Version = true, tables.At(), tables.Distribution().Count,
+			tables.PipelineVersion()
 	}
 	status, err := jobs.ReadStatus(v.ctx(), c.Redis)
 	if err != nil {

@@ -35,7 +35,8 @@ func FuzzClientAndCookie(f *testing.F) {
 		r.Header["X-Forwarded-For"] = []string{forwarded}
 		r.Header["Cookie"] = []string{cookie}
 		_ = rangeOf(first(c.client(r)))
-		if got, err := r.Cookie(cookieName); err == nil && tokenIsSane(got.Value) && strings.Trim(got.Value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
+		if got, err := r.Cookie(cookieName); err == nil && tokenIsSane(got.Value) &&
+			strings.Trim(got.Value, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") != "" {
 			t.Errorf("the cookie %q counts as an id", got.Value)
 		}
 	})

@@ -59,7 +59,8 @@ func (c *Console) createKey(v *visit) error {
 		return errForm
 	case name == "" || utf8.RuneCountInString(name) > nameMax || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
 		v.status = errForm.Status
-		return c.showKeys(v, keysBody{Name: name, Mode: mode, Fault: "Give the key a name of 1 to 60 characters, such as the program that will use it."})
+		return c.showKeys(v,
+			keysBody{Name: name, Mode: mode, Fault: "Give the key a name of 1 to 60 characters, such as the program that will use it."})
 	}
 	keys, err := c.Stores.Keys.Keys(v.ctx(), v.account.ID)
 	if err != nil {
@@ -67,7 +68,8 @@ func (c *Console) createKey(v *visit) error {
 	}
 	if err := account.CheckRoom(keys); err != nil {
 		v.status = http.StatusConflict
-		return c.showKeys(v, keysBody{Name: name, Mode: mode, Fault: fmt.Sprintf("This account has %d keys, the most that it may have. Revoke one that is not used.", account.KeysMax)})
+		return c.showKeys(v, keysBody{Name: name, Mode: mode,
+			Fault: fmt.Sprintf("This account has %d keys, the most that it may have. Revoke one that is not used.", account.KeysMax)})
 	}
 	key, raw := account.NewKey(v.account.ID, name, mode, c.now())
 	if err := v.audit(table.KeyCreated, key.ID, string(mode)+" "+name); err != nil {

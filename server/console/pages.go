@@ -17,8 +17,10 @@ const (
 )
 
 var (
-	errAccountPages = &pageError{http.StatusTooManyRequests, "Too many pages at once", "This account is loading too many pages at once. Wait a second, then load this page again."}
-	errAllPages     = &pageError{http.StatusServiceUnavailable, "Console busy", "Others are loading too many pages at once. Wait a second, then load this page again."}
+	errAccountPages = &pageError{http.StatusTooManyRequests, "Too many pages at once",
+		"This account is loading too many pages at once. Wait a second, then load this page again."}
+	errAllPages = &pageError{http.StatusServiceUnavailable, "Console busy",
+		"Others are loading too many pages at once. Wait a second, then load this page again."}
 )
 
 // slots bounds the pages in flight of all accounts and of each. It is safe for concurrent use.

@@ -43,7 +43,8 @@ type requestsBody struct {
 func (c *Console) requests(v *visit) (err error) {
 	query := v.r.URL.Query()
 	get := func(name string) string { return strings.TrimSpace(query.Get(name)) }
-	body := requestsBody{ID: get("id"), Account: v.wantedAccount(), Key: get("key"), Status: get("status"), Span: get("span"), Names: make(map[string]string)}
+	body := requestsBody{ID: get("id"), Account: v.wantedAccount(), Key: get("key"), Status: get("status"), Span: get("span"),
+		Names: make(map[string]string)}
 	listed := cmp.Or(body.Account, v.account.ID)
 	if body.Keys, err = c.Stores.Requests.Keys(v.ctx(), listed); err != nil {
 		return err
@@ -116,8 +117,10 @@ type explained struct {
 
 // answers describes what answered a request, by the values of Server-Timing.
 var answers = map[string]string{
-	"none": "No stored data was read.", "sandbox": "Canned data of the sandbox.", "l1": "Memory of the server: the company was read recently.",
-	"table": "Memory of the server: statistics that all callers share.", "redis": "Redis: another server had read the company.", "clickhouse": "ClickHouse: the record itself.",
+	"none": "No stored data was read.", "sandbox": "Canned data of the sandbox.",
+	"l1":    "Memory of the server: the company was read recently.",
+	"table": "Memory of the server: statistics that all callers share.", "redis": "Redis: another server had read the company.",
+	"clickhouse": "ClickHouse: the record itself.",
 }
 
 func (c *Console) request(v *visit) error {
@@ -145,7 +148,8 @@ func (c *Console) request(v *visit) error {
 		body.Requests = append(body.Requests, x)
 	}
 	if len(body.Requests) == 0 {
-		return errNotFound.with("There is no request %s of this account in the last 30 days. Rows are written within seconds; scores answered from memory in large numbers are counted and have no row.", id)
+		return errNotFound.with("There is no request %s of this account in the last 30 days. Rows are written within seconds; scores "+
+			"answered from memory in large numbers are counted and have no row.", id)
 	}
 	return v.render("request", "Request", "requests", body)
 }

@@ -241,8 +241,10 @@ func (c *Console) linkPage(v *visit) error {
 }
 
 var (
-	errLink       = &pageError{http.StatusForbidden, "Link not valid", "This link was used, has expired, or never existed. Make another one with `companyscore console link`."}
-	errWrongLinks = &pageError{http.StatusTooManyRequests, "Too many wrong links", "Your address has tried too many links that are not valid. Wait a minute."}
+	errLink = &pageError{http.StatusForbidden, "Link not valid",
+		"This link was used, has expired, or never existed. Make another one with `companyscore console link`."}
+	errWrongLinks = &pageError{http.StatusTooManyRequests, "Too many wrong links",
+		"Your address has tried too many links that are not valid. Wait a minute."}
 )
 
 // redeemLink begins a session and uses the link up, in one step after all that can fail. A link whose
@@ -312,7 +314,8 @@ func rangeOf(address netip.Addr) string {
 
 // setCookie sends the cookie of a session. A negative age removes it.
 func (v *visit) setCookie(id string, tls bool, age int) {
-	http.SetCookie(v.w, &http.Cookie{Name: cookieName, Value: id, Path: Path, HttpOnly: true, SameSite: http.SameSiteStrictMode, Secure: tls, MaxAge: age})
+	http.SetCookie(v.w, &http.Cookie{Name: cookieName, Value: id, Path: Path, HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: tls, MaxAge: age})
 }
 
 // signOut ends the session in Redis, for all browsers that have its cookie.

@@ -78,8 +78,10 @@ func (c *Console) usage(v *visit) error {
 	}
 	body := usageBody{
 		Usage: u, NextReset: u.NextReset, KeyNames: make(map[string]string),
-		Cold:   newBudget("Cold calls", u.ColdCalls, u.Limits.ColdCallsIncluded, "POST /v1/score that starts a run. At the limit further ones get 429."),
-		Cached: newBudget("Cached calls", u.CachedCalls, u.Limits.CachedCallsIncluded, "Stored scores that were read. They are counted and never refused."),
+		Cold: newBudget("Cold calls", u.ColdCalls, u.Limits.ColdCallsIncluded,
+			"POST /v1/score that starts a run. At the limit further ones get 429."),
+		Cached: newBudget("Cached calls", u.CachedCalls, u.Limits.CachedCallsIncluded,
+			"Stored scores that were read. They are counted and never refused."),
 	}
 	var ids []string
 	for _, key := range keys {

@@ -88,7 +88,8 @@ func (w *world) admit(t *testing.T, domain string) job.Job {
 	}
 	j := w.get(t, a.JobID)
 	if j.AccountID != "account" || j.KeyID != "key" || j.Domain != domain || j.RunID != a.RunID ||
-		j.Status != job.Pending || !j.CreatedAt.Equal(a.CreatedAt) || !j.CompletedAt.IsZero() || !j.ScoredAt.IsZero() || j.FailureReason != "" {
+		j.Status != job.Pending || !j.CreatedAt.Equal(a.CreatedAt) || !j.CompletedAt.IsZero() || !j.ScoredAt.IsZero() ||
+		j.FailureReason != "" {
 		t.Fatalf("admitted job = %+v of admission %+v", j, a)
 	}
 	return j
@@ -174,7 +175,8 @@ func TestJobSettlesAsItsRunEnded(t *testing.T) {
 			t.Errorf("%s: a job nobody polled became %+v", j.Domain, stored)
 		}
 		got := w.settle(t, j)
-		if got.Status != status || got.FailureReason != reason || !got.CompletedAt.Equal(run.FinishedAt) || !got.ScoredAt.Equal(run.ScoredAt) {
+		if got.Status != status || got.FailureReason != reason || !got.CompletedAt.Equal(run.FinishedAt) ||
+			!got.ScoredAt.Equal(run.ScoredAt) {
 			t.Errorf("%s: settled job = %+v of run %+v; want %s %s", j.Domain, got, run, status, reason)
 		}
 		if again := w.settle(t, w.get(t, j.ID)); again != got {

@@ -124,7 +124,8 @@ func (m *Meter) Admit(ctx context.Context, req AdmitRequest) (Admission, error) 
 	case string(PerKeyCold1h), string(AccountCold24h):
 		return Admission{}, &Rejected{Reason(reply.outcome), wholeSeconds(reply.wait)}
 	}
-	return Admission{}, fmt.Errorf("admit cold call: script returned %q for account %s after its counts were filled in", reply.outcome, a.AccountID)
+	return Admission{}, fmt.Errorf("admit cold call: script returned %q for account %s after its counts were filled in", reply.outcome,
+		a.AccountID)
 }
 
 // Replay returns the admission of an earlier call with the same account and

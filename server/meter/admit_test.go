@@ -250,7 +250,8 @@ func TestRefundLeavesSharedRun(t *testing.T) {
 func TestIdempotencyKeyReplays(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, with(5, 5, 2))
-	req := AdmitRequest{IdempotencyKey: "once", BodyHash: sha256.Sum256([]byte("body")), Account: starter, KeyID: "key", Domain: "acme.com", Now: noon}
+	req := AdmitRequest{IdempotencyKey: "once", BodyHash: sha256.Sum256([]byte("body")), Account: starter, KeyID: "key", Domain: "acme.com",
+		Now: noon}
 	if _, found, err := w.Replay(t.Context(), req); found || err != nil {
 		t.Errorf("Replay before the call = %v, %v", found, err)
 	}
@@ -580,7 +581,8 @@ func TestAdmissionAgreesWithModel(t *testing.T) {
 		}
 	}
 	t.Log(outcomes)
-	for _, outcome := range []Reason{"admitted", MonthlyCap, PerKeyCold1h, AccountCold24h, "replayed", "refunded", "refund refused", "late"} {
+	for _, outcome := range []Reason{"admitted", MonthlyCap, PerKeyCold1h, AccountCold24h, "replayed", "refunded", "refund refused",
+		"late"} {
 		if outcomes[outcome] < 20 {
 			t.Errorf("outcome %s came %d times: the test shows little", outcome, outcomes[outcome])
 		}

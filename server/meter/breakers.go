@@ -29,7 +29,8 @@ type BreakerUse struct {
 // Breakers returns how far the breakers of an account and of some of its keys are used.
 func (m *Meter) Breakers(ctx context.Context, acct account.Account, keyIDs []string, now time.Time) (BreakerUse, error) {
 	b := m.limits.Breakers
-	use := BreakerUse{Keys: make(map[string]int64), KeyLimit: b.ColdPerKey.Limit, KeyWindow: b.ColdPerKey.Window, AccountWindow: b.ColdPerAccount.Window}
+	use := BreakerUse{Keys: make(map[string]int64), KeyLimit: b.ColdPerKey.Limit, KeyWindow: b.ColdPerKey.Window,
+		AccountWindow: b.ColdPerAccount.Window}
 	if cold := m.limits.Plans[acct.Plan].ColdCallsIncluded; cold != nil {
 		limit := *cold * b.ColdPerAccount.BudgetMultiple
 		use.AccountLimit = &limit

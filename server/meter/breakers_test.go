@@ -20,7 +20,8 @@ func TestBreakersCountTheirWindows(t *testing.T) {
 		w.mustAdmit(t, AdmitRequest{Account: acct, KeyID: call.key, Domain: string(rune('a'+i)) + ".com", Now: noon.Add(-call.ago)})
 	}
 	limit := int64(200)
-	want := BreakerUse{Keys: map[string]int64{"k1": 2}, KeyLimit: 200, KeyWindow: time.Hour, Account: 3, AccountLimit: &limit, AccountWindow: 24 * time.Hour}
+	want := BreakerUse{Keys: map[string]int64{"k1": 2}, KeyLimit: 200, KeyWindow: time.Hour, Account: 3, AccountLimit: &limit,
+		AccountWindow: 24 * time.Hour}
 	got, err := w.Breakers(t.Context(), acct, []string{"k1", "k2", "k3"}, noon)
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("breakers: %v\n%s", err, diff)

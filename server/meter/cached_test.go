@@ -18,7 +18,8 @@ func TestUsageHasWhatWasJustCounted(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, DefaultLimits())
 	if got := w.usage(t, starter, noon); got.TotalCalls != 0 || got.Period != "2026-05" ||
-		!got.LastReset.Equal(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)) || !got.NextReset.Equal(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)) ||
+		!got.LastReset.Equal(time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)) ||
+		!got.NextReset.Equal(time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC)) ||
 		got.AccountID != starter.ID || got.Plan != account.Starter || *got.Limits.CachedCallsIncluded != 10_000 ||
 		*got.Limits.ColdCallsIncluded != 100 || got.Limits.FreshnessWindow != 24*time.Hour {
 		t.Errorf("usage of a new account = %+v", got)

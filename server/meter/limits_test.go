@@ -143,7 +143,8 @@ lanes: {api: -1, bulk: 1001}
 	}
 	path := filepath.Join(t.TempDir(), "tiers.yaml")
 	must(t, os.WriteFile(path, []byte("jobs: 5"), 0o600))
-	if _, err := LoadLimits(path); err == nil || !strings.Contains(err.Error(), path) || !strings.Contains(err.Error(), "\njob_ttl: 720h\n") {
+	if _, err := LoadLimits(path); err == nil || !strings.Contains(err.Error(), path) ||
+		!strings.Contains(err.Error(), "\njob_ttl: 720h\n") {
 		t.Errorf("LoadLimits of a bad file = %v, want an error that names it and shows the defaults", err)
 	}
 }

@@ -47,7 +47,8 @@ const hotRowsDefault = 1000
 // Flags adds the flags of c with their defaults.
 func (c *Config) Flags(flags *pflag.FlagSet) {
 	flags.BoolVar(&c.On, "request-log", true, "write the request log; without it /v1/usage/history counts no further requests")
-	flags.IntVar(&c.HotRows, "request-rows", hotRowsDefault, "maximum rows of the request log per second for scores answered from memory; further ones are only counted")
+	flags.IntVar(&c.HotRows, "request-rows", hotRowsDefault,
+		"maximum rows of the request log per second for scores answered from memory; further ones are only counted")
 }
 
 // Validate returns an error if the rate is out of range.
@@ -277,7 +278,8 @@ func (l *Log) flushCounts(ctx context.Context) error {
 		changed = append(changed, c)
 		rows = append(rows, table.RequestCount{
 			RequestKind: k.kind, Minute: time.Unix(k.minute*60, 0).UTC(), Server: l.server, Version: l.version,
-			Calls: now.calls, NotStored: now.notStored, Charged: c.charged.Load(), Took: time.Duration(c.micros.Load()) * time.Microsecond, Bytes: c.bytes.Load(),
+			Calls: now.calls, NotStored: now.notStored, Charged: c.charged.Load(), Took: time.Duration(c.micros.Load()) * time.Microsecond,
+			Bytes: c.bytes.Load(),
 		})
 	}
 	l.mu.RUnlock()

@@ -224,7 +224,8 @@ func TestCountsInMemoryAreBounded(t *testing.T) {
 func TestConfigRefusesRatesOutOfRange(t *testing.T) {
 	t.Parallel()
 	for rate, want := range map[int]bool{-1: false, 0: false, 1: true, 1000: true, rowsMax: true, rowsMax + 1: false} {
-		if err := (Config{HotRows: rate}).Validate(); (err == nil) != want || err != nil && !strings.Contains(err.Error(), "--request-rows") {
+		if err := (Config{HotRows: rate}).Validate(); (err == nil) != want || err != nil &&
+			!strings.Contains(err.Error(), "--request-rows") {
 			t.Errorf("a rate of %d: %v", rate, err)
 		}
 	}

@@ -59,7 +59,8 @@ func TestCannedRecordsObeyTheFormulas(t *testing.T) {
 		}
 		for i, signal := range scoring.Manifest() {
 			s := rec.Signals[i]
-			if s.ID != signal.ID || s.State == scoring.StateMissing && (s.Reason == "" || s.Source != "") || s.State == scoring.StateOK && !slices.Contains(signal.Sources, s.Source) {
+			if s.ID != signal.ID || s.State == scoring.StateMissing && (s.Reason == "" || s.Source != "") || s.State == scoring.StateOK &&
+				!slices.Contains(signal.Sources, s.Source) {
 				t.Errorf("%s: signal %+v", domain, s)
 			}
 		}
@@ -221,10 +222,13 @@ func TestBodies(t *testing.T) {
 	included := func(n int64) *int64 { return &n }
 	bodies := func(at time.Time) map[string]any {
 		all := map[string]any{
-			"distribution": Distribution(), "movers": Movers(universe.Month, at, false), "movers with evidence": Movers(universe.Month, at, true),
-			"usage starter":    Usage("account", "starter", api.TierLimits{CachedCallsIncluded: included(10_000), ColdCallsIncluded: included(100), FreshnessWindowHours: 24}, at),
+			"distribution": Distribution(), "movers": Movers(universe.Month, at, false), "movers with evidence": Movers(universe.Month, at,
+				true),
+			"usage starter": Usage("account", "starter", api.TierLimits{CachedCallsIncluded: included(10_000),
+				ColdCallsIncluded: included(100), FreshnessWindowHours: 24}, at),
 			"usage enterprise": Usage("account", "enterprise", api.TierLimits{FreshnessWindowHours: 0.25}, at),
-			"usage free":       Usage("account", "free", api.TierLimits{CachedCallsIncluded: included(1_000), ColdCallsIncluded: included(0), FreshnessWindowHours: 168}, at),
+			"usage free": Usage("account", "free", api.TierLimits{CachedCallsIncluded: included(1_000),
+				ColdCallsIncluded: included(0), FreshnessWindowHours: 168}, at),
 		}
 		for _, by := range []string{"day", "key", "route", "status"} {
 			all["usage by "+by] = UsageHistory("account", by, midnight(at).AddDate(0, 0, -2), midnight(at))

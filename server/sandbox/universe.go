@@ -43,7 +43,8 @@ func invent(domain, name string, composite, premium float64, profile scoring.Pro
 		Domain: domain, CompanyName: name, PipelineVersion: scoring.PipelineVersion, ScoredAt: midnight(at),
 		Composite: composite, Base: base, ScalePremium: premium, Rating: scoring.RatingOf(composite), Profile: profile,
 		Buckets: scoring.BucketScores{
-			TeamStructure: tenths(base + 0.6), MarketPosition: tenths(base - 1), MomentumTailwinds: tenths(base + 0.6), FinancialHealth: base,
+			TeamStructure: tenths(base + 0.6), MarketPosition: tenths(base - 1), MomentumTailwinds: tenths(base + 0.6),
+			FinancialHealth: base,
 		},
 		Sector: "software", GeoScope: "north_america",
 	}
@@ -101,7 +102,8 @@ func Cohort(domain string, now time.Time) (api.Cohort, bool) {
 	}
 	peers := make([]scoring.Record, len(offsets))
 	for i, offset := range offsets {
-		peers[i] = invent(fmt.Sprintf("cohort-%02d.test", i+1), fmt.Sprintf("Cohort %02d", i+1), tenths(rec.Composite+offset), 0, rec.Profile, now)
+		peers[i] = invent(fmt.Sprintf("cohort-%02d.test", i+1), fmt.Sprintf("Cohort %02d", i+1), tenths(rec.Composite+offset), 0,
+			rec.Profile, now)
 	}
 	body := api.NewCohort(rec, tablesOf(peers).Compare(rec, nil))
 	body.Mode = api.Sandbox
@@ -121,7 +123,8 @@ func Movers(window universe.Window, now time.Time, evidence bool) api.Movers {
 	for _, rec := range everyone(now) {
 		if change := changes[rec.Domain]; change != 0 {
 			then := tenths(rec.Composite - change)
-			mover := universe.Mover{Company: universe.Company{Domain: rec.Domain, Name: rec.CompanyName, Composite: rec.Composite}, Then: then, Attribution: split(change)}
+			mover := universe.Mover{Company: universe.Company{Domain: rec.Domain, Name: rec.CompanyName, Composite: rec.Composite},
+				Then: then, Attribution: split(change)}
 			if change > 0 {
 				m.Gainers = append(m.Gainers, mover)
 			} else {

@@ -46,7 +46,8 @@ func UsageHistory(accountID, by string, from, to time.Time) api.UsageHistory {
 			continue
 		}
 		for _, c := range cannedCalls {
-			name := map[string]string{"day": hour.Format(time.DateOnly), "key": c.key, "route": c.route, "status": strconv.Itoa(c.status)}[by]
+			name := map[string]string{"day": hour.Format(time.DateOnly), "key": c.key, "route": c.route,
+				"status": strconv.Itoa(c.status)}[by]
 			g := groups[name]
 			if g == nil {
 				g = &api.UsageGroup{Group: name}

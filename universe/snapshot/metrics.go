@@ -20,6 +20,8 @@ func (f *Follower) Register(registry prometheus.Registerer) {
 		})
 	}
 	registry.MustRegister(
-		gauge("companyscore_universe_age_seconds", "Age of the statistics of the universe.", func(t *universe.Tables) float64 { return time.Since(t.At()).Seconds() }),
-		gauge("companyscore_universe_companies", "Companies in the statistics of the universe.", func(t *universe.Tables) float64 { return float64(t.Distribution().Count) }))
+		gauge("companyscore_universe_age_seconds", "Age of the statistics of the universe.",
+			func(t *universe.Tables) float64 { return time.Since(t.At()).Seconds() }),
+		gauge("companyscore_universe_companies", "Companies in the statistics of the universe.",
+			func(t *universe.Tables) float64 { return float64(t.Distribution().Count) }))
 }

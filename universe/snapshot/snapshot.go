@@ -79,7 +79,8 @@ func PublishMovers(ctx context.Context, rdb goredis.UniversalClient, m universe.
 	return publish(ctx, rdb, moversField, m, m.Epoch, fence, when)
 }
 
-func publish(ctx context.Context, rdb goredis.UniversalClient, field string, part any, epoch time.Duration, fence int64, when Adoption) error {
+func publish(ctx context.Context, rdb goredis.UniversalClient, field string, part any, epoch time.Duration, fence int64,
+	when Adoption) error {
 	var blob bytes.Buffer
 	if err := gob.NewEncoder(&blob).Encode(part); err != nil {
 		return fmt.Errorf("publish %s: %w", field, err)
@@ -89,7 +90,8 @@ func publish(ctx context.Context, rdb goredis.UniversalClient, field string, par
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	revision, err := publishScript.Run(ctx, rdb, []string{redis.Universe()}, field, blob.Bytes(), fence, epoch.Milliseconds(), notice.Milliseconds()).Int64()
+	revision, err := publishScript.Run(ctx, rdb, []string{redis.Universe()}, field, blob.Bytes(), fence, epoch.Milliseconds(),
+		notice.Milliseconds()).Int64()
 	if err != nil {
 		return fmt.Errorf("publish %s: %w", field, err)
 	}

@@ -22,7 +22,8 @@ func TestMain(m *testing.M) { stores.Main(m) }
 
 // counts returns counts of a number of companies.
 func counts(companies int) universe.Counts {
-	rec := scoring.Record{Domain: "a.com", CompanyName: "A", Sector: "software", GeoScope: "global", Profile: scoring.ProfileGrowth, Composite: 50.1, ScalePremium: 3}
+	rec := scoring.Record{Domain: "a.com", CompanyName: "A", Sector: "software", GeoScope: "global", Profile: scoring.ProfileGrowth,
+		Composite: 50.1, ScalePremium: 3}
 	c := universe.Count(slices.Repeat([]scoring.Record{rec}, companies), time.UnixMilli(1_780_000_000_000).UTC())
 	c.Recent = []uint64{1, 1 << 63}
 	return c
@@ -63,7 +64,8 @@ func TestFollowersKeepTablesThroughOutage(t *testing.T) {
 	if early.Tables(time.Now()) == nil {
 		t.Error("tables are gone with Redis")
 	}
-	for err := PublishCounts(t.Context(), client, counts(4), 1, NextEpoch); err != nil; err = PublishCounts(t.Context(), client, counts(4), 1, NextEpoch) {
+	for err := PublishCounts(t.Context(), client, counts(4), 1, NextEpoch); err != nil; err = PublishCounts(t.Context(), client, counts(4),
+		1, NextEpoch) {
 		if t.Context().Err() != nil {
 			t.Fatal(err)
 		}
@@ -87,7 +89,8 @@ func TestPartsArePublishedAlone(t *testing.T) {
 	}
 	defer client.Close()
 	want := universe.Snapshot{Movers: universe.Movers{PipelineVersion: "v1", Lists: map[universe.Window]universe.MoverList{universe.Week: {
-		Start: time.UnixMilli(1).UTC(), End: time.UnixMilli(2).UTC(), Gainers: []universe.Mover{{Company: universe.Company{Domain: "a.com", Name: "A", Composite: 50.1}, Then: 40}},
+		Start: time.UnixMilli(1).UTC(), End: time.UnixMilli(2).UTC(),
+		Gainers: []universe.Mover{{Company: universe.Company{Domain: "a.com", Name: "A", Composite: 50.1}, Then: 40}},
 	}}}}
 	last := int64(0)
 	read := func() {
@@ -271,14 +274,16 @@ func TestPartsHaveEpochsOfTheirOwn(t *testing.T) {
 		after     time.Duration
 		companies int64
 		movers    string
-	}{{0, 1, "old"}, {5*time.Minute - time.Millisecond, 1, "old"}, {5 * time.Minute, 1, "new"}, {10*time.Minute - time.Millisecond, 1, "new"}, {10 * time.Minute, 2, "new"}} {
+	}{{0, 1, "old"}, {5*time.Minute - time.Millisecond, 1, "old"}, {5 * time.Minute, 1, "new"}, {10*time.Minute - time.Millisecond, 1,
+		"new"}, {10 * time.Minute, 2, "new"}} {
 		for _, forget := range []bool{false, true} {
 			if forget {
 				f.forget(now.Add(step.after))
 			}
 			tables := f.Tables(now.Add(step.after))
 			if tables.Distribution().Count != step.companies || tables.Movers().PipelineVersion != step.movers {
-				t.Errorf("after %s: %d companies, %s movers, want %+v", step.after, tables.Distribution().Count, tables.Movers().PipelineVersion, step)
+				t.Errorf("after %s: %d companies, %s movers, want %+v", step.after, tables.Distribution().Count,
+					tables.Movers().PipelineVersion, step)
 			}
 		}
 	}
@@ -310,7 +315,8 @@ func TestWhatIsNotDamagedIsServed(t *testing.T) {
 		t.Run(c.field, func(t *testing.T) {
 			publish := func(m universe.Movers, companies int) {
 				t.Helper()
-				if err := errors.Join(PublishMovers(t.Context(), client, m, 1, NextEpoch), PublishCounts(t.Context(), client, counts(companies), 1, NextEpoch)); err != nil {
+				if err := errors.Join(PublishMovers(t.Context(), client, m, 1, NextEpoch),
+					PublishCounts(t.Context(), client, counts(companies), 1, NextEpoch)); err != nil {
 					t.Fatal(err)
 				}
 			}

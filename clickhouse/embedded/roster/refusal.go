@@ -62,7 +62,8 @@ func Blame(path string, statements map[string]string, reason string, now time.Ti
 			}
 			blamed = append(blamed, name)
 			all = slices.DeleteFunc(all, func(r Refusal) bool { return r.Name == name })
-			all = append(all, Refusal{Name: name, Ends: r.Ends + 1, Alone: r.Alone, At: now.UTC().Truncate(time.Second), Reason: reason, Statement: statement[:min(len(statement), statementMax)]})
+			all = append(all, Refusal{Name: name, Ends: r.Ends + 1, Alone: r.Alone, At: now.UTC().Truncate(time.Second), Reason: reason,
+				Statement: statement[:min(len(statement), statementMax)]})
 		}
 		return all, nil
 	})

@@ -1,5 +1,5 @@
-// Package roster has the analysts of an embedded ClickHouse, in a file of its data directory. Commands change the file; the running server reads it
-// again when it has changed.
+// Package roster has the analysts of an embedded ClickHouse, in a file of its data directory. Commands change the file; the running server
+// reads it again when it has changed.
 package roster
 
 import (
@@ -65,7 +65,8 @@ var (
 	ErrExists     = errors.New("there is an analyst of this name")
 	ErrUnknown    = errors.New("there is no analyst of this name")
 	ErrNotRefused = errors.New("the statements of no analyst of this name are refused: `companyscore analyst list` shows who is")
-	ErrName       = errors.New("the name of an analyst has 1 to 64 letters, digits, _ and -, begins with a letter, and is not that of a built-in user")
+	ErrName       = errors.New("the name of an analyst has 1 to 64 letters, digits, _ and -, begins with a letter, and is not that of a " +
+		"built-in user")
 )
 
 var nameForm = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,63}$`)

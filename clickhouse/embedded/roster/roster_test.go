@@ -26,7 +26,8 @@ func TestRosterKeepsHashesOnly(t *testing.T) {
 	}
 	all, err := roster.Read(path)
 	sum := sha256.Sum256([]byte(password))
-	if err != nil || len(all) != 1 || all[0].PasswordSHA256 != hex.EncodeToString(sum[:]) || all[0].Limits.OrDefault().Seconds != 5 || all[0].Limits.OrDefault().Rows != roster.Default.Rows {
+	if err != nil || len(all) != 1 || all[0].PasswordSHA256 != hex.EncodeToString(sum[:]) || all[0].Limits.OrDefault().Seconds != 5 ||
+		all[0].Limits.OrDefault().Rows != roster.Default.Rows {
 		t.Errorf("%+v, %v", all, err)
 	}
 	text, err := os.ReadFile(path)

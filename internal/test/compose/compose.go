@@ -70,7 +70,8 @@ func Start(ctx context.Context, tiers string, without ...string) (d *Deployment,
 	d.BaseURL, d.AdminURL = "http://"+addresses[0], "http://"+addresses[1]
 	d.ClickHouseURL = "http://companyscore:" + os.Getenv("CLICKHOUSE_PASSWORD") + "@" + addresses[2] + "/companyscore"
 	d.RedisURL = "redis://:" + os.Getenv("REDIS_PASSWORD") + "@" + addresses[3] + "/0"
-	d.env = append(os.Environ(), "TIERS_FILE="+file, "API_LISTEN="+addresses[0], "ADMIN_LISTEN="+addresses[1], "CLICKHOUSE_LISTEN="+addresses[2], "REDIS_LISTEN="+addresses[3])
+	d.env = append(os.Environ(), "TIERS_FILE="+file, "API_LISTEN="+addresses[0], "ADMIN_LISTEN="+addresses[1], "CLICKHOUSE_LISTEN="+
+		addresses[2], "REDIS_LISTEN="+addresses[3])
 	if err := d.down(ctx); err != nil {
 		return d, err
 	}
@@ -82,7 +83,9 @@ func Start(ctx context.Context, tiers string, without ...string) (d *Deployment,
 		logs, _ := d.Logs(context.WithoutCancel(ctx))
 		return d, fmt.Errorf("%w\n%s\n%s", err, out, program.Tail([]byte(logs), 8000))
 	}
-	return d, d.WaitHealthy(ctx, slices.DeleteFunc(slices.Clone(Services), func(service string) bool { return slices.Contains(without, service) })...)
+	return d, d.WaitHealthy(ctx, slices.DeleteFunc(slices.Clone(Services), func(service string) bool {
+		return slices.Contains(without, service)
+	})...)
 }
 
 // freeAddresses returns addresses of this machine on which nothing listens.
@@ -137,7 +140,8 @@ func (d *Deployment) Logs(ctx context.Context) (string, error) {
 func (d *Deployment) inspect(ctx context.Context, service, field string) (string, error) {
 	engine := os.Getenv("COMPOSE_TEST_ENGINE")
 	label := "label=com.docker.compose."
-	id, err := output(exec.CommandContext(ctx, engine, "ps", "--all", "--quiet", "--filter", label+"project="+os.Getenv("COMPOSE_PROJECT_NAME"), "--filter", label+"service="+service))
+	id, err := output(exec.CommandContext(ctx, engine, "ps", "--all", "--quiet", "--filter",
+		label+"project="+os.Getenv("COMPOSE_PROJECT_NAME"), "--filter", label+"service="+service))
 	if err != nil {
 		return "", err
 	}
@@ -154,7 +158,8 @@ func (d *Deployment) WaitHealthy(ctx context.Context, services ...string) error 
 	for tick := time.NewTicker(200 * time.Millisecond); ; {
 		var unhealthy []string
 		for _, service := range services {
-			if status, err := d.inspect(ctx, service, "{{.State.Status}} {{.State.Health.Status}}"); err != nil || status != "running healthy" {
+			if status, err := d.inspect(ctx, service, "{{.State.Status}} {{.State.Health.Status}}"); err != nil ||
+				status != "running healthy" {
 				unhealthy = append(unhealthy, service+" "+status)
 			}
 		}

@@ -120,8 +120,10 @@ func (l *load) call(ctx context.Context, method, path, body string, headers ...s
 func (l *load) examples(t *testing.T) {
 	root := os.Getenv("COMPOSE_TEST_ROOT")
 	began := time.Now()
-	for _, args := range [][]string{{"facts", "import", "--quiet", "/in/companies.csv"}, {"run", "start", "--quiet", "--from", "/in/companies.csv", "--wait"}} {
-		if _, err := l.d.Compose(t.Context(), append([]string{"run", "--rm", "-T", "-v", root + "/examples:/in:ro", "migrate"}, args...)...); err != nil {
+	for _, args := range [][]string{{"facts", "import", "--quiet", "/in/companies.csv"}, {"run", "start", "--quiet", "--from",
+		"/in/companies.csv", "--wait"}} {
+		if _, err := l.d.Compose(t.Context(), append([]string{"run", "--rm", "-T", "-v", root + "/examples:/in:ro", "migrate"},
+			args...)...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,7 +159,8 @@ func (l *load) proxy(t *testing.T) {
 	}
 	for size, want := range map[int]int{most: http.StatusOK, most + 1: http.StatusRequestEntityTooLarge} {
 		id := fmt.Sprintf("body-of-%d", size)
-		if status, answer, err := l.call(t.Context(), http.MethodPost, "/v1/scores/batch", pad(size), "X-Request-Id", id); err != nil || status != want {
+		if status, answer, err := l.call(t.Context(), http.MethodPost, "/v1/scores/batch", pad(size), "X-Request-Id", id); err != nil ||
+			status != want {
 			t.Errorf("a body of %d bytes: %d %v %s, want %d", size, status, err, answer, want)
 		}
 		l.logged(t, fmt.Sprintf(`"request":"%s"`, id))
@@ -227,7 +230,8 @@ func (l *load) read(o *outcomes) {
 
 // scoreNew has a company scored that was not, and notes the job.
 func (l *load) scoreNew(o *outcomes, n int) {
-	status, text, err := l.call(context.Background(), http.MethodPost, "/v1/score", fmt.Sprintf(`{"domain":"killed-%d.com"}`, n), "Content-Type", "application/json", "Idempotency-Key", fmt.Sprint("kill-", n))
+	status, text, err := l.call(context.Background(), http.MethodPost, "/v1/score", fmt.Sprintf(`{"domain":"killed-%d.com"}`, n),
+		"Content-Type", "application/json", "Idempotency-Key", fmt.Sprint("kill-", n))
 	var job struct {
 		ID string `json:"job_id"`
 	}
@@ -264,7 +268,8 @@ func (l *load) kills(t *testing.T) {
 			t.Fatalf("%s: %v", service, err)
 		}
 		failedReads, failedPosts = reads.failures()-failedReads, posts.failures()-failedPosts
-		fmt.Printf("kill of %s: healthy after %.1f s, %d reads and %d cold calls failed\n", service, time.Since(began).Seconds(), failedReads, failedPosts)
+		fmt.Printf("kill of %s: healthy after %.1f s, %d reads and %d cold calls failed\n", service, time.Since(began).Seconds(),
+			failedReads, failedPosts)
 		if failedReads > 0 && service != "proxy" {
 			t.Errorf("%d reads failed while %s was away: %s", failedReads, service, reads.failed[len(reads.failed)-1])
 		}
@@ -272,7 +277,8 @@ func (l *load) kills(t *testing.T) {
 	stop()
 	load.Wait()
 	l.settle(t, posts.jobs)
-	fmt.Printf("kills: %d reads answered, %d failed; %d jobs acknowledged and completed, %d cold calls failed\n", len(reads.took), len(reads.failed), len(posts.jobs), len(posts.failed))
+	fmt.Printf("kills: %d reads answered, %d failed; %d jobs acknowledged and completed, %d cold calls failed\n", len(reads.took),
+		len(reads.failed), len(posts.jobs), len(posts.failed))
 	if len(posts.jobs) == 0 {
 		t.Error("no job was acknowledged")
 	}
@@ -306,7 +312,9 @@ func (d *Deployment) waitRouted(ctx context.Context, service string) error {
 	}
 	for ctx.Err() == nil {
 		servers, err := d.Compose(ctx, "exec", "-T", "proxy", "cat", "/tmp/api-servers.conf")
-		if err == nil && slices.ContainsFunc(strings.Fields(addresses), func(address string) bool { return strings.Contains(servers, " "+address+":") }) {
+		if err == nil && slices.ContainsFunc(strings.Fields(addresses), func(address string) bool {
+			return strings.Contains(servers, " "+address+":")
+		}) {
 			return nil
 		}
 	}
@@ -372,7 +380,8 @@ func (l *load) restart(t *testing.T) {
 	}
 	slices.Sort(reads.took)
 	at := func(share float64) float64 { return reads.took[int(share*float64(len(reads.took)-1))].Seconds() * 1000 }
-	fmt.Printf("restart of api-1: %d reads, %d failed; p50 %.1f ms, p99 %.1f ms, slowest %.1f ms\n", len(reads.took), len(reads.failed), at(0.5), at(0.99), at(1))
+	fmt.Printf("restart of api-1: %d reads, %d failed; p50 %.1f ms, p99 %.1f ms, slowest %.1f ms\n", len(reads.took), len(reads.failed),
+		at(0.5), at(0.99), at(1))
 }
 
 // waitUsed waits until api-1 counts requests of the proxy.

@@ -31,7 +31,8 @@ func TestParse(t *testing.T) {
 		{name: "indented", page: "Text.\n\n    ls\n", err: "3: an indented block has no language"},
 		{name: "no end", page: "```sh\nls\n", err: "1: the block has no end"},
 		{name: "unknown comment", page: "<!-- docs-test: skip -->\n", err: `1: unknown comment "skip"`},
-		{name: "a reason without a block", page: "<!-- docs-test: not run: later -->\nText.", err: "2: a comment of docs-test is not followed"},
+		{name: "a reason without a block", page: "<!-- docs-test: not run: later -->\nText.",
+			err: "2: a comment of docs-test is not followed"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -69,7 +70,8 @@ func TestCompare(t *testing.T) {
 		{"too little", "a\nb\n", "a\n", "want\n\tb\ngot no more output"},
 		{"too much", "a\n", "a\nb\n", "not shown on the page:\n\tb"},
 		{"never there", "...\nz\n", "a\nb\n", "want a line\n\tz\ngot\n\ta\n\tb"},
-		{"a key of the other mode", "svc_live_Cv0ZkGWdbCos7GtnVhnmY21f3Hibzh", "svc_test_Cv0ZkGWdbCos7GtnVhnmY21f3Hibzh", "want\n\tsvc_live_(key)\ngot\n\tsvc_test_(key)"},
+		{"a key of the other mode", "svc_live_Cv0ZkGWdbCos7GtnVhnmY21f3Hibzh", "svc_test_Cv0ZkGWdbCos7GtnVhnmY21f3Hibzh",
+			"want\n\tsvc_live_(key)\ngot\n\tsvc_test_(key)"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -123,7 +125,8 @@ func TestShellKeepsVariables(t *testing.T) {
 
 func TestProgramJoinsPartsOfPage(t *testing.T) {
 	t.Parallel()
-	got := program("a.md", block{line: 9, lang: "go", text: "log.Print(x)"}, []block{{line: 3, lang: "go", text: "x := 1"}, {line: 6, lang: "sh", text: "ls"}})
+	got := program("a.md", block{line: 9, lang: "go", text: "log.Print(x)"}, []block{{line: 3, lang: "go", text: "x := 1"},
+		{line: 6, lang: "sh", text: "ls"}})
 	want := "package main\nimport \"log\"\nimport \"context\"\nfunc main() {\nctx := context.Background()\n_ = ctx\n" +
 		"//line a.md:3\nx := 1\n//line a.md:9\nlog.Print(x)\n}\n"
 	if got != want {

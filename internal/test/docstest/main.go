@@ -93,7 +93,8 @@ func run(ctx context.Context, pages []string) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		all = count{all.blocks + c.blocks, all.ran + c.ran, all.data + c.data, all.text + c.text, all.failed + c.failed, all.skipped + c.skipped}
+		all = count{all.blocks + c.blocks, all.ran + c.ran, all.data + c.data, all.text + c.text, all.failed + c.failed,
+			all.skipped + c.skipped}
 		reasons = append(reasons, p.reasons...)
 		if c.blocks > 0 {
 			fmt.Printf("%-32s %2d blocks, %2d ran\n", name, c.blocks, c.ran)
@@ -327,7 +328,8 @@ func (p *page) open() error {
 func (p *page) env(more ...string) []string {
 	// The stores of the caller, and the settings of the `make` that runs this program, are not those of the page.
 	env := slices.DeleteFunc(os.Environ(), func(v string) bool {
-		return slices.ContainsFunc([]string{"COMPANYSCORE_", "CLICKHOUSE_URL=", "REDIS_URL=", "MAKE", "MFLAGS=", "PATH="}, func(own string) bool { return strings.HasPrefix(v, own) })
+		return slices.ContainsFunc([]string{"COMPANYSCORE_", "CLICKHOUSE_URL=", "REDIS_URL=", "MAKE", "MFLAGS=", "PATH="},
+			func(own string) bool { return strings.HasPrefix(v, own) })
 	})
 	return append(append(env, "PATH="+filepath.Join(p.work(), "bin")+":"+os.Getenv("PATH")), more...)
 }
@@ -376,7 +378,8 @@ func (p *page) startShown(ctx context.Context, b block, script string) error {
 
 // actual puts the addresses and keys of the page in the place of those that it shows.
 func (p *page) actual(text string) string {
-	return strings.NewReplacer(shownAPI, p.api, shownClickHouse, p.clickhouse, "svc_live_...", p.keys.Live, "svc_test_...", p.keys.Test).Replace(text)
+	return strings.NewReplacer(shownAPI, p.api, shownClickHouse, p.clickhouse, "svc_live_...", p.keys.Live, "svc_test_...",
+		p.keys.Test).Replace(text)
 }
 
 // shown puts the addresses that the page shows in the place of the actual ones.

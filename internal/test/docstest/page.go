@@ -82,7 +82,8 @@ func parse(text string) ([]block, error) {
 			}
 			paragraph = true
 			if !strings.HasPrefix(line, " ") {
-				list = strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "1. ") || (list && regexp.MustCompile(`^\d+\. `).MatchString(line))
+				list = strings.HasPrefix(line, "- ") || strings.HasPrefix(line, "1. ") ||
+					(list && regexp.MustCompile(`^\d+\. `).MatchString(line))
 			}
 		}
 	}

@@ -179,7 +179,8 @@ func TestFailuresDoNotMoveScores(t *testing.T) {
 	gone := r.score(t, order, 4, true)
 	for domain, rec := range gone {
 		old := last[domain]
-		if rec.Composite != old.Composite || rec.ScalePremium != old.ScalePremium || rec.Buckets != old.Buckets || rec.CompanyName != old.CompanyName || rec.Sector != old.Sector {
+		if rec.Composite != old.Composite || rec.ScalePremium != old.ScalePremium || rec.Buckets != old.Buckets ||
+			rec.CompanyName != old.CompanyName || rec.Sector != old.Sector {
 			t.Errorf("%s without any answer: %v", domain, changes(old, rec))
 		}
 		for i, s := range rec.Signals {
@@ -189,13 +190,15 @@ func TestFailuresDoNotMoveScores(t *testing.T) {
 		}
 	}
 	if !t.Failed() {
-		t.Logf("ok    %d companies scored 10 times with %d failures: composites differ by at most %.1f; without any answer they stay", len(order), injected, widest)
+		t.Logf("ok    %d companies scored 10 times with %d failures: composites differ by at most %.1f; without any answer they stay",
+			len(order), injected, widest)
 	}
 }
 
 // changes lists what differs between two records of a company.
 func changes(old, rec scoring.Record) (all []any) {
-	all = append(all, old.Composite, rec.Composite, old.ScalePremium, rec.ScalePremium, old.Sector, rec.Sector, old.Defunct(), rec.Defunct(), rec.Warnings)
+	all = append(all, old.Composite, rec.Composite, old.ScalePremium, rec.ScalePremium, old.Sector, rec.Sector, old.Defunct(),
+		rec.Defunct(), rec.Warnings)
 	for i, s := range rec.Signals {
 		if o := old.Signals[i]; o.State != s.State || math.Abs(o.Score-s.Score) > 0.5 {
 			all = append(all, s.ID, o.State, o.Raw, o.Source, "->", s.State, s.Raw, s.Source, s.Reason)

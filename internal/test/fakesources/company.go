@@ -143,22 +143,28 @@ var sectors = []sector{
 }
 
 var (
-	firstWords  = strings.Fields("Brindle Quillon Tarnwick Osmer Feldspire Halvorn Mirrow Cindrel Pavonis Lorvane Thessaly Umberline Vextor Wrenholt Yarrowgate")
-	secondWords = strings.Fields("Kestrelworks Loomhaven Marchbanks Nettlefold Oxbowlane Pellgrove Quernstone Ridgemoor Saltmarsh Thornfield Umberlight Vantreight Willowmere Yewbarrow Zephyrton")
-	people      = strings.Fields("Ada Bram Cyra Dov Elke Finn Gerd Hana Ivo Juna")
-	tokens      = map[string]string{ // verification records, by vendor
-		"google": "google-site-verification=zz", "microsoft": "MS=ms0042", "docusign": "docusign=zz", "atlassian": "atlassian-domain-verification=zz", "stripe": "stripe-verification=zz",
-		"slack": "slack-domain-verification=zz", "openai": "openai-domain-verification=zz", "miro": "miro-verification=zz", "canva": "canva-site-verification=zz", "1password": "1password-site-verification=zz",
+	firstWords = strings.Fields("Brindle Quillon Tarnwick Osmer Feldspire Halvorn Mirrow Cindrel Pavonis Lorvane Thessaly Umberline " +
+		"Vextor Wrenholt Yarrowgate")
+	secondWords = strings.Fields("Kestrelworks Loomhaven Marchbanks Nettlefold Oxbowlane Pellgrove Quernstone Ridgemoor Saltmarsh " +
+		"Thornfield Umberlight Vantreight Willowmere Yewbarrow Zephyrton")
+	people = strings.Fields("Ada Bram Cyra Dov Elke Finn Gerd Hana Ivo Juna")
+	tokens = map[string]string{ // verification records, by vendor
+		"google": "google-site-verification=zz", "microsoft": "MS=ms0042", "docusign": "docusign=zz",
+		"atlassian": "atlassian-domain-verification=zz", "stripe": "stripe-verification=zz",
+		"slack": "slack-domain-verification=zz", "openai": "openai-domain-verification=zz", "miro": "miro-verification=zz",
+		"canva": "canva-site-verification=zz", "1password": "1password-site-verification=zz",
 	}
 	senders = map[string]string{ // SPF includes, by vendor
-		"google": "_spf.google.com", "amazonses": "amazonses.com", "sendgrid": "sendgrid.net", "mailgun": "mailgun.org", "salesforce": "_spf.salesforce.com", "zendesk": "mail.zendesk.com",
+		"google": "_spf.google.com", "amazonses": "amazonses.com", "sendgrid": "sendgrid.net", "mailgun": "mailgun.org",
+		"salesforce": "_spf.salesforce.com", "zendesk": "mail.zendesk.com",
 	}
 	paid      = strings.Fields("sendgrid mailgun salesforce zendesk")
 	networks  = strings.Fields("linkedin.com/company x.com facebook.com instagram.com youtube.com tiktok.com")
 	languages = strings.Fields("de fr es it nl ja pt sv")
 	places    = strings.Fields("Berlin London Toronto Tokyo Remote Madrid Sydney")
-	titles    = []string{"Software Engineer", "Data Analyst", "Account Manager", "Recruiter", "Product Designer", "Office Manager", "Security Researcher"}
-	units     = []string{"Engineering", "Sales", "People", "Design", "Finance", "Support"}
+	titles    = []string{"Software Engineer", "Data Analyst", "Account Manager", "Recruiter", "Product Designer", "Office Manager",
+		"Security Researcher"}
+	units = []string{"Engineering", "Sales", "People", "Design", "Finance", "Support"}
 )
 
 // some returns up to n elements of a list, in order.
@@ -183,12 +189,14 @@ func invent(seed uint64, number int, now time.Time) *Company {
 	label := fmt.Sprintf("zz-%03d-%s", number, strings.ToLower(second))
 	c := &Company{
 		Number: number, Label: label, Domain: label + ".com", Name: first + " " + second, Sector: sectors[random.IntN(len(sectors))],
-		SPF: chance(0.7), STS: chance(0.2), Reports: chance(0.2), CAA: chance(0.3), Signed: chance(0.3), Managed: chance(0.5), OV: chance(0.4),
+		SPF: chance(0.7), STS: chance(0.2), Reports: chance(0.2), CAA: chance(0.3), Signed: chance(0.3), Managed: chance(0.5),
+		OV:   chance(0.4),
 		Mail: []string{"hosted", "own", "other", ""}[random.IntN(4)], DMARC: []string{"reject", "quarantine", "none", ""}[random.IntN(4)],
 		Hosts: random.IntN(60),
 	}
 	if chance(0.9) {
-		c.Registered, c.Expires = ago(9000).Add(-30*day), now.Add(time.Duration(random.IntN(2000))*day+12*time.Hour).UTC().Truncate(time.Second)
+		c.Registered, c.Expires = ago(9000).Add(-30*day),
+			now.Add(time.Duration(random.IntN(2000))*day+12*time.Hour).UTC().Truncate(time.Second)
 	}
 	c.Tokens = some(random, random.IntN(8), sorted(tokens))
 	if c.SPF {
@@ -205,7 +213,8 @@ func invent(seed uint64, number int, now time.Time) *Company {
 		c.KeyCIK, c.KeyLEI, c.Listed = chance(0.5), chance(0.5), chance(0.3)
 		if chance(0.5) {
 			c.Revenue = float64(1+random.IntN(900)) * 1e6
-			c.Before, c.Net, c.Operating, c.Assets = c.Revenue/(0.8+random.Float64()*0.6), c.Revenue*(random.Float64()*0.4-0.1), c.Revenue*0.15, c.Revenue*1.7
+			c.Before, c.Net, c.Operating, c.Assets = c.Revenue/(0.8+random.Float64()*0.6), c.Revenue*(random.Float64()*0.4-0.1),
+				c.Revenue*0.15, c.Revenue*1.7
 		}
 	}
 	if chance(0.3) {
@@ -213,7 +222,8 @@ func invent(seed uint64, number int, now time.Time) *Company {
 	}
 	if chance(0.5) {
 		c.LEI = fmt.Sprintf("5299ZZ%014d", number)
-		c.LEIStatus, c.LEIRenewed = []string{"ACTIVE", "ACTIVE", "INACTIVE"}[random.IntN(3)], []string{"ISSUED", "LAPSED", "RETIRED"}[random.IntN(3)]
+		c.LEIStatus, c.LEIRenewed = []string{"ACTIVE", "ACTIVE", "INACTIVE"}[random.IntN(3)],
+			[]string{"ISSUED", "LAPSED", "RETIRED"}[random.IntN(3)]
 		c.Children = random.IntN(20)
 	}
 	if c.Organization = chance(0.5); c.Organization {
@@ -221,7 +231,8 @@ func invent(seed uint64, number int, now time.Time) *Company {
 		for range random.IntN(12) {
 			created := ago(2000)
 			c.Repos = append(c.Repos, repo{
-				stars: random.IntN(900), created: created, pushed: created.Add(time.Duration(random.Float64() * float64(now.Sub(created)-12*time.Hour))).Truncate(time.Second),
+				stars: random.IntN(900), created: created,
+				pushed:   created.Add(time.Duration(random.Float64() * float64(now.Sub(created)-12*time.Hour))).Truncate(time.Second),
 				archived: chance(0.2), fork: chance(0.1),
 			})
 		}
@@ -270,7 +281,8 @@ func sorted(of map[string]string) []string { return slices.Sorted(maps.Keys(of))
 func (c *Company) inventSite(random *rand.Rand, chance func(float64) bool, ago func(int) time.Time) {
 	s := &c.Site
 	for _, shown := range []*bool{
-		&s.Team, &s.Careers, &s.Pricing, &s.Customers, &s.Docs, &s.Blog, &s.Security, &s.Products, &s.Integrations, &s.Login, &s.Status, &s.Sales, &s.Terms,
+		&s.Team, &s.Careers, &s.Pricing, &s.Customers, &s.Docs, &s.Blog, &s.Security, &s.Products, &s.Integrations, &s.Login, &s.Status,
+		&s.Sales, &s.Terms,
 		&s.Priced, &s.Paying, &s.Testimonial, &s.SecurityText, &s.HSTS,
 	} {
 		*shown = chance(0.5)
@@ -301,7 +313,8 @@ func (c *Company) inventSite(random *rand.Rand, chance func(float64) bool, ago f
 	case "greenhouse", "lever", "ashby":
 		for range random.IntN(30) {
 			c.Roles = append(c.Roles, role{
-				title: titles[random.IntN(len(titles))], department: units[random.IntN(len(units))], location: places[random.IntN(len(places))], published: ago(200),
+				title: titles[random.IntN(len(titles))], department: units[random.IntN(len(units))],
+				location: places[random.IntN(len(places))], published: ago(200),
 			})
 		}
 	}

@@ -66,7 +66,8 @@ func TestDemoSources(t *testing.T) {
 
 	before := peakMemory(t, worker)
 	began := time.Now()
-	run := exec.CommandContext(t.Context(), *program, "run", "start", "--data", data, "--quiet", "--wait", "--from", filepath.Join(dir, "domains.txt"))
+	run := exec.CommandContext(t.Context(), *program, "run", "start", "--data", data, "--quiet", "--wait", "--from",
+		filepath.Join(dir, "domains.txt"))
 	watchdog := time.AfterFunc(runsPatience, func() { _ = run.Process.Kill() })
 	out, err := run.CombinedOutput()
 	watchdog.Stop()
@@ -107,8 +108,10 @@ func TestDemoSources(t *testing.T) {
 	}
 	verdict(len(outcomes) == companies, "%d of %d runs made a record, in %.1f s", len(outcomes), companies, took.Seconds())
 	verdict(warned == injected && injected > 0, "%d sources failed as injected, %d warnings were recorded", injected, warned)
-	verdict(wrong == 0 && signals == companies*scoring.SignalCount, "%d signals compared with the companies' data, with completeness and warnings: %d differences", signals, wrong)
-	verdict(peak > 0 && peak < memoryMaxMB, "the worker's memory peaked at %.0f MB, with a list of 1,000,000 traffic ranks three times, and at %.0f MB before the first run (limit %d MB)", peak, before, memoryMaxMB)
+	verdict(wrong == 0 && signals == companies*scoring.SignalCount,
+		"%d signals compared with the companies' data, with completeness and warnings: %d differences", signals, wrong)
+	verdict(peak > 0 && peak < memoryMaxMB, "the worker's memory peaked at %.0f MB, with a list of 1,000,000 traffic ranks three times, "+
+		"and at %.0f MB before the first run (limit %d MB)", peak, before, memoryMaxMB)
 	verdict(fakes.InFlight() >= inFlightMin, "%d runs were in flight at once in one worker (at least %d)", fakes.InFlight(), inFlightMin)
 }
 
@@ -195,14 +198,16 @@ func peakMemory(t *testing.T, pid int) float64 {
 func outcomes(t *testing.T, data string) map[string]fakesources.Outcome {
 	t.Helper()
 	ask := func(query string) *bufio.Scanner {
-		out, err := exec.CommandContext(t.Context(), *program, "sql", "--operator", "--data", data, "--format", "JSONEachRow", query).Output()
+		out, err := exec.CommandContext(t.Context(), *program, "sql", "--operator", "--data", data, "--format", "JSONEachRow",
+			query).Output()
 		if err != nil {
 			t.Fatalf("%s: %v", query, err)
 		}
 		return bufio.NewScanner(bytes.NewReader(out))
 	}
 	found := make(map[string]fakesources.Outcome)
-	rows := ask("SELECT domain, toUnixTimestamp64Milli(scored_at) AS at, completeness_pct AS pct, `warning.source` AS sources, `warning.code` AS codes FROM score_history FINAL" +
+	rows := ask("SELECT domain, toUnixTimestamp64Milli(scored_at) AS at, completeness_pct AS pct, `warning.source` AS sources, " +
+		"`warning.code` AS codes FROM score_history FINAL" +
 		" SETTINGS output_format_json_quote_64bit_integers = 0")
 	for rows.Scan() {
 		var row struct {
@@ -214,7 +219,8 @@ func outcomes(t *testing.T, data string) map[string]fakesources.Outcome {
 		if err := json.Unmarshal(rows.Bytes(), &row); err != nil {
 			t.Fatal(err)
 		}
-		o := fakesources.Outcome{ScoredAt: time.UnixMilli(row.At).UTC(), CompletenessPct: row.Pct, Signals: make(map[string]fakesources.Seen), Warnings: make(map[string]string)}
+		o := fakesources.Outcome{ScoredAt: time.UnixMilli(row.At).UTC(), CompletenessPct: row.Pct,
+			Signals: make(map[string]fakesources.Seen), Warnings: make(map[string]string)}
 		for i, source := range row.Sources {
 			o.Warnings[source] = row.Codes[i]
 		}

@@ -78,7 +78,8 @@ func (fakes *Fakes) Check(c *Company, got Outcome) (faults []string) {
 		case wanted.state != scoring.StateMissing && math.Abs(seen.Raw-wanted.raw) <= 1e-6*(1+math.Abs(wanted.raw)):
 			continue
 		}
-		faults = append(faults, fmt.Sprintf("%s: %s: %s %g %s, want %s %g %v", c.Domain, signal.ID, seen.State, seen.Raw, seen.Reason, wanted.state, wanted.raw, wanted.reasons))
+		faults = append(faults, fmt.Sprintf("%s: %s: %s %g %s, want %s %g %v", c.Domain, signal.ID, seen.State, seen.Raw, seen.Reason,
+			wanted.state, wanted.raw, wanted.reasons))
 	}
 	// Rounded to one decimal, either way at a half.
 	var pct float64
@@ -247,7 +248,8 @@ func (e *expectation) names() {
 		offer{"web", !c.Site.Founded.IsZero(), e.years(c.Site.Founded)},
 		offer{"rdap", !c.Registered.IsZero(), e.years(c.Registered)})
 	if !e.lost([]string{"dns"}, "email_auth_maturity", "saas_tooling_breadth") {
-		e.ok("email_auth_maturity", float64(truths(c.Mail != "", c.SPF, c.DMARC != "", c.DMARC == "reject" || c.DMARC == "quarantine", c.STS || c.Reports)))
+		e.ok("email_auth_maturity", float64(truths(c.Mail != "", c.SPF, c.DMARC != "", c.DMARC == "reject" || c.DMARC == "quarantine",
+			c.STS || c.Reports)))
 		vendors := make(map[string]bool)
 		for _, vendor := range slices.Concat(c.Tokens, c.Senders) {
 			vendors[vendor] = true
@@ -262,7 +264,8 @@ func (e *expectation) names() {
 // site are the signals of the company's own pages.
 func (e *expectation) site() {
 	s := e.company.Site
-	if e.lost([]string{"web"}, "team_page_present", "careers_page_present", "product_surface", "customer_proof", "monetization_evidence", "site_language_count",
+	if e.lost([]string{"web"}, "team_page_present", "careers_page_present", "product_surface", "customer_proof", "monetization_evidence",
+		"site_language_count",
 		"site_size_urls", "social_profile_breadth", "content_freshness_days", "content_cadence_90d", "ats_in_use") {
 		return
 	}
@@ -296,7 +299,8 @@ func (e *expectation) site() {
 // hiring are the signals of job boards.
 func (e *expectation) hiring() {
 	c := e.company
-	all := []string{"open_roles", "department_breadth", "technical_role_share", "hiring_location_count", "fresh_role_share_30d", "open_roles_change_90d"}
+	all := []string{"open_roles", "department_breadth", "technical_role_share", "hiring_location_count", "fresh_role_share_30d",
+		"open_roles_change_90d"}
 	readable := slices.Contains([]string{"greenhouse", "lever", "ashby"}, c.Site.Board)
 	switch {
 	case e.failed("web"):
@@ -307,7 +311,8 @@ func (e *expectation) hiring() {
 		technical, fresh := 0, 0
 		for _, r := range c.Roles {
 			departments[r.department], locations[r.location] = true, true
-			technical += truths(!slices.Contains([]string{"Account Manager", "Recruiter", "Office Manager"}, r.title) || r.department == "Engineering" || r.department == "Design")
+			technical += truths(!slices.Contains([]string{"Account Manager", "Recruiter", "Office Manager"}, r.title) ||
+				r.department == "Engineering" || r.department == "Design")
 			fresh += truths(e.days(r.published) <= 30)
 		}
 		n := len(c.Roles)
@@ -328,7 +333,8 @@ func (e *expectation) hiring() {
 	default:
 		e.missing(scoring.ReasonNotFound, all...)
 	}
-	e.first("employee_count", offer{"wikidata", c.QID != "" && c.Employees > 0, float64(c.Employees)}, offer{"web", c.Site.Employees > 0, float64(c.Site.Employees)})
+	e.first("employee_count", offer{"wikidata", c.QID != "" && c.Employees > 0, float64(c.Employees)},
+		offer{"web", c.Site.Employees > 0, float64(c.Site.Employees)})
 	roles, employees := e.wants["open_roles"], e.wants["employee_count"]
 	switch {
 	case roles.state == scoring.StateMissing:
@@ -408,7 +414,8 @@ func (e *expectation) money() {
 	} {
 		e.first(s.signal, offer{"sec", s.audited, s.filed}, offer{"wikidata", own, s.said})
 		if e.wants[s.signal].state == scoring.StateMissing && !e.failed("sec") && !e.failed("wikidata") && !filer {
-			e.wants[s.signal] = want{state: scoring.StateMissing, reasons: []scoring.Reason{scoring.ReasonNotFound, scoring.ReasonUnresolvedIdentity}}
+			e.wants[s.signal] = want{state: scoring.StateMissing, reasons: []scoring.Reason{scoring.ReasonNotFound,
+				scoring.ReasonUnresolvedIdentity}}
 		}
 	}
 	for _, signal := range []string{"funding_total_usd", "funding_rounds"} { // only facts have them
@@ -488,7 +495,8 @@ func (e *expectation) entity() {
 
 func (e *expectation) repositories() {
 	c := e.company
-	all := []string{"github_org_verified", "github_followers", "github_stars_total", "github_push_recency_days", "github_active_repo_share_90d", "github_new_repos_365d"}
+	all := []string{"github_org_verified", "github_followers", "github_stars_total", "github_push_recency_days",
+		"github_active_repo_share_90d", "github_new_repos_365d"}
 	if e.lost([]string{"github"}, all...) {
 		return
 	}

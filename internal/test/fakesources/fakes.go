@@ -70,7 +70,8 @@ func Start(cfg Config) (*Fakes, error) {
 	}
 	fakes := &Fakes{
 		cfg: cfg, now: time.Now().UTC().Truncate(time.Second), done: make(chan struct{}),
-		byDomain: make(map[string]*Company), byName: make(map[string]*Company), byQID: make(map[string]*Company), byCIK: make(map[string]*Company),
+		byDomain: make(map[string]*Company), byName: make(map[string]*Company), byQID: make(map[string]*Company),
+		byCIK: make(map[string]*Company),
 		byLEI: make(map[string]*Company), byLabel: make(map[string]*Company), faults: make(map[string]map[string]Kind),
 		hit: make(map[string]map[string]Kind), spans: make(map[string]*span), lists: make(map[string][]byte),
 	}
@@ -80,7 +81,8 @@ func Start(cfg Config) (*Fakes, error) {
 		for _, index := range []struct {
 			of  map[string]*Company
 			key string
-		}{{fakes.byDomain, c.Domain}, {fakes.byName, c.Name}, {fakes.byQID, c.QID}, {fakes.byCIK, c.CIK}, {fakes.byLEI, c.LEI}, {fakes.byLabel, c.Label}} {
+		}{{fakes.byDomain, c.Domain}, {fakes.byName, c.Name}, {fakes.byQID, c.QID}, {fakes.byCIK, c.CIK}, {fakes.byLEI, c.LEI},
+			{fakes.byLabel, c.Label}} {
 			index.of[index.key] = c
 		}
 		fakes.spans[c.Domain] = new(span)

@@ -29,7 +29,8 @@ func (forgetful) Earlier(context.Context, string, time.Time) (scoring.Earlier, e
 }
 
 func outcome(rec scoring.Record) fakesources.Outcome {
-	got := fakesources.Outcome{ScoredAt: rec.ScoredAt, CompletenessPct: rec.CompletenessPct, Signals: make(map[string]fakesources.Seen), Warnings: make(map[string]string)}
+	got := fakesources.Outcome{ScoredAt: rec.ScoredAt, CompletenessPct: rec.CompletenessPct, Signals: make(map[string]fakesources.Seen),
+		Warnings: make(map[string]string)}
 	for _, s := range rec.Signals {
 		got.Signals[s.ID] = fakesources.Seen{State: s.State, Raw: s.Raw, Reason: s.Reason}
 	}

@@ -34,7 +34,8 @@ var kinds = map[string][]Kind{
 }
 
 // failing are the sources that can fail for one company. Tranco gets no request about a company.
-var failing = []string{"rdap", "dns", "tls", "ct", "web", "wikidata", "wikipedia", "sec", "gleif", "github", "jobs", "wayback", "hn", "gdelt"}
+var failing = []string{"rdap", "dns", "tls", "ct", "web", "wikidata", "wikipedia", "sec", "gleif", "github", "jobs", "wayback", "hn",
+	"gdelt"}
 
 // code returns the warning code of a fault.
 func (k Kind) code(source string) string {

@@ -51,7 +51,8 @@ type servers struct {
 
 // listen starts the servers. dir is the directory for files. known handles the requests of an
 // endpoint, site those of all hosts, zone all DNS queries.
-func listen(dir string, known func(endpoint string) http.Handler, site http.Handler, zone dns.Handler, organization func(string) string, shaken func(string) error) (*servers, error) {
+func listen(dir string, known func(endpoint string) http.Handler, site http.Handler, zone dns.Handler, organization func(string) string,
+	shaken func(string) error) (*servers, error) {
 	s := &servers{organization: organization, shaken: shaken, certificates: make(map[string]*tls.Certificate)}
 	s.overrides.Endpoints = make(map[string]string)
 	if err := s.authorize(dir); err != nil {
@@ -63,7 +64,8 @@ func listen(dir string, known func(endpoint string) http.Handler, site http.Hand
 	s.plain = &http.Server{Handler: site, ErrorLog: quiet, ReadHeaderTimeout: time.Minute}
 	s.secure = &http.Server{
 		Handler: site, ErrorLog: quiet, ReadHeaderTimeout: time.Minute,
-		TLSConfig: &tls.Config{GetConfigForClient: s.greet, GetCertificate: s.certificate, NextProtos: []string{"http/1.1"}, MinVersion: tls.VersionTLS12},
+		TLSConfig: &tls.Config{GetConfigForClient: s.greet, GetCertificate: s.certificate, NextProtos: []string{"http/1.1"},
+			MinVersion: tls.VersionTLS12},
 	}
 	at := make([]string, 3)
 	for i, server := range []*http.Server{s.endpoints, s.plain, s.secure} {

@@ -17,7 +17,8 @@ func (s *Site) links() []struct {
 		shown      bool
 		path, text string
 	}{
-		{s.Team, "/about", "About"}, {s.Careers, "/careers", "Careers"}, {s.Pricing, "/pricing", "Pricing"}, {s.Customers, "/customers", "Customers"},
+		{s.Team, "/about", "About"}, {s.Careers, "/careers", "Careers"}, {s.Pricing, "/pricing", "Pricing"},
+		{s.Customers, "/customers", "Customers"},
 		{s.Docs, "/docs", "Docs"}, {s.Blog, "/blog", "Blog"}, {s.Security, "/security", "Security"}, {s.Products, "/products", "Products"},
 		{s.Integrations, "/integrations", "Integrations"}, {s.Login, "/login", "Log in"}, {s.Status, "/system-status", "System status"},
 		{s.Sales, "/contact-sales", "Contact sales"}, {s.Terms, "/refund-policy", "Refund policy"},
@@ -44,7 +45,8 @@ func (c *Company) page(at *url.URL, now time.Time) reply {
 		if !s.SecurityText {
 			return missing
 		}
-		return reply{kind: "text/plain", body: fmt.Appendf(nil, "Contact: mailto:security@%s\nExpires: %s\n", c.Domain, now.Add(300*day).Format(time.RFC3339))}
+		return reply{kind: "text/plain", body: fmt.Appendf(nil, "Contact: mailto:security@%s\nExpires: %s\n", c.Domain,
+			now.Add(300*day).Format(time.RFC3339))}
 	case "/sitemap.xml":
 		if s.Pages == 0 {
 			return missing
@@ -100,12 +102,14 @@ func (c *Company) page(at *url.URL, now time.Time) reply {
 
 // prose is text without evidence for any signal.
 const prose = "We have been doing what we do for as long as we can remember, and those who know us know that we do it well. " +
-	"It began in a small room with a large table, and the table is still there. Whoever comes by may sit down at it and have a cup of tea with us."
+	"It began in a small room with a large table, and the table is still there. Whoever comes by may sit down at it and have a cup of " +
+	"tea with us."
 
 func (c *Company) home() string {
 	s := &c.Site
 	var b strings.Builder
-	fmt.Fprintf(&b, `<!doctype html><html lang="en"><head><title>%s | %s</title><meta name="description" content="%s"><meta property="og:site_name" content="%s">`,
+	fmt.Fprintf(&b,
+		`<!doctype html><html lang="en"><head><title>%s | %s</title><meta name="description" content="%s"><meta property="og:site_name" content="%s">`,
 		c.Name, c.Sector.words, c.Sector.words, c.Name)
 	for _, language := range s.Languages {
 		fmt.Fprintf(&b, `<link rel="alternate" hreflang="%s" href="https://%s/%s/">`, language, c.Domain, language)

@@ -78,7 +78,8 @@ func (fakes *Fakes) logs(r *http.Request) (*Company, func() reply) {
 			host := fmt.Sprintf("h%d.%s", i, c.Domain)
 			rows = append(rows, object{
 				"issuer_name": "C=ZZ, O=Fake Authority", "common_name": host, "name_value": "*." + host + "\n" + host, "id": i,
-				"entry_timestamp": "2025-10-24T18:07:24.655", "not_before": "2025-10-24T17:08:54", "not_after": fakes.now.Add(60 * day).Format("2006-01-02T15:04:05"),
+				"entry_timestamp": "2025-10-24T18:07:24.655", "not_before": "2025-10-24T17:08:54",
+				"not_after": fakes.now.Add(60 * day).Format("2006-01-02T15:04:05"),
 			})
 		}
 		return page(rows)
@@ -102,7 +103,8 @@ func (fakes *Fakes) websites(r *http.Request) (*Company, func() reply) {
 		rows := list{}
 		if c.QID != "" {
 			rows = append(rows, object{
-				"item": object{"type": "uri", "value": "http://www.wikidata.org/entity/" + c.QID}, "n": object{"type": "literal", "value": fmt.Sprint(c.Editions)},
+				"item": object{"type": "uri", "value": "http://www.wikidata.org/entity/" + c.QID},
+				"n":    object{"type": "literal", "value": fmt.Sprint(c.Editions)},
 			})
 		}
 		return page(object{"head": object{"vars": list{"item", "n"}}, "results": object{"bindings": rows}})
@@ -175,16 +177,19 @@ func (fakes *Fakes) entity(c *Company) object {
 		return time.Date(fakes.now.Year()-1-back, time.December, 31, 0, 0, 0, 0, time.UTC)
 	}
 	amount := func(value float64, back int) object {
-		return claim(object{"amount": fmt.Sprintf("%+.2f", value), "unit": "http://www.wikidata.org/entity/Q4917"}, object{"P585": list{object{"datavalue": object{"value": moment(year(back))}}}})
+		return claim(object{"amount": fmt.Sprintf("%+.2f", value), "unit": "http://www.wikidata.org/entity/Q4917"},
+			object{"P585": list{object{"datavalue": object{"value": moment(year(back))}}}})
 	}
 	claims := object{
 		"P571": list{claim(moment(c.Founded), nil)}, "P159": list{claim(item(seatItem), nil)}, "P17": list{claim(item(countryItem), nil)},
-		"P452": list{claim(item(fmt.Sprintf("Q%d", industryItems+slices.IndexFunc(sectors, func(s sector) bool { return s.key == c.Sector.key }))), nil)},
+		"P452": list{claim(item(fmt.Sprintf("Q%d", industryItems+slices.IndexFunc(sectors,
+			func(s sector) bool { return s.key == c.Sector.key }))), nil)},
 		"P856": list{claim("https://"+c.Domain+"/", nil)},
 	}
 	if c.Employees > 0 {
 		old := claim(object{"amount": "+7", "unit": "1"}, object{"P585": list{object{"datavalue": object{"value": moment(year(3))}}}})
-		claims["P1128"] = list{old, claim(object{"amount": fmt.Sprintf("+%d", c.Employees), "unit": "1"}, object{"P585": list{object{"datavalue": object{"value": moment(year(0))}}}})}
+		claims["P1128"] = list{old, claim(object{"amount": fmt.Sprintf("+%d", c.Employees), "unit": "1"},
+			object{"P585": list{object{"datavalue": object{"value": moment(year(0))}}}})}
 	}
 	if c.Revenue > 0 {
 		claims["P2139"], claims["P2295"] = list{amount(c.Before, 1), amount(c.Revenue, 0)}, list{amount(c.Net, 0)}
@@ -210,7 +215,8 @@ func (fakes *Fakes) entity(c *Company) object {
 	if c.KeyLEI && c.LEI != "" {
 		claims["P1278"] = list{claim(c.LEI, nil)}
 	}
-	return object{"id": c.QID, "type": "item", "labels": object{"en": object{"language": "en", "value": c.Name}}, "claims": claims, "sitelinks": sitelinks}
+	return object{"id": c.QID, "type": "item", "labels": object{"en": object{"language": "en", "value": c.Name}}, "claims": claims,
+		"sitelinks": sitelinks}
 }
 
 // pageviews answers for the articles of companies and sectors. The title of a company's article
@@ -230,7 +236,8 @@ func (fakes *Fakes) pageviews(r *http.Request) (*Company, func() reply) {
 			}
 			items := list{}
 			for at := first; !at.After(last); at = at.Add(day) {
-				items = append(items, object{"project": "en.wikipedia", "article": title, "timestamp": at.Format("2006010215"), "views": viewsOn(level, trend, at, fakes.now)})
+				items = append(items, object{"project": "en.wikipedia", "article": title, "timestamp": at.Format("2006010215"),
+					"views": viewsOn(level, trend, at, fakes.now)})
 			}
 			return page(object{"items": items})
 		}
@@ -291,7 +298,8 @@ func (fakes *Fakes) edgar(r *http.Request) (*Company, func() reply) {
 		add := func(name string, period bool, value func(books) float64) {
 			var facts list
 			for _, b := range c.Books {
-				fact := object{"end": b.end.Format(time.DateOnly), "val": value(b), "form": "10-K", "fp": "FY", "filed": b.end.Add(50 * day).Format(time.DateOnly)}
+				fact := object{"end": b.end.Format(time.DateOnly), "val": value(b), "form": "10-K", "fp": "FY",
+					"filed": b.end.Add(50 * day).Format(time.DateOnly)}
 				if period {
 					fact["start"] = b.end.AddDate(-1, 0, 1).Format(time.DateOnly)
 				}
@@ -317,7 +325,8 @@ func (fakes *Fakes) gleif(r *http.Request) (*Company, func() reply) {
 	record := func(c *Company) object {
 		return object{"id": c.LEI, "type": "lei-records", "attributes": object{
 			"lei": c.LEI, "entity": object{
-				"legalName": object{"name": strings.ToUpper(c.Name) + ", INC."}, "headquartersAddress": object{"country": "US"}, "category": "GENERAL", "status": c.LEIStatus,
+				"legalName": object{"name": strings.ToUpper(c.Name) + ", INC."}, "headquartersAddress": object{"country": "US"},
+				"category": "GENERAL", "status": c.LEIStatus,
 			},
 			"registration": object{"status": c.LEIRenewed, "nextRenewalDate": "2027-08-01T00:00:00Z"},
 		}}
@@ -358,13 +367,15 @@ func (fakes *Fakes) github(r *http.Request) (*Company, func() reply) {
 		return c, nil
 	case !repos:
 		return c, func() reply {
-			return page(object{"login": c.Label, "name": c.Name, "blog": "https://" + c.Domain, "followers": c.Followers, "is_verified": c.Verified, "public_repos": len(c.Repos)})
+			return page(object{"login": c.Label, "name": c.Name, "blog": "https://" + c.Domain, "followers": c.Followers,
+				"is_verified": c.Verified, "public_repos": len(c.Repos)})
 		}
 	}
 	return c, func() reply {
 		all := list{}
 		for _, repo := range c.Repos {
-			all = append(all, object{"stargazers_count": repo.stars, "pushed_at": repo.pushed.Format(time.RFC3339), "created_at": repo.created.Format(time.RFC3339), "archived": repo.archived, "fork": repo.fork})
+			all = append(all, object{"stargazers_count": repo.stars, "pushed_at": repo.pushed.Format(time.RFC3339),
+				"created_at": repo.created.Format(time.RFC3339), "archived": repo.archived, "fork": repo.fork})
 		}
 		return page(all)
 	}
@@ -377,7 +388,8 @@ func (fakes *Fakes) greenhouse(r *http.Request) (*Company, func() reply) {
 		jobs := list{}
 		for _, role := range c.Roles {
 			jobs = append(jobs, object{
-				"title": role.title, "updated_at": fakes.now.Format(time.RFC3339), "first_published": role.published.Format(time.RFC3339), "location": object{"name": role.location},
+				"title": role.title, "updated_at": fakes.now.Format(time.RFC3339), "first_published": role.published.Format(time.RFC3339),
+				"location":    object{"name": role.location},
 				"departments": list{object{"name": role.department}}, "content": "<p>long</p>",
 			})
 		}
@@ -390,7 +402,8 @@ func (fakes *Fakes) lever(r *http.Request) (*Company, func() reply) {
 	return c, func() reply {
 		jobs := list{}
 		for _, role := range c.Roles {
-			jobs = append(jobs, object{"text": role.title, "categories": object{"location": role.location, "department": role.department}, "createdAt": role.published.UnixMilli()})
+			jobs = append(jobs, object{"text": role.title, "categories": object{"location": role.location, "department": role.department},
+				"createdAt": role.published.UnixMilli()})
 		}
 		return page(jobs)
 	}
@@ -399,9 +412,11 @@ func (fakes *Fakes) lever(r *http.Request) (*Company, func() reply) {
 func (fakes *Fakes) ashby(r *http.Request) (*Company, func() reply) {
 	c := fakes.byLabel[strings.TrimPrefix(r.URL.Path, "/posting-api/job-board/")]
 	return c, func() reply {
-		jobs := list{object{"title": "Secret Engineer", "department": "Unlisted", "location": "Nowhere", "isListed": false, "publishedAt": fakes.now.Format(time.RFC3339)}}
+		jobs := list{object{"title": "Secret Engineer", "department": "Unlisted", "location": "Nowhere", "isListed": false,
+			"publishedAt": fakes.now.Format(time.RFC3339)}}
 		for _, role := range c.Roles {
-			jobs = append(jobs, object{"title": role.title, "department": role.department, "location": role.location, "isListed": true, "publishedAt": role.published.Format("2006-01-02T15:04:05.000-07:00")})
+			jobs = append(jobs, object{"title": role.title, "department": role.department, "location": role.location, "isListed": true,
+				"publishedAt": role.published.Format("2006-01-02T15:04:05.000-07:00")})
 		}
 		return page(object{"apiVersion": "1", "jobs": jobs})
 	}
@@ -438,13 +453,15 @@ func (fakes *Fakes) links(r *http.Request) (*Company, func() reply) {
 		return nil, nil
 	}
 	return c, func() reply {
-		hits := list{object{"objectID": "other", "url": "https://not" + c.Domain + "/", "points": 9, "num_comments": 9, "created_at_i": fakes.now.Unix()}}
+		hits := list{object{"objectID": "other", "url": "https://not" + c.Domain + "/", "points": 9, "num_comments": 9,
+			"created_at_i": fakes.now.Unix()}}
 		for i, s := range c.Stories {
 			host := c.Domain
 			if s.sub {
 				host = "blog." + host
 			}
-			hits = append(hits, object{"objectID": fmt.Sprint(i), "title": "t", "url": "https://" + host + "/a", "points": s.points, "num_comments": s.comments, "created_at_i": s.at.Unix()})
+			hits = append(hits, object{"objectID": fmt.Sprint(i), "title": "t", "url": "https://" + host + "/a", "points": s.points,
+				"num_comments": s.comments, "created_at_i": s.at.Unix()})
 		}
 		return page(object{"hits": hits, "nbHits": len(hits)})
 	}
@@ -583,7 +600,8 @@ func (fakes *Fakes) site(rw http.ResponseWriter, r *http.Request) {
 		fakes.give(rw, r, c, "rdap", func() reply {
 			events := list{}
 			if !c.Registered.IsZero() {
-				events = list{object{"eventAction": "registration", "eventDate": c.Registered.Format(time.RFC3339)}, object{"eventAction": "expiration", "eventDate": c.Expires.Format(time.RFC3339)}}
+				events = list{object{"eventAction": "registration", "eventDate": c.Registered.Format(time.RFC3339)},
+					object{"eventAction": "expiration", "eventDate": c.Expires.Format(time.RFC3339)}}
 			}
 			p := page(object{"objectClassName": "domain", "ldhName": strings.ToUpper(c.Domain), "events": events})
 			p.kind = "application/rdap+json"

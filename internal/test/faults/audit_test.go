@@ -86,11 +86,13 @@ func audit(l *ledger, s *stored, lossy []span) (found []difference) {
 		case "complete":
 			made := record{domain: j.Domain, scoredAt: j.ScoredAt.UnixMilli()}
 			if n := byTime[made]; n != 1 {
-				differ(jobNoRecord, "job %s names the record of %s: there are %d, run %s %s: %s", id, j.ScoredAt, n, mine[0].run, worked.outcome, j.Operation)
+				differ(jobNoRecord, "job %s names the record of %s: there are %d, run %s %s: %s", id, j.ScoredAt, n, mine[0].run,
+					worked.outcome, j.Operation)
 			}
 		case "failed":
 			if j.Reason != "sfn_failed" || worked.attempts < attemptsMost {
-				differ(jobFailed, "job %s: %s; run %s %s after %d attempts, error %q: %s", id, j.Reason, mine[0].run, worked.outcome, worked.attempts, worked.err, j.Operation)
+				differ(jobFailed, "job %s: %s; run %s %s after %d attempts, error %q: %s", id, j.Reason, mine[0].run, worked.outcome,
+					worked.attempts, worked.err, j.Operation)
 			}
 		default:
 			differ(jobUnsettled, "job %s is %s; run %s %s: %s", id, j.Status, mine[0].run, worked.outcome, j.Operation)
@@ -111,7 +113,8 @@ func audit(l *ledger, s *stored, lossy []span) (found []difference) {
 			differ(chargeTooLow, "account %s: %d jobs acknowledged, %d charged", a.Name, least, charged)
 		}
 		if charged > most {
-			differ(chargeTooHigh, "account %s: %d jobs acknowledged, %d more calls may have been charged, %d were", a.Name, least, unknown[a], charged)
+			differ(chargeTooHigh, "account %s: %d jobs acknowledged, %d more calls may have been charged, %d were", a.Name, least,
+				unknown[a], charged)
 		}
 		if a.Budget != unmetered && charged > a.Budget {
 			differ(budgetExceeded, "account %s: %d charged of %d", a.Name, charged, a.Budget)
@@ -200,7 +203,8 @@ func auditCached(a *account, calls *cachedCalls, counted int, lossy []span, diff
 		differ(cachedTooHigh, "account %s: %d calls answered, %d without an answer, %d counted", a.Name, answered, calls.unknown, counted)
 	}
 	if counted < answered-mayBeLost {
-		differ(cachedTooLow, "account %s: %d calls answered, of which %d just before up was killed, %d counted", a.Name, answered, mayBeLost, counted)
+		differ(cachedTooLow, "account %s: %d calls answered, of which %d just before up was killed, %d counted", a.Name, answered,
+			mayBeLost, counted)
 	}
 }
 
@@ -227,7 +231,8 @@ func lossySpans(done []*doneFault) (spans []span) {
 				break
 			}
 			begun := earlier.at.Add(-lossBefore)
-			if (earlier.victim == "redis-server" || earlier.victim == "clickhouse") && earlier.end.Add(storeBack).After(from) && begun.Before(from) {
+			if (earlier.victim == "redis-server" || earlier.victim == "clickhouse") && earlier.end.Add(storeBack).After(from) &&
+				begun.Before(from) {
 				from = begun
 			}
 		}
@@ -279,36 +284,60 @@ func TestAuditNamesEachDifference(t *testing.T) {
 		spoil func(l *ledger, s *stored)
 	}{
 		"a job that polls do not know": {jobUnknown, func(l *ledger, _ *stored) { l.polled(l.jobs["job-1"], "unknown", time.Time{}, "") }},
-		"a settled job that changes":   {jobChanged, func(l *ledger, _ *stored) { l.polled(l.jobs["job-1"], "complete", time.UnixMilli(5), "") }},
-		"a job that is pending":        {jobUnsettled, func(l *ledger, _ *stored) { l.jobs["job-1"].Status = "pending" }},
-		"a job that failed":            {jobFailed, func(l *ledger, _ *stored) { l.jobs["job-1"].Status, l.jobs["job-1"].Reason = "failed", "sfn_timed_out" }},
-		"a job that failed early":      {jobFailed, func(l *ledger, _ *stored) { l.jobs["job-1"].Status, l.jobs["job-1"].Reason = "failed", "sfn_failed" }},
+		"a settled job that changes": {jobChanged, func(l *ledger, _ *stored) {
+			l.polled(l.jobs["job-1"], "complete", time.UnixMilli(5), "")
+		}},
+		"a job that is pending": {jobUnsettled, func(l *ledger, _ *stored) { l.jobs["job-1"].Status = "pending" }},
+		"a job that failed": {jobFailed, func(l *ledger, _ *stored) {
+			l.jobs["job-1"].Status, l.jobs["job-1"].Reason = "failed",
+				"sfn_timed_out"
+		}},
+		"a job that failed early": {jobFailed, func(l *ledger, _ *stored) {
+			l.jobs["job-1"].Status, l.jobs["job-1"].Reason = "failed",
+				"sfn_failed"
+		}},
 		"a record that is gone":        {jobNoRecord, func(_ *ledger, s *stored) { s.records = s.records[1:] }},
 		"a record that is there twice": {recordTwice, func(_ *ledger, s *stored) { s.records = append(s.records, s.records[0]) }},
-		"a run with two records":       {runRecords, func(_ *ledger, s *stored) { s.records = append(s.records, record{"company-0.com", 999, "run-0"}) }},
+		"a run with two records": {runRecords, func(_ *ledger, s *stored) {
+			s.records = append(s.records, record{"company-0.com", 999, "run-0"})
+		}},
 		"a failed run with two records": {runRecords, func(_ *ledger, s *stored) {
 			s.runs[0].outcome = "failed"
 			s.records = append(s.records, record{"company-0.com", 999, "run-0"})
 		}},
-		"a run without a record":          {runRecords, func(_ *ledger, s *stored) { s.runs = append(s.runs, run{id: "run-9", outcome: "succeeded"}) }},
-		"a record of no run":              {recordAlone, func(_ *ledger, s *stored) { s.records = append(s.records, record{"company-0.com", 999, "run-9"}) }},
-		"a run that did not end":          {runOpen, func(_ *ledger, s *stored) { s.runs[0].outcome = "running" }},
-		"a run in the queue":              {runOpen, func(_ *ledger, s *stored) { s.open = []string{"run-9"} }},
-		"statistics that are behind":      {notCounted, func(_ *ledger, s *stored) { s.ranked-- }},
-		"a latest score that is behind":   {latestBehind, func(_ *ledger, s *stored) { s.latest["company-0.com"]-- }},
-		"a charge too few":                {chargeTooLow, func(_ *ledger, s *stored) { s.usage["A1"] = usage{1, 10} }},
-		"a charge too many":               {chargeTooHigh, func(_ *ledger, s *stored) { s.usage["A1"] = usage{3, 10} }},
-		"a budget that is exceeded":       {budgetExceeded, func(_ *ledger, s *stored) { s.usage["A2"] = usage{4, 0} }},
-		"a refusal within the budget":     {refusedEarly, func(l *ledger, _ *stored) { l.attempted(l.operations[3], attempt{Outcome: "429"}, false) }},
-		"a job without a row":             {ledgerRow, func(_ *ledger, s *stored) { s.charges = s.charges[1:] }},
-		"a job with two rows":             {ledgerRow, func(_ *ledger, s *stored) { s.charges = append(s.charges, s.charges[0]) }},
-		"a row without a charge":          {ledgerRow, func(_ *ledger, s *stored) { s.charges = append(s.charges, charge{"job-9", "run-9", "A1"}) }},
+		"a run without a record": {runRecords, func(_ *ledger, s *stored) {
+			s.runs = append(s.runs, run{id: "run-9", outcome: "succeeded"})
+		}},
+		"a record of no run": {recordAlone, func(_ *ledger, s *stored) {
+			s.records = append(s.records, record{"company-0.com", 999, "run-9"})
+		}},
+		"a run that did not end":        {runOpen, func(_ *ledger, s *stored) { s.runs[0].outcome = "running" }},
+		"a run in the queue":            {runOpen, func(_ *ledger, s *stored) { s.open = []string{"run-9"} }},
+		"statistics that are behind":    {notCounted, func(_ *ledger, s *stored) { s.ranked-- }},
+		"a latest score that is behind": {latestBehind, func(_ *ledger, s *stored) { s.latest["company-0.com"]-- }},
+		"a charge too few":              {chargeTooLow, func(_ *ledger, s *stored) { s.usage["A1"] = usage{1, 10} }},
+		"a charge too many":             {chargeTooHigh, func(_ *ledger, s *stored) { s.usage["A1"] = usage{3, 10} }},
+		"a budget that is exceeded":     {budgetExceeded, func(_ *ledger, s *stored) { s.usage["A2"] = usage{4, 0} }},
+		"a refusal within the budget": {refusedEarly, func(l *ledger, _ *stored) {
+			l.attempted(l.operations[3], attempt{Outcome: "429"}, false)
+		}},
+		"a job without a row": {ledgerRow, func(_ *ledger, s *stored) { s.charges = s.charges[1:] }},
+		"a job with two rows": {ledgerRow, func(_ *ledger, s *stored) { s.charges = append(s.charges, s.charges[0]) }},
+		"a row without a charge": {ledgerRow, func(_ *ledger, s *stored) {
+			s.charges = append(s.charges, charge{"job-9", "run-9", "A1"})
+		}},
 		"a table of usage that is behind": {usageTable, func(_ *ledger, s *stored) { s.tables["A1"] = usage{2, 10} }},
 		"a cached call too many":          {cachedTooHigh, func(_ *ledger, s *stored) { s.usage["A1"] = usage{2, 13} }},
 		"a cached call too few":           {cachedTooLow, func(_ *ledger, s *stored) { s.usage["A1"] = usage{2, 9} }},
-		"a key with two jobs":             {keyWithTwoJobs, func(l *ledger, _ *stored) { l.attempted(l.operations[0], attempt{Job: "job-9"}, false) }},
-		"a job of two calls":              {jobOfTwoCalls, func(l *ledger, _ *stored) { l.attempted(l.operations[0], attempt{Job: "job-1"}, false) }},
-		"a read that finds nothing":       {staleRead, func(l *ledger, _ *stored) { l.read("GET", "company-0.com", l.floor("company-0.com"), time.Time{}) }},
+		"a key with two jobs": {keyWithTwoJobs, func(l *ledger, _ *stored) {
+			l.attempted(l.operations[0], attempt{Job: "job-9"}, false)
+		}},
+		"a job of two calls": {jobOfTwoCalls, func(l *ledger, _ *stored) {
+			l.attempted(l.operations[0], attempt{Job: "job-1"}, false)
+		}},
+		"a read that finds nothing": {staleRead, func(l *ledger, _ *stored) {
+			l.read("GET", "company-0.com", l.floor("company-0.com"), time.Time{})
+		}},
 		"a read that finds an older record": {staleRead, func(l *ledger, _ *stored) {
 			l.read("GET", "company-0.com", l.floor("company-0.com"), time.UnixMilli(999))
 		}},

@@ -151,7 +151,8 @@ func (e *experiment) run(ctx context.Context) error {
 // prepare starts the system and makes its accounts and companies.
 func (e *experiment) prepare(ctx context.Context) error {
 	growth, scale := max(20, int(2*length.Seconds())), max(30, int(3*length.Seconds()))
-	tiers := fmt.Sprintf("tiers:\n  growth: {cold_calls_included: %d}\n  scale: {cold_calls_included: %d}\nbreakers:\n  cold_per_key: {limit: 1000000}\n", growth, scale)
+	tiers := fmt.Sprintf("tiers:\n  growth: {cold_calls_included: %d}\n  scale: {cold_calls_included: %d}\nbreakers:\n"+
+		"  cold_per_key: {limit: 1000000}\n", growth, scale)
 	var text strings.Builder
 	text.WriteString("domain,company_name,country,industry,employees,revenue_usd,founded_year\n")
 	domains := make([]string, companies)
@@ -159,7 +160,8 @@ func (e *experiment) prepare(ctx context.Context) error {
 		domains[i] = fmt.Sprintf("company-%d.com", i)
 		fmt.Fprintf(&text, "%s,Company %d,US,Software,%d,%d,%d\n", domains[i], i, 10+i, 1_000_000+1000*i, 1950+i%70)
 	}
-	for name, text := range map[string]string{"tiers.yaml": tiers, "companies.csv": text.String(), "hot.txt": strings.Join(domains[:hotCompanies], "\n") + "\n"} {
+	for name, text := range map[string]string{"tiers.yaml": tiers, "companies.csv": text.String(),
+		"hot.txt": strings.Join(domains[:hotCompanies], "\n") + "\n"} {
 		if err := os.WriteFile(filepath.Join(e.dir, name), []byte(text), 0o600); err != nil {
 			return err
 		}
@@ -195,8 +197,9 @@ func (e *experiment) prepare(ctx context.Context) error {
 	}
 	e.target = newTarget(e.system, e.ledger)
 	e.load = &load{
-		target: e.target, ledger: e.ledger, seed: *seed * 1000, customers: customers, hot: domains[:hotCompanies], domains: domains[hotCompanies:],
-		free: free.Keys[0], stranger: stranger.Keys[0], sandbox: sandbox,
+		target: e.target, ledger: e.ledger, seed: *seed * 1000, customers: customers, hot: domains[:hotCompanies],
+		domains: domains[hotCompanies:],
+		free:    free.Keys[0], stranger: stranger.Keys[0], sandbox: sandbox,
 	}
 	e.load.document, err = openapicheck.Load()
 	return err
@@ -348,7 +351,9 @@ func (e *experiment) collect(ctx context.Context) (*stored, error) {
 			s.records = append(s.records, record{f[0], number(f[1]), f[2]})
 		}},
 		{"SELECT count() FROM score_history", func(f []string) { s.copies = int(number(f[0])) }},
-		{"SELECT domain, toUnixTimestamp64Milli(scored_at) FROM companyscore.v1_score_latest", func(f []string) { s.latest[f[0]] = number(f[1]) }},
+		{"SELECT domain, toUnixTimestamp64Milli(scored_at) FROM companyscore.v1_score_latest", func(f []string) {
+			s.latest[f[0]] = number(f[1])
+		}},
 		{"SELECT id, subject, outcome, attempts, error FROM companyscore.v1_run WHERE kind = 'score'", func(f []string) {
 			s.runs = append(s.runs, run{f[0], f[1], f[2], int(number(f[3])), f[4]})
 		}},
@@ -494,7 +499,8 @@ func (e *experiment) readDeaths() *deaths {
 			d.exits[line.Child]++
 		default:
 			died[line.Child] = line.At
-			e.ledger.differAt(line.At, processDied, "%s at %s: %s%s", line.Child, line.At.UTC().Format(clockFormat), line.Err, e.target.latest(line.At))
+			e.ledger.differAt(line.At, processDied, "%s at %s: %s%s", line.Child, line.At.UTC().Format(clockFormat), line.Err,
+				e.target.latest(line.At))
 		}
 	}
 	return d
@@ -528,7 +534,8 @@ func TestDeathsOutsideThePlanAreNamed(t *testing.T) {
 		{30.3, "batch", "exited: exit status 2"},
 		{90, "batch", "exited: exit status 1"}, // with both stores there
 	} {
-		fmt.Fprintf(&log, "{\"time\":%q,\"msg\":\"child died; restarting\",\"child\":%q,\"err\":%q}\n", at(death.at).Format(time.RFC3339Nano), death.child, death.err)
+		fmt.Fprintf(&log, "{\"time\":%q,\"msg\":\"child died; restarting\",\"child\":%q,\"err\":%q}\n",
+			at(death.at).Format(time.RFC3339Nano), death.child, death.err)
 	}
 	log.WriteString("panic: something\n")
 	if err := os.WriteFile(e.system.Log, []byte(log.String()), 0o600); err != nil {

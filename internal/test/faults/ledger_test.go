@@ -101,8 +101,9 @@ func newLedger(path string, accounts []*account) (*ledger, error) {
 	}
 	l := &ledger{
 		accounts: accounts, jobs: make(map[string]*job), newest: make(map[string]time.Time), cached: make(map[*account]*cachedCalls),
-		calls: make(map[string]map[string]int), replays: make(map[string]int), answers: make(map[string][]time.Duration), analyst: make(map[string]int),
-		file: file, lines: bufio.NewWriter(file),
+		calls: make(map[string]map[string]int), replays: make(map[string]int), answers: make(map[string][]time.Duration),
+		analyst: make(map[string]int),
+		file:    file, lines: bufio.NewWriter(file),
 	}
 	for _, a := range accounts {
 		l.cached[a] = new(cachedCalls)
@@ -259,7 +260,8 @@ func (l *ledger) read(what, domain string, floor, found time.Time) {
 	defer l.mu.Unlock()
 	l.ownReads++
 	if found.Before(floor) {
-		l.note(staleRead, "%s of %s found the record of %s; before it began a poll had named %s", what, domain, found.Format(clockFormat), floor.Format(clockFormat))
+		l.note(staleRead, "%s of %s found the record of %s; before it began a poll had named %s", what, domain, found.Format(clockFormat),
+			floor.Format(clockFormat))
 	}
 }
 

@@ -353,7 +353,8 @@ func (l *load) readUsage(ctx context.Context, random *rand.Rand) {
 			l.wrong("GET usage", a)
 		}
 		if who.Budget != unmetered && usage.Cold > who.Budget {
-			l.ledger.differ(budgetExceeded, "account %s was charged %d cold calls of %d, request %s", who.Name, usage.Cold, who.Budget, a.request)
+			l.ledger.differ(budgetExceeded, "account %s was charged %d cold calls of %d, request %s", who.Name, usage.Cold, who.Budget,
+				a.request)
 		}
 	}
 }
@@ -432,7 +433,8 @@ func (l *load) analyse(ctx context.Context, random *rand.Rand) {
 		outcome := func() string {
 			callCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 			defer cancel()
-			req, err := http.NewRequestWithContext(callCtx, http.MethodPost, runtime.AnalystURL, strings.NewReader(pick(random, statements)))
+			req, err := http.NewRequestWithContext(callCtx, http.MethodPost, runtime.AnalystURL,
+				strings.NewReader(pick(random, statements)))
 			if err != nil {
 				panic(err) // up wrote the address
 			}

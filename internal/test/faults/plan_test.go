@@ -32,7 +32,8 @@ const (
 
 // kinds are the faults that each round of a plan has once.
 var kinds = []fault{
-	{kind: kill, victim: "up"}, {kind: kill, victim: "redis-server"}, {kind: kill, victim: "clickhouse"}, {kind: kill, victim: "worker"}, {kind: kill, victim: "batch"},
+	{kind: kill, victim: "up"}, {kind: kill, victim: "redis-server"}, {kind: kill, victim: "clickhouse"}, {kind: kill, victim: "worker"},
+	{kind: kill, victim: "batch"},
 	{kind: freeze, victim: "redis-server"}, {kind: freeze, victim: "clickhouse"},
 }
 

@@ -95,7 +95,8 @@ func (e *experiment) reportFaults(out io.Writer) {
 		}
 	})
 	if e.deaths != nil {
-		fmt.Fprintf(out, "ended as a store was away, and started again: worker %d, batch %d\n", e.deaths.exits["work"], e.deaths.exits["batch"])
+		fmt.Fprintf(out, "ended as a store was away, and started again: worker %d, batch %d\n", e.deaths.exits["work"],
+			e.deaths.exits["batch"])
 	}
 }
 
@@ -153,7 +154,8 @@ func (e *experiment) reportAccounts(out io.Writer) {
 				budget = fmt.Sprint(a.Budget)
 			}
 			used, cached := e.stored.usage[a.ID], l.cached[a]
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", a.Name, budget, acknowledged, unsure, used.cold, len(cached.answered), cached.unknown, used.cached)
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", a.Name, budget, acknowledged, unsure, used.cold, len(cached.answered),
+				cached.unknown, used.cached)
 		}
 	})
 }
@@ -184,7 +186,8 @@ func (e *experiment) reportJobs(out io.Writer) {
 		}
 	}
 	table(out, "Jobs and runs", func(w io.Writer) {
-		fmt.Fprintf(w, "jobs acknowledged\t%d\t  %s; a poll saw the end after %.1f s at most\n", len(l.jobs), counts(status), slowest.Seconds())
+		fmt.Fprintf(w, "jobs acknowledged\t%d\t  %s; a poll saw the end after %.1f s at most\n", len(l.jobs), counts(status),
+			slowest.Seconds())
 		fmt.Fprintf(w, "runs\t%d\t  %s; more than one attempt %d\n", len(s.runs), counts(ended), retried)
 		fmt.Fprintf(w, "records\t%d\t  of %d companies; copies not merged yet %d\n", len(s.records), len(s.latest), s.copies)
 		fmt.Fprintf(w, "companies in the statistics\t%d\t\n", s.ranked)

@@ -299,7 +299,8 @@ func (l *load) call(ctx context.Context, method, path, key, body string, headers
 		var fault error
 		operation, fault = l.document.Check(req, openapicheck.Answer{Status: res.StatusCode, Header: res.Header, Body: a.body})
 		if fault != nil {
-			l.ledger.differ(undocumented, "%s %s, request %s: %d is not as documented: %v\n%.2000s", method, path, a.request, a.status, fault, a.body)
+			l.ledger.differ(undocumented, "%s %s, request %s: %d is not as documented: %v\n%.2000s", method, path, a.request, a.status,
+				fault, a.body)
 		}
 		if a.status >= 500 && !l.target.troubled(a.began, a.ended) {
 			l.ledger.differ(errorInPeace, "%s %s, request %s: %d %.500s", method, path, a.request, a.status, a.body)

@@ -152,7 +152,8 @@ func Run(t *testing.T, c Case) {
 			t.Fatal(err)
 		}
 		check(t, result)
-		if !slices.ContainsFunc(result.Observations, func(o scoring.Observation) bool { return o.State == scoring.StateOK }) && len(result.Parts) == 0 {
+		if !slices.ContainsFunc(result.Observations, func(o scoring.Observation) bool { return o.State == scoring.StateOK }) &&
+			len(result.Parts) == 0 {
 			t.Errorf("nothing is observed: %+v", result)
 		}
 	})

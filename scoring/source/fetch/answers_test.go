@@ -250,12 +250,15 @@ func TestParserMayStopEarly(t *testing.T) {
 		t.Errorf("%d, %v", first, err)
 	}
 	req.Path, req.BodyMax = "/other", 10_000
-	if _, err := fetch.Get(t.Context(), c, req, func(res *fetch.Response) (int64, error) { return io.Copy(io.Discard, res.Body) }); code(err) != fetch.CodeTooLarge {
+	if _, err := fetch.Get(t.Context(), c, req, func(res *fetch.Response) (int64, error) {
+		return io.Copy(io.Discard, res.Body)
+	}); code(err) != fetch.CodeTooLarge {
 		t.Errorf("an answer without end: %v", err)
 	}
 	boom := errors.New("boom")
 	req.Path = "/third"
-	if _, err := fetch.Get(t.Context(), c, req, func(*fetch.Response) (int, error) { return 0, boom }); code(err) != fetch.CodeParse || !errors.Is(err, boom) {
+	if _, err := fetch.Get(t.Context(), c, req, func(*fetch.Response) (int, error) { return 0, boom }); code(err) != fetch.CodeParse ||
+		!errors.Is(err, boom) {
 		t.Errorf("error of a parser: %v", err)
 	}
 }
@@ -267,7 +270,8 @@ func TestPathCannotLeaveTheServer(t *testing.T) {
 	network.Endpoint("hn", turns(&n, good))
 	c := network.Client()
 	for _, path := range []string{"@evil.com/", ":99/", ".evil.com/", "//\x00"} {
-		if _, err := fetch.Get(t.Context(), c, fetch.Request{Source: "hn", Endpoint: "hn", Path: path, Query: url.Values{"a": {"b"}}}, decodeThing); err == nil {
+		if _, err := fetch.Get(t.Context(), c, fetch.Request{Source: "hn", Endpoint: "hn", Path: path, Query: url.Values{"a": {"b"}}},
+			decodeThing); err == nil {
 			t.Errorf("path %q was asked", path)
 		}
 	}
@@ -283,13 +287,15 @@ func TestContact(t *testing.T) {
 	t.Parallel()
 	for contact, ok := range map[string]bool{
 		"ops@example.com": true, "https://example.com/bot": true, "https://example.com/bot; ops@example.com": true,
-		"": false, "me": false, "ops@example": false, "javascript:alert(1)": false, "ops@example.com\r\nX: y": false, "a@b.c) Mozilla/5.0 (": false,
+		"": false, "me": false, "ops@example": false, "javascript:alert(1)": false, "ops@example.com\r\nX: y": false,
+		"a@b.c) Mozilla/5.0 (": false,
 	} {
 		if err := fetch.CheckContact(contact); (err == nil) != ok {
 			t.Errorf("CheckContact(%q) = %v", contact, err)
 		}
 	}
-	_, err := fetch.New(fetch.Config{Resolvers: []string{"resolver.example:53"}, Never: []string{"not a host"}, Overrides: &fetch.Overrides{HTTP: "10.0.0.1:80", Endpoints: map[string]string{"hn": "http://93.184.215.14:80"}}})
+	_, err := fetch.New(fetch.Config{Resolvers: []string{"resolver.example:53"}, Never: []string{"not a host"},
+		Overrides: &fetch.Overrides{HTTP: "10.0.0.1:80", Endpoints: map[string]string{"hn": "http://93.184.215.14:80"}}})
 	for _, fault := range []string{"--contact", "not a host", "10.0.0.1:80", "93.184.215.14:80"} {
 		if err == nil || !strings.Contains(err.Error(), fault) {
 			t.Errorf("New does not complain of %q: %v", fault, err)

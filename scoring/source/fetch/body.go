@@ -47,7 +47,8 @@ func (w classifyingReader) Read(p []byte) (int, error) {
 // after decompression.
 func openBody(res *http.Response, limit int64) (io.Reader, error) {
 	if res.ContentLength > limit {
-		return nil, &Error{Code: CodeTooLarge, Status: res.StatusCode, Err: fmt.Errorf("the answer of %d bytes is larger than the %d that are read", res.ContentLength, limit)}
+		return nil, &Error{Code: CodeTooLarge, Status: res.StatusCode,
+			Err: fmt.Errorf("the answer of %d bytes is larger than the %d that are read", res.ContentLength, limit)}
 	}
 	wire := &cappedReader{r: classifyingReader{res.Body}, left: limit, what: "the answer"}
 	switch coding := strings.ToLower(res.Header.Get("Content-Encoding")); coding {

@@ -26,7 +26,8 @@ func (b *breaker) allow(name string, now time.Time) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if wait := b.until.Sub(now); wait > 0 {
-		return &Error{Code: b.code, RetryAfter: wait, Err: fmt.Errorf("the circuit breaker of %s is open for another %s", name, wait.Round(time.Second))}
+		return &Error{Code: b.code, RetryAfter: wait, Err: fmt.Errorf("the circuit breaker of %s is open for another %s", name,
+			wait.Round(time.Second))}
 	}
 	return nil
 }

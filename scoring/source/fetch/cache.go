@@ -73,7 +73,8 @@ func decodeCached[T any](cached *cachedAnswer) (v T, err error) {
 
 // fetchAndCache sends a request and caches the answer or the failure. stale is the expired
 // answer, nil if there is none.
-func fetchAndCache[T any](ctx context.Context, c *Client, call *call, types []string, parse func(*Response) (T, error), key string, stale *cachedAnswer) (T, error) {
+func fetchAndCache[T any](ctx context.Context, c *Client, call *call, types []string, parse func(*Response) (T, error), key string,
+	stale *cachedAnswer) (T, error) {
 	if stale != nil && stale.fault != nil {
 		stale = nil
 	}
@@ -123,7 +124,8 @@ func isCacheable(ctx context.Context, err error) bool {
 
 // fetchAndParse sends a request and parses the answer. It calls seen, if not nil, with the
 // header; with notModified it does not call parse.
-func fetchAndParse[T any](ctx context.Context, c *Client, call *call, types []string, parse func(*Response) (T, error), seen func(header http.Header, notModified bool)) (v T, err error) {
+func fetchAndParse[T any](ctx context.Context, c *Client, call *call, types []string, parse func(*Response) (T, error),
+	seen func(header http.Header, notModified bool)) (v T, err error) {
 	err = c.exchange(ctx, call, func(res *http.Response) error {
 		if res.StatusCode == http.StatusNotModified {
 			seen(res.Header, true)

@@ -124,7 +124,8 @@ func New(cfg Config) (*Client, error) {
 	c.userAgent = userAgent(cfg.Contact)
 	c.limits = newLimits(cfg.Redis, scale, cfg.Logger)
 	c.slowness = time.Duration(slowness)
-	c.resolver = &resolver{servers: resolvers, policy: c.policy("dns"), limits: c.limits, now: cfg.Now, answers: newLRU[question, answer](dnsAnswersMax)}
+	c.resolver = &resolver{servers: resolvers, policy: c.policy("dns"), limits: c.limits, now: cfg.Now,
+		answers: newLRU[question, answer](dnsAnswersMax)}
 	c.dialer = &dialer{resolver: c.resolver, guard: g, overrides: overrides, slots: newLRU[netip.Addr, *semaphore.Weighted](hostsMax)}
 	c.breakers = newLRU[string, *breaker](hostsMax)
 	c.known = transport(c.dialer.known, c.roots, true, c.slowness)

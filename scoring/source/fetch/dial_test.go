@@ -85,8 +85,10 @@ func TestControl(t *testing.T) {
 func TestPublicAddressesPass(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{
-		"1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0", "168.63.129.15", "168.63.129.17", "169.253.255.255",
-		"172.15.255.255", "172.32.0.0", "192.0.1.0", "192.0.3.0", "192.167.255.255", "192.169.0.0", "198.17.255.255", "198.20.0.0", "223.255.255.255",
+		"1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0", "168.63.129.15",
+		"168.63.129.17", "169.253.255.255",
+		"172.15.255.255", "172.32.0.0", "192.0.1.0", "192.0.3.0", "192.167.255.255", "192.169.0.0", "198.17.255.255", "198.20.0.0",
+		"223.255.255.255",
 		"2000::1", "2001:200::1", "2003::1", "2606:4700:4700::1111", "2a00:1450::1", "3ffe::1", "::ffff:1.1.1.1",
 	} {
 		if err := CheckAddress(netip.MustParseAddr(address)); err != nil {
@@ -107,7 +109,8 @@ func FuzzCheckAddress(f *testing.F) {
 			return
 		}
 		bare := addr.Unmap()
-		if bare.IsPrivate() || bare.IsLoopback() || bare.IsMulticast() || bare.IsLinkLocalUnicast() || bare.IsUnspecified() || !bare.IsGlobalUnicast() {
+		if bare.IsPrivate() || bare.IsLoopback() || bare.IsMulticast() || bare.IsLinkLocalUnicast() || bare.IsUnspecified() ||
+			!bare.IsGlobalUnicast() {
 			t.Errorf("%s passes", addr)
 		}
 		if bare.Is6() && !globalUnicast.Contains(bare) {

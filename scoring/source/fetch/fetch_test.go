@@ -68,7 +68,8 @@ func TestGet(t *testing.T) {
 	}))
 	c := network.Client()
 	for range 2 {
-		got, err := fetch.Get(t.Context(), c, fetch.Request{Source: "hn", Endpoint: "hn", Path: "/api/v1/search", Query: url.Values{"q": {"a b"}}}, decodeThing)
+		got, err := fetch.Get(t.Context(), c, fetch.Request{Source: "hn", Endpoint: "hn", Path: "/api/v1/search",
+			Query: url.Values{"q": {"a b"}}}, decodeThing)
 		if err != nil || got.N != 7 {
 			t.Fatalf("Get = %+v, %v", got, err)
 		}

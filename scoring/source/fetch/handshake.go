@@ -63,7 +63,8 @@ func (c *Client) readCertificate(ctx context.Context, host string) (Certificate,
 	for _, cert := range state.PeerCertificates[1:] {
 		intermediates.AddCert(cert)
 	}
-	if _, err := leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: c.roots, Intermediates: intermediates, CurrentTime: c.cfg.Now()}); err != nil {
+	if _, err := leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: c.roots, Intermediates: intermediates,
+		CurrentTime: c.cfg.Now()}); err != nil {
 		certificate.Fault = err.Error()
 	}
 	return certificate, nil

@@ -113,7 +113,8 @@ func (l *limits) acquire(ctx context.Context, quota, host string, need time.Dura
 	}
 	if err := l.slots.Acquire(ctx, 1); err != nil {
 		q.slots.Release(1)
-		return nil, &Error{Code: CodeRateLimited, Err: fmt.Errorf("%s: too many requests of the process in flight: %w", quota, context.Cause(ctx))}
+		return nil, &Error{Code: CodeRateLimited, Err: fmt.Errorf("%s: too many requests of the process in flight: %w", quota,
+			context.Cause(ctx))}
 	}
 	return func() { l.slots.Release(1); q.slots.Release(1) }, nil
 }
@@ -126,7 +127,8 @@ func (l *limits) waitTurn(ctx context.Context, q *queue, need time.Duration) err
 		waitMax = max(0, deadline.Sub(now)-need/4)
 	}
 	tooLong := func(wait time.Duration) error {
-		return &Error{Code: CodeRateLimited, RetryAfter: wait, Err: fmt.Errorf("%s: the wait of %s would outlast the deadline", q.quota.Name, wait.Round(time.Millisecond))}
+		return &Error{Code: CodeRateLimited, RetryAfter: wait, Err: fmt.Errorf("%s: the wait of %s would outlast the deadline",
+			q.quota.Name, wait.Round(time.Millisecond))}
 	}
 	wait, taken, err := l.reserveShared(ctx, q, waitMax)
 	if !taken && err == nil && wait > 0 {

@@ -253,7 +253,8 @@ func TestSharedTurnsSurviveClockSteps(t *testing.T) {
 	if err := r.Set(t.Context(), redis.SourceQuota("gleif"), fmt.Sprint(used+step, " ", written+step), 2*time.Hour).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if wait, taken, err := l.reserveShared(t.Context(), q, time.Minute); err != nil || !taken || wait <= 0 && time.Since(began) < 2*time.Second || wait > 2*time.Second {
+	if wait, taken, err := l.reserveShared(t.Context(), q, time.Minute); err != nil || !taken || wait <= 0 &&
+		time.Since(began) < 2*time.Second || wait > 2*time.Second {
 		t.Errorf("the sixth turn waits %s (taken %v, %v), want up to 2 s as before the step", wait, taken, err)
 	}
 }

@@ -15,10 +15,12 @@ type metrics struct {
 func newMetrics(registry prometheus.Registerer) *metrics {
 	m := &metrics{
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "companyscore_source_requests_total", Help: "Requests to servers of data sources, by source and outcome: answered or a warning code.",
+			Name: "companyscore_source_requests_total",
+			Help: "Requests to servers of data sources, by source and outcome: answered or a warning code.",
 		}, []string{"source", "outcome"}),
 		cacheHits: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "companyscore_source_kept_answers_total", Help: "Questions of data sources that a kept answer spared a request, by source.",
+			Name: "companyscore_source_kept_answers_total",
+			Help: "Questions of data sources that a kept answer spared a request, by source.",
 		}, []string{"source"}),
 	}
 	if registry != nil {

@@ -56,7 +56,8 @@ func retryable(err error) bool {
 
 // newPauses returns the backoff of a request: about 1 s, then 4 s, then 16 s.
 func newPauses() *backoff.ExponentialBackOff {
-	return &backoff.ExponentialBackOff{InitialInterval: time.Second, MaxInterval: time.Minute, Multiplier: 4, RandomizationFactor: retry.Jitter}
+	return &backoff.ExponentialBackOff{InitialInterval: time.Second, MaxInterval: time.Minute, Multiplier: 4,
+		RandomizationFactor: retry.Jitter}
 }
 
 // waitRetry waits before the next try, at least for the Retry-After of err. It returns

@@ -65,11 +65,14 @@ func TestRobots(t *testing.T) {
 	f("Disallow: /a\nUser-agent: *\nDisallow: /b", "/a", true)
 	f("User-agent: *\nDisallow: \x00/a", "/a", true)
 
-	r, err := parseRobots([]byte("Sitemap: https://example.com/one.xml\nUser-agent: *\nCrawl-delay: 60\nSitemap: https://example.com/two.xml\nSitemap: https://example.com/one.xml\n"))
-	if err != nil || r.delay != 10*time.Second || strings.Join(r.sitemaps, " ") != "https://example.com/one.xml https://example.com/two.xml" {
+	r, err := parseRobots([]byte("Sitemap: https://example.com/one.xml\nUser-agent: *\nCrawl-delay: 60\n" +
+		"Sitemap: https://example.com/two.xml\nSitemap: https://example.com/one.xml\n"))
+	if err != nil || r.delay != 10*time.Second ||
+		strings.Join(r.sitemaps, " ") != "https://example.com/one.xml https://example.com/two.xml" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if r, err := parseRobots([]byte("User-agent: *\nDisallow: /a\n" + strings.Repeat("#", 600_000) + "\nDisallow: /b")); err != nil || !r.allows(&url.URL{Path: "/b"}) || r.allows(&url.URL{Path: "/a"}) {
+	if r, err := parseRobots([]byte("User-agent: *\nDisallow: /a\n" + strings.Repeat("#", 600_000) + "\nDisallow: /b")); err != nil ||
+		!r.allows(&url.URL{Path: "/b"}) || r.allows(&url.URL{Path: "/a"}) {
 		t.Errorf("beyond 512,000 bytes: %+v, %v", r, err)
 	}
 }
@@ -81,8 +84,10 @@ func hostileRobots() map[string]string {
 		fmt.Fprintf(&agents, "User-agent: a%d\n", i)
 	}
 	return map[string]string{
-		"stars": "User-agent: *\nDisallow: /" + strings.Repeat("*a", 250_000), "patterns": "User-agent: *\n" + strings.Repeat("Disallow: /*a*b*c$\n", 25_000),
-		"agents and rules": agents.String() + strings.Repeat("Disallow: /x\n", 15_000), "agents": strings.Repeat("User-agent: *\n", 30_000) + "Disallow: /\n",
+		"stars": "User-agent: *\nDisallow: /" + strings.Repeat("*a", 250_000), "patterns": "User-agent: *\n" +
+			strings.Repeat("Disallow: /*a*b*c$\n", 25_000),
+		"agents and rules": agents.String() + strings.Repeat("Disallow: /x\n", 15_000), "agents": strings.Repeat("User-agent: *\n",
+			30_000) + "Disallow: /\n",
 		"lines": strings.Repeat("\n", 512_000), "colons": strings.Repeat(":", 512_000), "sitemaps": strings.Repeat("Sitemap: a\n", 46_000),
 		"permissions": "User-agent: *\n" + strings.Repeat("Allow: /*a*b*c*d*e*f*g*h\n", 20_000),
 	}
@@ -135,7 +140,8 @@ func FuzzRobots(f *testing.F) {
 		r.allows(&url.URL{Path: "/" + path})
 		// A group for the client that disallows everything applies, whatever comes before it.
 		closed, err := parseRobots([]byte(text + "\n\nUser-agent: zzz\nDisallow:\n\nUser-agent: companyscore\nDisallow: /\n"))
-		if err != nil || len(text) > robotsMaxBytes/2 || strings.Contains(strings.ToLower(text), "allow") || strings.Contains(strings.ToLower(text), "agent") {
+		if err != nil || len(text) > robotsMaxBytes/2 || strings.Contains(strings.ToLower(text), "allow") ||
+			strings.Contains(strings.ToLower(text), "agent") {
 			return
 		}
 		if closed.allows(&url.URL{Path: "/x"}) {

@@ -184,12 +184,14 @@ func (c *Client) checkRedirect(call *call, from *url.URL, location string) (to *
 	}
 	if call.endpoint != nil {
 		for _, e := range Endpoints {
-			if base := c.bases[e.Name]; e.Source == call.policy.Source && base != nil && to.Scheme == base.Scheme && to.Host == base.Host && to.User == nil {
+			if base := c.bases[e.Name]; e.Source == call.policy.Source && base != nil && to.Scheme == base.Scheme && to.Host == base.Host &&
+				to.User == nil {
 				return to, true, nil
 			}
 		}
 		if !call.policy.RedirectAnywhere {
-			return nil, false, &Error{Code: CodeAddress, Err: fmt.Errorf("the redirect from %s leads to %s, which is not a server of this source", from.Host, to.Host)}
+			return nil, false, &Error{Code: CodeAddress,
+				Err: fmt.Errorf("the redirect from %s leads to %s, which is not a server of this source", from.Host, to.Host)}
 		}
 	}
 	if to, err = c.dialer.guard.url(to); err != nil {
@@ -219,7 +221,8 @@ func (c *Client) checkStatus(ctx context.Context, call *call, res *http.Response
 		}
 		c.limits.pauseQuota(ctx, call.quota, call.url.Host, pause)
 	}
-	if res.StatusCode/100 == 2 || res.StatusCode == http.StatusNotModified && call.header.Get("If-None-Match")+call.header.Get("If-Modified-Since") != "" {
+	if res.StatusCode/100 == 2 || res.StatusCode == http.StatusNotModified && call.header.Get("If-None-Match")+
+		call.header.Get("If-Modified-Since") != "" {
 		return nil
 	}
 	fault := &Error{Code: code, Status: res.StatusCode, RetryAfter: pause, Err: fmt.Errorf("%s answered %s", call.url.Host, res.Status)}

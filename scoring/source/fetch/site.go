@@ -37,7 +37,8 @@ var kindRules = map[PageKind]struct {
 	HTML: {"text/html,application/xhtml+xml", []string{"text/html", "application/xhtml+xml"}, 2 * miB},
 	Text: {"text/plain", []string{"text/plain"}, 32 * kiB},
 	Feed: {"application/xml,text/xml,application/rss+xml,application/atom+xml,application/gzip",
-		[]string{"application/xml", "text/xml", "application/rss+xml", "application/atom+xml", "application/gzip", "application/x-gzip"}, 4 * miB},
+		[]string{"application/xml", "text/xml", "application/rss+xml", "application/atom+xml", "application/gzip", "application/x-gzip"},
+		4 * miB},
 	JSON: {"application/json,application/ld+json", []string{"application/json", "application/ld+json"}, 2 * miB},
 }
 
@@ -109,7 +110,8 @@ func (s *Site) robots(ctx context.Context, u *url.URL) (*robots, error) {
 	case err != nil:
 		return nil, err
 	case page.Status/100 == 5:
-		return nil, &Error{Code: CodeRobots, Status: page.Status, Err: fmt.Errorf("robots.txt of %s cannot be read: status %d", u.Host, page.Status)}
+		return nil, &Error{Code: CodeRobots, Status: page.Status, Err: fmt.Errorf("robots.txt of %s cannot be read: status %d", u.Host,
+			page.Status)}
 	}
 	rules := new(robots)
 	if page.Status == http.StatusOK {

@@ -141,11 +141,14 @@ func TestHostileTargets(t *testing.T) {
 func (s *suite) notations(ctx context.Context) {
 	for _, host := range []string{
 		"127.0.0.1", "2130706433", "0x7f000001", "017700000001", "0177.0.0.1", "0x7f.0.0.1", "127.1", "127.0.1", "0", "0.0.0.0",
-		"169.254.169.254", "2852039166", "0xa9fea9fe", "[::1]", "::1", "[::ffff:127.0.0.1]", "[fe80::1%eth0]", "fe80::1%25lo", "[fd00:ec2::254]",
+		"169.254.169.254", "2852039166", "0xa9fea9fe", "[::1]", "::1", "[::ffff:127.0.0.1]", "[fe80::1%eth0]", "fe80::1%25lo",
+		"[fd00:ec2::254]",
 		"127。0。0。1", "１２７.0.0.1", "①②⑦.⓪.⓪.①", "ⓛⓞⓒⓐⓛⓗⓞⓢⓣ", "localhost", "LOCALHOST.", "localhost.localdomain", "metadata.google.internal",
 		"router.lan", "db.corp", "printer.local", "service.home.arpa", "hidden.onion", "intranet", "com", "co.uk", "a..com", "-", "",
-		"user@hostile-fake.com", "hostile-fake.com:22", "hostile-fake.com/@127.0.0.1", "127.0.0.1\x00.hostile-fake.com", "hostile-fake.com#.lan",
-		"127.0.0.1%2f.hostile-fake.com", "exa mple.com", "opted-out.com", "www.opted-out.com", strings.Repeat("a", 64) + ".com", strings.Repeat("a.", 130) + "com",
+		"user@hostile-fake.com", "hostile-fake.com:22", "hostile-fake.com/@127.0.0.1", "127.0.0.1\x00.hostile-fake.com",
+		"hostile-fake.com#.lan",
+		"127.0.0.1%2f.hostile-fake.com", "exa mple.com", "opted-out.com", "www.opted-out.com", strings.Repeat("a", 64) + ".com",
+		strings.Repeat("a.", 130) + "com",
 	} {
 		s.add(fmt.Sprintf("visit %.40q", host), s.page(ctx, host, "/", fetch.HTML))
 	}
@@ -154,8 +157,10 @@ func (s *suite) notations(ctx context.Context) {
 		s.add(fmt.Sprintf("handshake with %q", host), err)
 	}
 	for _, url := range []string{
-		"http://rdap.hostile-fake.com/", "https://127.0.0.1/", "https://[::1]/", "https://rdap.hostile-fake.com:8443/", "https://user:pw@rdap.hostile-fake.com/",
-		"file:///etc/passwd", "gopher://rdap.hostile-fake.com/", "ftp://rdap.hostile-fake.com/", "https:///nohost", "//rdap.hostile-fake.com/", "https:rdap.hostile-fake.com",
+		"http://rdap.hostile-fake.com/", "https://127.0.0.1/", "https://[::1]/", "https://rdap.hostile-fake.com:8443/",
+		"https://user:pw@rdap.hostile-fake.com/",
+		"file:///etc/passwd", "gopher://rdap.hostile-fake.com/", "ftp://rdap.hostile-fake.com/", "https:///nohost",
+		"//rdap.hostile-fake.com/", "https:rdap.hostile-fake.com",
 		"unix:///var/run/docker.sock", "https://rdap.hostile-fake.com\\@127.0.0.1/", "https://2130706433/",
 	} {
 		_, err := fetch.Get(ctx, s.client, fetch.Request{Source: "rdap", URL: url}, decodeThing)
@@ -166,11 +171,15 @@ func (s *suite) notations(ctx context.Context) {
 // addresses are answers of a hostile DNS.
 func (s *suite) addresses(ctx context.Context) {
 	for _, address := range []string{
-		"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254", "168.63.129.16", "169.254.169.254",
-		"172.16.0.1", "172.31.255.255", "192.0.0.8", "192.0.2.1", "192.31.196.1", "192.52.193.1", "192.88.99.1", "192.168.1.1", "192.175.48.1", "198.18.0.1",
+		"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.100.100.200", "127.0.0.1", "127.255.255.254",
+		"168.63.129.16", "169.254.169.254",
+		"172.16.0.1", "172.31.255.255", "192.0.0.8", "192.0.2.1", "192.31.196.1", "192.52.193.1", "192.88.99.1", "192.168.1.1",
+		"192.175.48.1", "198.18.0.1",
 		"198.19.255.255", "198.51.100.7", "203.0.113.9", "224.0.0.1", "239.255.255.250", "240.0.0.1", "255.255.255.255", "93.184.99.7",
-		"::", "::1", "::7f00:1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a00:1", "100::1", "2001::7f00:1", "2001:2::1",
-		"2001:db8::1", "2002:7f00:1::", "2002:a9fe:a9fe::1", "2620:4f:8000::1", "3fff::1", "4000::1", "5f00::1", "fc00::1", "fd00:ec2::254", "fe80::1", "fec0::1", "ff02::1",
+		"::", "::1", "::7f00:1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe", "64:ff9b:1::a00:1",
+		"100::1", "2001::7f00:1", "2001:2::1",
+		"2001:db8::1", "2002:7f00:1::", "2002:a9fe:a9fe::1", "2620:4f:8000::1", "3fff::1", "4000::1", "5f00::1", "fc00::1", "fd00:ec2::254",
+		"fe80::1", "fec0::1", "ff02::1",
 	} {
 		host, kind := s.newHost(), "A"
 		if strings.Contains(address, ":") {
@@ -191,7 +200,8 @@ func (s *suite) addresses(ctx context.Context) {
 	host = s.newHost()
 	s.network.Answer(host, func(q dns.Question, reply *dns.Msg) {
 		for i := range 9 {
-			reply.Answer = append(reply.Answer, &dns.CNAME{Hdr: dns.RR_Header{Name: fmt.Sprintf("a%d.com.", i), Rrtype: dns.TypeCNAME, Class: dns.ClassINET, Ttl: 60}, Target: fmt.Sprintf("a%d.com.", i+1)})
+			reply.Answer = append(reply.Answer, &dns.CNAME{Hdr: dns.RR_Header{Name: fmt.Sprintf("a%d.com.", i), Rrtype: dns.TypeCNAME,
+				Class: dns.ClassINET, Ttl: 60}, Target: fmt.Sprintf("a%d.com.", i+1)})
 		}
 	})
 	s.add("nine aliases in a row", s.page(ctx, host, "/", fetch.HTML), fetch.CodeDNS)
@@ -207,10 +217,14 @@ func (s *suite) redirects(ctx context.Context, canary string) {
 	other := s.newHost()
 	s.network.Site(other, "", http.NotFoundHandler())
 	for _, to := range []string{
-		"http://127.0.0.1/", "https://127.0.0.1/", canary, "https://169.254.169.254/latest/meta-data/", "https://[::1]/", "https://[fe80::1%25eth0]/", "https://2130706433/",
-		"https://0x7f.1/", "https://0177.0.0.1/", "//127.0.0.1/", "https://localhost/", "https://" + private + "/", "https://" + other + ":8443/", "https://user@" + other + "/",
-		"https://" + other + ":22/", "http://" + other + "/", "file:///etc/passwd", "gopher://127.0.0.1:6379/_FLUSHALL", "ftp://" + other + "/", "javascript:alert(1)",
-		"data:text/html,x", "dict://127.0.0.1:11211/", "https://127。0。0。1/", "https://metadata.google.internal/", "https://" + other + "\\@127.0.0.1/", "https://127.0.0.1#@" + other + "/",
+		"http://127.0.0.1/", "https://127.0.0.1/", canary, "https://169.254.169.254/latest/meta-data/", "https://[::1]/",
+		"https://[fe80::1%25eth0]/", "https://2130706433/",
+		"https://0x7f.1/", "https://0177.0.0.1/", "//127.0.0.1/", "https://localhost/", "https://" + private + "/",
+		"https://" + other + ":8443/", "https://user@" + other + "/",
+		"https://" + other + ":22/", "http://" + other + "/", "file:///etc/passwd", "gopher://127.0.0.1:6379/_FLUSHALL",
+		"ftp://" + other + "/", "javascript:alert(1)",
+		"data:text/html,x", "dict://127.0.0.1:11211/", "https://127。0。0。1/", "https://metadata.google.internal/",
+		"https://" + other + "\\@127.0.0.1/", "https://127.0.0.1#@" + other + "/",
 		"https://127.0.0.1?@" + other + "/", "https:///etc/passwd", "jar:https://" + other + "!/",
 	} {
 		err := s.atPage(ctx, fetch.HTML, func(w http.ResponseWriter, r *http.Request) {
@@ -230,18 +244,22 @@ func (s *suite) redirects(ctx context.Context, canary string) {
 	s.add("redirect to a third site", s.atPage(ctx, fetch.HTML, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://second-fake.com/", http.StatusFound)
 	}), fetch.CodeHTTP, fetch.CodeRobots)
-	s.network.Site("closed-fake.com", "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "User-agent: *\nDisallow: /") }))
+	s.network.Site("closed-fake.com", "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Fprint(w, "User-agent: *\nDisallow: /")
+	}))
 	s.add("redirect to a site that wants no robots", s.atPage(ctx, fetch.HTML, func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "https://closed-fake.com/", http.StatusFound)
 	}), fetch.CodeRobots)
-	for _, ref := range []string{"https://127.0.0.1/", "http://localhost/", "//[::1]/", "https://unrelated-fake.com/", "file:///etc/passwd", "https://" + other + ":99/", "/\r\nHost: evil", "/%zz"} {
+	for _, ref := range []string{"https://127.0.0.1/", "http://localhost/", "//[::1]/", "https://unrelated-fake.com/", "file:///etc/passwd",
+		"https://" + other + ":99/", "/\r\nHost: evil", "/%zz"} {
 		host := s.newHost()
 		s.network.Site(host, "", http.NotFoundHandler())
 		s.add(fmt.Sprintf("link to %q", ref), s.page(ctx, host, ref, fetch.HTML))
 	}
 	// A known server that was taken over must not redirect elsewhere.
 	for _, to := range []string{"http://127.0.0.1/", canary, "https://169.254.169.254/", "https://" + other + "/", "file:///etc/passwd"} {
-		_, err := fetch.Get(ctx, s.client, fetch.Request{Source: "gleif", Endpoint: "gleif", Path: "/api", Query: map[string][]string{"to": {to}}}, decodeThing)
+		_, err := fetch.Get(ctx, s.client, fetch.Request{Source: "gleif", Endpoint: "gleif", Path: "/api",
+			Query: map[string][]string{"to": {to}}}, decodeThing)
 		s.add("known server redirects to "+strings.ReplaceAll(to, canary, "a server on loopback"), err)
 	}
 }
@@ -334,7 +352,8 @@ func (s *suite) bodies(ctx context.Context) {
 			pause(r.Context(), 20*time.Millisecond)
 		}
 	}), fetch.CodeTimeout)
-	s.add("answer that never begins", s.hurried(ctx, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }), fetch.CodeTimeout)
+	s.add("answer that never begins", s.hurried(ctx, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }),
+		fetch.CodeTimeout)
 	raw := func(send func(conn net.Conn)) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := http.NewResponseController(w).Hijack()
@@ -370,7 +389,9 @@ func (s *suite) bodies(ctx context.Context) {
 	})), fetch.CodeParse)
 	s.add("robots.txt that cannot be had", func() error {
 		host := s.newHost()
-		s.network.Site(host, "", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }))
+		s.network.Site(host, "", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusInternalServerError)
+		}))
 		return s.page(ctx, host, "/", fetch.HTML)
 	}(), fetch.CodeRobots)
 	s.add("more than 12 MiB in a visit", func() error {

@@ -47,13 +47,15 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 // ChoiceFlags adds the flags that choose sources and servers. what begins the help of --sources.
 func (c *Config) ChoiceFlags(flags *pflag.FlagSet, what string) {
 	flags.StringVar(&c.Chosen, "sources", "all", what+": all, facts, or names separated by commas")
-	flags.StringVar(&c.OverridesFile, "sources-at", "", "YAML file with source overrides: servers on loopback that are used in place of the internet")
+	flags.StringVar(&c.OverridesFile, "sources-at", "",
+		"YAML file with source overrides: servers on loopback that are used in place of the internet")
 }
 
 // Args returns the flags that give another process the same sources.
 func (c *Config) Args() []string {
 	return append(c.ChoiceArgs(),
-		"--contact", c.Contact, "--resolvers", strings.Join(c.Resolvers, ","), "--never-ask", strings.Join(c.Never, ","), "--ranks", c.Ranks)
+		"--contact", c.Contact, "--resolvers", strings.Join(c.Resolvers, ","), "--never-ask", strings.Join(c.Never, ","), "--ranks",
+		c.Ranks)
 }
 
 // ChoiceArgs returns the flags of ChoiceFlags.
@@ -85,7 +87,8 @@ func (c *Config) Validate() error {
 		return err
 	}
 	if c.Contact == "" {
-		return errors.New("live sources need --contact, an e-mail address or a URL at which you can be reached, since providers want to know who asks: give it, or ask imported facts alone with --sources facts")
+		return errors.New("live sources need --contact, an e-mail address or a URL at which you can be reached, since providers want to " +
+			"know who asks: give it, or ask imported facts alone with --sources facts")
 	}
 	_, err = c.client(nil, nil, slog.New(slog.DiscardHandler))
 	return err
@@ -138,7 +141,8 @@ func (c *Config) Pace() (live bool, perSecond float64, err error) {
 
 // Open returns the chosen sources. facts stores imported facts. shared is the Redis through which
 // workers share quotas; it may be nil, as registry.
-func (c *Config) Open(facts source.FactStore, shared goredis.UniversalClient, registry prometheus.Registerer, logger *slog.Logger) ([]source.Source, error) {
+func (c *Config) Open(facts source.FactStore, shared goredis.UniversalClient, registry prometheus.Registerer,
+	logger *slog.Logger) ([]source.Source, error) {
 	names, err := c.Names()
 	if err != nil {
 		return nil, err

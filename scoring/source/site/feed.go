@@ -139,8 +139,10 @@ func elementText(d *xml.Decoder) (string, error) {
 }
 
 var feedLayouts = []string{
-	time.RFC3339, time.RFC1123Z, time.RFC1123, "Mon, 2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 2006 15:04:05 MST", "2 Jan 2006 15:04:05 -0700", "2 Jan 2006 15:04:05 MST",
-	"Mon, 2 Jan 2006 15:04 -0700", "Mon, 2 Jan 2006 15:04 MST", "Mon, 2 Jan 06 15:04:05 -0700", "2006-01-02T15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02 15:04:05", time.DateOnly, "Mon, 2 Jan 2006", "2 Jan 2006", "2006-01",
+	time.RFC3339, time.RFC1123Z, time.RFC1123, "Mon, 2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 2006 15:04:05 MST",
+	"2 Jan 2006 15:04:05 -0700", "2 Jan 2006 15:04:05 MST",
+	"Mon, 2 Jan 2006 15:04 -0700", "Mon, 2 Jan 2006 15:04 MST", "Mon, 2 Jan 06 15:04:05 -0700", "2006-01-02T15:04:05",
+	"2006-01-02T15:04Z07:00", "2006-01-02 15:04:05", time.DateOnly, "Mon, 2 Jan 2006", "2 Jan 2006", "2006-01",
 }
 
 // parseFeedTime parses a date; zero if it is malformed. An unknown time zone counts as UTC.
@@ -293,7 +295,8 @@ func (s *sitemapReader) page(location string, changed time.Time) {
 	if len(segments) > 1 && has(segments[:len(segments)-1], caseStudySegments) {
 		s.found.CaseStudies++
 	}
-	if changed.IsZero() || !s.content && (len(segments) < 2 || !has(segments[:len(segments)-1], contentSegments)) && !has([]string{firstLabel(u)}, contentLabels) {
+	if changed.IsZero() || !s.content && (len(segments) < 2 || !has(segments[:len(segments)-1], contentSegments)) &&
+		!has([]string{firstLabel(u)}, contentLabels) {
 		return
 	}
 	if changed.After(s.now.Add(24*time.Hour)) || changed.Year() < 1990 {

@@ -29,9 +29,11 @@ func TestParseFeed(t *testing.T) {
 	f("no items", `<rss><channel/></rss>`, Dated{}, false)
 	f("a page", `<html><body>Not here</body></html>`, Dated{}, true)
 	f("empty", ``, Dated{}, true)
-	f("entities are not expanded", `<!DOCTYPE rss [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;">]><rss><item><pubDate>&b;</pubDate></item></rss>`, Dated{}, false)
+	f("entities are not expanded",
+		`<!DOCTYPE rss [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;">]><rss><item><pubDate>&b;</pubDate></item></rss>`, Dated{}, false)
 	f("nested deep", `<rss>`+strings.Repeat("<a>", 100000), Dated{}, false)
-	f("an older character set", `<?xml version="1.0" encoding="ISO-8859-1"?><rss><item><title>`+"\xe9"+`</title><pubDate>Mon, 05 Oct 2026 00:00:00 +0000</pubDate></item></rss>`, Dated{day(2026, 10, 5), 1}, false)
+	f("an older character set", `<?xml version="1.0" encoding="ISO-8859-1"?><rss><item><title>`+"\xe9"+
+		`</title><pubDate>Mon, 05 Oct 2026 00:00:00 +0000</pubDate></item></rss>`, Dated{day(2026, 10, 5), 1}, false)
 }
 
 func TestParseSitemap(t *testing.T) {
@@ -50,11 +52,14 @@ func TestParseSitemap(t *testing.T) {
 		<url><loc>https://quillworks.com/blog/a</loc><lastmod>2026-10-02T10:00:00+02:00</lastmod></url>
 		<url><loc>https://quillworks.com/blog/b</loc><lastmod>2025-10-02</lastmod></url></urlset>`,
 		Sitemap{Count: 5, CaseStudies: 1, Content: Dated{time.Date(2026, 10, 2, 0, 0, 0, 0, time.UTC), 1}}, false)
-	f("an index", own, `<sitemapindex><sitemap><loc>https://quillworks.com/a.xml</loc></sitemap><sitemap><loc>https://quillworks.com/b.xml.gz</loc></sitemap></sitemapindex>`,
+	f("an index", own,
+		`<sitemapindex><sitemap><loc>https://quillworks.com/a.xml</loc></sitemap><sitemap><loc>https://quillworks.com/b.xml.gz</loc></sitemap></sitemapindex>`,
 		Sitemap{Index: true, Count: 2, Children: []string{"https://quillworks.com/a.xml", "https://quillworks.com/b.xml.gz"}}, false)
-	f("news", own, `<urlset><url><loc>https://quillworks.com/x</loc><n:news xmlns:n="y"><n:publication_date>2026-10-20</n:publication_date></n:news></url></urlset>`,
+	f("news", own,
+		`<urlset><url><loc>https://quillworks.com/x</loc><n:news xmlns:n="y"><n:publication_date>2026-10-20</n:publication_date></n:news></url></urlset>`,
 		Sitemap{Count: 1, Content: Dated{time.Date(2026, 10, 20, 0, 0, 0, 0, time.UTC), 1}}, false)
-	f("a file of posts", "https://quillworks.com/post-sitemap.xml", `<urlset><url><loc>https://quillworks.com/hello</loc><lastmod>2026-10-20</lastmod></url></urlset>`,
+	f("a file of posts", "https://quillworks.com/post-sitemap.xml",
+		`<urlset><url><loc>https://quillworks.com/hello</loc><lastmod>2026-10-20</lastmod></url></urlset>`,
 		Sitemap{Count: 1, Content: Dated{time.Date(2026, 10, 20, 0, 0, 0, 0, time.UTC), 1}}, false)
 	var stamped strings.Builder
 	for i := range 20 {
@@ -80,7 +85,8 @@ func TestValidSecurityTXT(t *testing.T) {
 	}
 	const good = "# comment\nContact: mailto:security@quillworks.com\nExpires: 2027-01-01T00:00:00.000Z\n"
 	f("good", good, "text/plain; charset=utf-8", true)
-	f("signed", "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\ncontact: https://quillworks.com/s\r\nexpires: 2027-01-01t00:00:00z\n-----BEGIN PGP SIGNATURE-----\n", "text/plain", true)
+	f("signed", "-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA512\n\ncontact: https://quillworks.com/s\r\nexpires: 2027-01-01t00:00:00z\n"+
+		"-----BEGIN PGP SIGNATURE-----\n", "text/plain", true)
 	f("a page", good, "text/html", false)
 	f("no type", good, "", false)
 	f("expired", "Contact: mailto:a@b\nExpires: 2026-10-31T00:00:00Z", "text/plain", false)

@@ -32,25 +32,29 @@ func hostile(size int) map[string]string {
 		"unclosed comment":     fill("<!--"),
 		"unclosed scripts":     fill("<script>"),
 		"empty scripts":        fill("<script src=x></script>"),
-		"structured data":      fill(`<script type="application/ld+json">{"@type":"Organization","name":"a","x":` + strings.Repeat(`[{"@graph":`, 25) + "1" + strings.Repeat(`}]`, 25) + `}</script>`),
-		"structured list":      `<script type="application/ld+json">[` + strings.Repeat(`{"@type":"Organization","name":"a","founder":[{"@id":"b"}]},`, 4000) + `1]</script>`,
-		"structured wide":      strings.Repeat(`<script type="application/ld+json">{`+whole(numbered(`"%d":{"@id":"b"},`)[:size/8-100])+`}</script>`, 8),
-		"structured people":    strings.Repeat(`<script type="application/ld+json">{"@type":"Organization","name":"a","founder":[`+strings.Repeat(`[{"name":"x"}],`, size/8/20)+`0]}</script>`, 8),
-		"prices":               fill("$1,1,"),
-		"spaces":               fill("$          "),
-		"parked words":         fill("website coming soon "),
-		"entities":             fill("&amp"),
-		"markers":              fill("<i itemtype=x>"),
-		"languages":            numbered("<link hreflang=a%d>"),
-		"less-than":            fill("<"),
-		"select":               fill("<select><option>"),
-		"svg":                  fill("<svg><math><annotation-xml>"),
-		"template":             fill("<template><tr>"),
-		"plaintext":            "<plaintext>" + fill("<a href=x>"),
-		"zero bytes":           fill("\x00<"),
-		"invalid UTF-8":        fill("\xff\xfe<a>\xf0"),
-		"headings":             fill("<h1>x"),
-		"frameset":             fill("<frameset><frame>"),
+		"structured data": fill(`<script type="application/ld+json">{"@type":"Organization","name":"a","x":` +
+			strings.Repeat(`[{"@graph":`, 25) + "1" + strings.Repeat(`}]`, 25) + `}</script>`),
+		"structured list": `<script type="application/ld+json">[` +
+			strings.Repeat(`{"@type":"Organization","name":"a","founder":[{"@id":"b"}]},`, 4000) + `1]</script>`,
+		"structured wide": strings.Repeat(`<script type="application/ld+json">{`+whole(numbered(`"%d":{"@id":"b"},`)[:size/8-100])+
+			`}</script>`, 8),
+		"structured people": strings.Repeat(`<script type="application/ld+json">{"@type":"Organization","name":"a","founder":[`+
+			strings.Repeat(`[{"name":"x"}],`, size/8/20)+`0]}</script>`, 8),
+		"prices":        fill("$1,1,"),
+		"spaces":        fill("$          "),
+		"parked words":  fill("website coming soon "),
+		"entities":      fill("&amp"),
+		"markers":       fill("<i itemtype=x>"),
+		"languages":     numbered("<link hreflang=a%d>"),
+		"less-than":     fill("<"),
+		"select":        fill("<select><option>"),
+		"svg":           fill("<svg><math><annotation-xml>"),
+		"template":      fill("<template><tr>"),
+		"plaintext":     "<plaintext>" + fill("<a href=x>"),
+		"zero bytes":    fill("\x00<"),
+		"invalid UTF-8": fill("\xff\xfe<a>\xf0"),
+		"headings":      fill("<h1>x"),
+		"frameset":      fill("<frameset><frame>"),
 	}
 }
 
@@ -58,8 +62,10 @@ func TestHostilePagesKeepBounds(t *testing.T) {
 	t.Parallel()
 	for name, page := range hostile(256 << 10) {
 		p := parse(t, page)
-		if len(p.Links) > pageLinksMax || len(p.Headings) > headingsBytesMax || len(p.LinkText) > headingsBytesMax || len(p.Organizations) > organizationsMax {
-			t.Errorf("%s: the bounds do not hold: %d links, %d bytes of headings, %d of links, %d organisations", name, len(p.Links), len(p.Headings), len(p.LinkText), len(p.Organizations))
+		if len(p.Links) > pageLinksMax || len(p.Headings) > headingsBytesMax || len(p.LinkText) > headingsBytesMax ||
+			len(p.Organizations) > organizationsMax {
+			t.Errorf("%s: the bounds do not hold: %d links, %d bytes of headings, %d of links, %d organisations", name, len(p.Links),
+				len(p.Headings), len(p.LinkText), len(p.Organizations))
 		}
 	}
 }

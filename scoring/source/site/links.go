@@ -42,50 +42,72 @@ func texts(all string) []string { return strings.Split(all, "|") }
 
 var vocabulary = [kinds]words{
 	Team: {
-		segments: list("about about-us aboutus about_us team our-team the-team leadership management executives people who-we-are our-company company our-story board-of-directors ueber-uns uber-uns unternehmen a-propos qui-sommes-nous equipe nosotros quienes-somos sobre-nosotros sobre chi-siamo over-ons om-oss om-os o-nas"),
-		texts:    texts("about|about us|our team|team|leadership|leadership team|meet the team|our people|who we are|company|our company|our story|über uns|das unternehmen|unternehmen|à propos|qui sommes-nous|l'équipe|nosotros|sobre nosotros|quiénes somos|chi siamo|over ons|om oss|om os"),
+		segments: list("about about-us aboutus about_us team our-team the-team leadership management executives people who-we-are " +
+			"our-company company our-story board-of-directors ueber-uns uber-uns unternehmen a-propos qui-sommes-nous equipe nosotros " +
+			"quienes-somos sobre-nosotros sobre chi-siamo over-ons om-oss om-os o-nas"),
+		texts: texts("about|about us|our team|team|leadership|leadership team|meet the team|our people|who we are|company|our " +
+			"company|our story|über uns|das unternehmen|unternehmen|à propos|qui sommes-nous|l'équipe|nosotros|sobre nosotros|quiénes " +
+			"somos|chi siamo|over ons|om oss|om os"),
 	},
 	Careers: {
-		segments: list("careers career jobs job join-us joinus join-our-team work-with-us work-for-us working-here open-positions open-roles openings vacancies hiring we-are-hiring life-at karriere stellenangebote stellen carrieres carriere recrutement emplois empleo empleos trabaja-con-nosotros trabalhe-conosco lavora-con-noi vacatures karriar jobb"),
-		labels:   list("careers career jobs karriere"),
-		texts:    texts("careers|career|jobs|join us|join our team|work with us|work for us|open positions|open roles|we're hiring|we are hiring|we’re hiring|vacancies|karriere|jobs & karriere|stellenangebote|carrières|recrutement|empleo|lavora con noi|vacatures"),
+		segments: list("careers career jobs job join-us joinus join-our-team work-with-us work-for-us working-here open-positions " +
+			"open-roles openings vacancies hiring we-are-hiring life-at karriere stellenangebote stellen carrieres carriere recrutement " +
+			"emplois empleo empleos trabaja-con-nosotros trabalhe-conosco lavora-con-noi vacatures karriar jobb"),
+		labels: list("careers career jobs karriere"),
+		texts: texts("careers|career|jobs|join us|join our team|work with us|work for us|open positions|open roles|we're hiring|we are " +
+			"hiring|we’re hiring|vacancies|karriere|jobs & karriere|stellenangebote|carrières|recrutement|empleo|lavora con noi|vacatures"),
 	},
 	Pricing: {
-		segments: list("pricing prices price plans plans-and-pricing plans-pricing pricing-plans packages preise preise-und-pakete tarifs tarif precios planes prezzi prijzen precos"),
-		texts:    texts("pricing|prices|plans|plans & pricing|plans and pricing|pricing & plans|see pricing|view pricing|packages|preise|tarifs|precios|prezzi|prijzen|preços"),
+		segments: list("pricing prices price plans plans-and-pricing plans-pricing pricing-plans packages preise preise-und-pakete " +
+			"tarifs tarif precios planes prezzi prijzen precos"),
+		texts: texts("pricing|prices|plans|plans & pricing|plans and pricing|pricing & plans|see pricing|view " +
+			"pricing|packages|preise|tarifs|precios|prezzi|prijzen|preços"),
 	},
 	Customers: {
-		segments: list("customers customer-stories case-studies casestudies case-study success-stories customer-success clients testimonials references showcase our-work our-customers our-clients kunden referenzen kundenstimmen clientes casos-de-exito referenties klanten"),
-		texts:    texts("customers|our customers|customer stories|case studies|case study|success stories|clients|our clients|testimonials|references|kunden|referenzen|clientes|casos de éxito|klanten"),
+		segments: list("customers customer-stories case-studies casestudies case-study success-stories customer-success clients " +
+			"testimonials references showcase our-work our-customers our-clients kunden referenzen kundenstimmen clientes casos-de-exito " +
+			"referenties klanten"),
+		texts: texts("customers|our customers|customer stories|case studies|case study|success stories|clients|our " +
+			"clients|testimonials|references|kunden|referenzen|clientes|casos de éxito|klanten"),
 	},
 	Docs: {
 		segments: list("docs documentation developers developer api api-docs api-reference dev-docs sdk"),
 		labels:   list("docs documentation developers developer devdocs apidocs"),
-		texts:    texts("docs|documentation|developers|developer|api|api docs|api reference|developer docs|dokumentation|entwickler|documentación"),
+		texts: texts("docs|documentation|developers|developer|api|api docs|api reference|developer " +
+			"docs|dokumentation|entwickler|documentación"),
 	},
 	Blog: {
-		segments: list("blog blogs news newsroom press press-releases articles insights journal updates changelog magazine stories aktuelles neuigkeiten presse actualites noticias prensa notizie nieuws"),
-		labels:   list("blog news newsroom press"),
-		texts:    texts("blog|news|newsroom|press|press releases|insights|articles|journal|changelog|aktuelles|neuigkeiten|presse|actualités|noticias|notizie|nieuws"),
+		segments: list("blog blogs news newsroom press press-releases articles insights journal updates changelog magazine stories " +
+			"aktuelles neuigkeiten presse actualites noticias prensa notizie nieuws"),
+		labels: list("blog news newsroom press"),
+		texts: texts("blog|news|newsroom|press|press " +
+			"releases|insights|articles|journal|changelog|aktuelles|neuigkeiten|presse|actualités|noticias|notizie|nieuws"),
 	},
 	Security: {
-		segments: list("security trust trust-center trust-centre trustcenter security-and-compliance security-compliance compliance sicherheit securite seguridad"),
-		labels:   list("security trust"),
-		texts:    texts("security|trust|trust center|trust centre|security & compliance|security and compliance|trust & security|trust and security|compliance|sicherheit|sécurité|seguridad"),
+		segments: list("security trust trust-center trust-centre trustcenter security-and-compliance security-compliance compliance " +
+			"sicherheit securite seguridad"),
+		labels: list("security trust"),
+		texts: texts("security|trust|trust center|trust centre|security & compliance|security and compliance|trust & security|trust and " +
+			"security|compliance|sicherheit|sécurité|seguridad"),
 	},
 	Products: {
-		segments: list("product products solution solutions platform features product-overview produkte produkt loesungen produits solutions-logicielles productos soluciones prodotti"),
-		texts:    texts("product|products|our products|solutions|platform|features|produkte|lösungen|produits|productos|soluciones|prodotti"),
+		segments: list("product products solution solutions platform features product-overview produkte produkt loesungen produits " +
+			"solutions-logicielles productos soluciones prodotti"),
+		texts: texts("product|products|our products|solutions|platform|features|produkte|lösungen|produits|productos|soluciones|prodotti"),
 	},
 	Integrations: {
-		segments: list("integrations integration partners partner partner-program partnerships marketplace ecosystem integrationen partnerprogramm"),
-		labels:   list("partners marketplace"),
-		texts:    texts("integrations|partners|partner program|become a partner|marketplace|ecosystem|integrationen|partner|partnerships"),
+		segments: list("integrations integration partners partner partner-program partnerships marketplace ecosystem integrationen " +
+			"partnerprogramm"),
+		labels: list("partners marketplace"),
+		texts:  texts("integrations|partners|partner program|become a partner|marketplace|ecosystem|integrationen|partner|partnerships"),
 	},
 	Login: {
-		segments: list("login log-in signin sign-in sign_in signup sign-up sign_up register app account my-account dashboard portal anmelden connexion"),
-		labels:   list("app login signin my portal dashboard console account accounts id auth"),
-		texts:    texts("log in|login|sign in|signin|sign up|signup|log in / sign up|sign in / register|start free trial|start for free|try for free|get started free|my account|customer login|client login|anmelden|einloggen|kundenportal|connexion|iniciar sesión|accedi|inloggen|entrar"),
+		segments: list("login log-in signin sign-in sign_in signup sign-up sign_up register app account my-account dashboard portal " +
+			"anmelden connexion"),
+		labels: list("app login signin my portal dashboard console account accounts id auth"),
+		texts: texts("log in|login|sign in|signin|sign up|signup|log in / sign up|sign in / register|start free trial|start for " +
+			"free|try for free|get started free|my account|customer login|client login|anmelden|einloggen|kundenportal|connexion|iniciar " +
+			"sesión|accedi|inloggen|entrar"),
 	},
 	Status: {
 		segments: list("system-status service-status"),
@@ -93,19 +115,27 @@ var vocabulary = [kinds]words{
 		texts:    texts("status|system status|service status|status page"),
 	},
 	Sales: {
-		segments: list("contact-sales contact_sales talk-to-sales sales request-demo request-a-demo book-a-demo book-demo get-a-demo get-demo schedule-demo schedule-a-demo demo live-demo quote get-a-quote request-a-quote request-quote angebot angebot-anfordern demander-une-demo demande-de-devis devis demo-buchen solicitar-demo"),
-		texts:    texts("contact sales|talk to sales|sales|request demo|request a demo|book a demo|book demo|get a demo|get demo|schedule a demo|schedule demo|see a demo|request a quote|get a quote|demo|demo buchen|angebot anfordern|demander une démo|solicitar demo"),
+		segments: list("contact-sales contact_sales talk-to-sales sales request-demo request-a-demo book-a-demo book-demo get-a-demo " +
+			"get-demo schedule-demo schedule-a-demo demo live-demo quote get-a-quote request-a-quote request-quote angebot " +
+			"angebot-anfordern demander-une-demo demande-de-devis devis demo-buchen solicitar-demo"),
+		texts: texts("contact sales|talk to sales|sales|request demo|request a demo|book a demo|book demo|get a demo|get demo|schedule a " +
+			"demo|schedule demo|see a demo|request a quote|get a quote|demo|demo buchen|angebot anfordern|demander une démo|solicitar " +
+			"demo"),
 	},
 	Terms: {
-		segments: list("refund refunds refund-policy returns return-policy returns-policy shipping-returns terms-of-sale conditions-of-sale sales-terms checkout cart basket bag warenkorb panier carrito carrello cancellation-policy agb widerruf"),
-		texts:    texts("refund policy|refunds|returns|return policy|returns & refunds|shipping & returns|terms of sale|cart|basket|checkout|warenkorb|panier|carrito|carrello"),
+		segments: list("refund refunds refund-policy returns return-policy returns-policy shipping-returns terms-of-sale " +
+			"conditions-of-sale sales-terms checkout cart basket bag warenkorb panier carrito carrello cancellation-policy agb widerruf"),
+		texts: texts("refund policy|refunds|returns|return policy|returns & refunds|shipping & returns|terms of " +
+			"sale|cart|basket|checkout|warenkorb|panier|carrito|carrello"),
 	},
 }
 
 var (
-	caseStudySegments = list("customers customer-stories case-studies casestudies case-study success-stories customer-success stories showcase kunden referenzen clientes casos-de-exito")
-	contentSegments   = list("blog blogs news newsroom press press-releases articles article insights journal updates changelog magazine stories posts aktuelles neuigkeiten presse actualites noticias prensa notizie nieuws")
-	contentLabels     = list("blog news newsroom press")
+	caseStudySegments = list("customers customer-stories case-studies casestudies case-study success-stories customer-success stories " +
+		"showcase kunden referenzen clientes casos-de-exito")
+	contentSegments = list("blog blogs news newsroom press press-releases articles article insights journal updates changelog magazine " +
+		"stories posts aktuelles neuigkeiten presse actualites noticias prensa notizie nieuws")
+	contentLabels = list("blog news newsroom press")
 )
 
 // statusHosts host status pages of other companies.
@@ -213,12 +243,15 @@ func Sort(links []Link, base *url.URL) Map {
 
 // networks are the social networks that count, by registrable domain.
 var networks = map[string]string{
-	"linkedin.com": "linkedin", "twitter.com": "x", "x.com": "x", "facebook.com": "facebook", "fb.com": "facebook", "instagram.com": "instagram", "youtube.com": "youtube",
-	"tiktok.com": "tiktok", "pinterest.com": "pinterest", "threads.net": "threads", "threads.com": "threads", "bsky.app": "bluesky", "xing.com": "xing", "weibo.com": "weibo", "vk.com": "vk", "line.me": "line",
+	"linkedin.com": "linkedin", "twitter.com": "x", "x.com": "x", "facebook.com": "facebook", "fb.com": "facebook",
+	"instagram.com": "instagram", "youtube.com": "youtube",
+	"tiktok.com": "tiktok", "pinterest.com": "pinterest", "threads.net": "threads", "threads.com": "threads", "bsky.app": "bluesky",
+	"xing.com": "xing", "weibo.com": "weibo", "vk.com": "vk", "line.me": "line",
 }
 
 // notProfiles are first path segments that are not profiles.
-var notProfiles = list("share sharer sharer.php sharearticle intent dialog home login signup search hashtag watch embed plugins policies privacy legal help tr explore oauth")
+var notProfiles = list("share sharer sharer.php sharearticle intent dialog home login signup search hashtag watch embed plugins policies " +
+	"privacy legal help tr explore oauth")
 
 // Network returns the social network whose profile u is, "" if none.
 func Network(u *url.URL) string {
@@ -236,7 +269,9 @@ var token = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 func ValidToken(text string) bool { return token.MatchString(text) }
 
 // notAccounts are first path segments on github.com that are not accounts.
-var notAccounts = list("about account apps blog codespaces collections contact customer-stories customers dashboard enterprise events explore features gist issues join login logout marketplace mobile new nonprofit notifications orgs organizations pricing pulls readme search security settings signup site sponsors stars team topics trending users")
+var notAccounts = list("about account apps blog codespaces collections contact customer-stories customers dashboard enterprise events " +
+	"explore features gist issues join login logout marketplace mobile new nonprofit notifications orgs organizations pricing pulls " +
+	"readme search security settings signup site sponsors stars team topics trending users")
 
 // GitHubAccount returns the account that a link to github.com leads to, "" if none.
 func GitHubAccount(u *url.URL) string {
@@ -298,13 +333,15 @@ func FindBoard(u *url.URL) (Board, bool) {
 }
 
 // applicantHosts host applicant tracking systems.
-var applicantHosts = list("greenhouse.io lever.co ashbyhq.com myworkdayjobs.com smartrecruiters.com workable.com bamboohr.com icims.com recruitee.com personio.de personio.com teamtailor.com jobvite.com successfactors.com successfactors.eu breezy.hr")
+var applicantHosts = list("greenhouse.io lever.co ashbyhq.com myworkdayjobs.com smartrecruiters.com workable.com bamboohr.com icims.com " +
+	"recruitee.com personio.de personio.com teamtailor.com jobvite.com successfactors.com successfactors.eu breezy.hr")
 
 // TracksApplicants reports whether a link leads to a known applicant tracking system.
 func TracksApplicants(u *url.URL) bool {
 	host := strings.ToLower(u.Hostname())
 	// The vendors' own home pages are not boards.
-	if host == "www.greenhouse.io" || host == "www.lever.co" || host == "www.ashbyhq.com" || slices.Contains(applicantHosts, strings.TrimPrefix(host, "www.")) && strings.Trim(u.Path, "/") == "" {
+	if host == "www.greenhouse.io" || host == "www.lever.co" || host == "www.ashbyhq.com" ||
+		slices.Contains(applicantHosts, strings.TrimPrefix(host, "www.")) && strings.Trim(u.Path, "/") == "" {
 		return false
 	}
 	return under(host, applicantHosts)

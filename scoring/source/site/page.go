@@ -85,13 +85,15 @@ var (
 const parkedRunesMax = 3000
 
 // parkingHosts serve parked domains only.
-var parkingHosts = []string{"sedoparking.com", "parkingcrew.net", "bodis.com", "above.com", "hugedomains.com", "dan.com", "afternic.com", "parklogic.com", "undeveloped.com"}
+var parkingHosts = []string{"sedoparking.com", "parkingcrew.net", "bodis.com", "above.com", "hugedomains.com", "dan.com", "afternic.com",
+	"parklogic.com", "undeveloped.com"}
 
 // IsParkingHost reports whether a host serves parked domains only.
 func IsParkingHost(host string) bool { return under(host, parkingHosts) }
 
 // payingHosts serve payment scripts.
-var payingHosts = []string{"js.stripe.com", "paddle.com", "chargebee.com", "recurly.com", "braintreegateway.com", "braintree-api.com", "shopify.com", "shopifycdn.com", "checkout.stripe.com", "buy.stripe.com", "paypal.com", "lemonsqueezy.com", "gumroad.com"}
+var payingHosts = []string{"js.stripe.com", "paddle.com", "chargebee.com", "recurly.com", "braintreegateway.com", "braintree-api.com",
+	"shopify.com", "shopifycdn.com", "checkout.stripe.com", "buy.stripe.com", "paypal.com", "lemonsqueezy.com", "gumroad.com"}
 
 // ParsePage reads an HTML page in UTF-8 that was served from base. It reads at most
 // 2 MiB, token by token, without building a tree: hostile input can make a tree take
@@ -247,7 +249,8 @@ func (r *pageReader) readStart(z *html.Tokenizer) {
 		var key, value []byte
 		key, value, more = z.TagAttr()
 		k := string(key)
-		if (slices.Contains(wanted, k) || k == "itemtype" || tag == atom.Blockquote && k == "cite") && len(attrs) < attributesKept && len(value) <= attributeMax {
+		if (slices.Contains(wanted, k) || k == "itemtype" || tag == atom.Blockquote && k == "cite") && len(attrs) < attributesKept &&
+			len(value) <= attributeMax {
 			attrs = append(attrs, [2]string{k, string(value)})
 		}
 	}
@@ -423,7 +426,8 @@ func (p *Page) addReferences(references []*reference, base *url.URL) {
 		case atom.Link:
 			kind := strings.ToLower(strings.TrimSpace(ref.kind))
 			rel := strings.Fields(strings.ToLower(ref.rel))
-			if slices.Contains(rel, "alternate") && (kind == "application/rss+xml" || kind == "application/atom+xml") && len(p.Feeds) < feedsMax {
+			if slices.Contains(rel, "alternate") && (kind == "application/rss+xml" || kind == "application/atom+xml") &&
+				len(p.Feeds) < feedsMax {
 				p.Feeds = append(p.Feeds, u)
 			}
 			continue
@@ -473,7 +477,8 @@ func resolve(base *url.URL, href string) *url.URL {
 // webScheme reports whether u is a plain http or https address on a default port.
 func webScheme(u *url.URL) bool {
 	port := u.Port()
-	return (u.Scheme == "http" && (port == "" || port == "80") || u.Scheme == "https" && (port == "" || port == "443")) && u.Hostname() != "" && u.User == nil
+	return (u.Scheme == "http" && (port == "" || port == "80") || u.Scheme == "https" && (port == "" || port == "443")) &&
+		u.Hostname() != "" && u.User == nil
 }
 
 // under reports whether host is one of the names or below one.

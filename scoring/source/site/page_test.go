@@ -46,7 +46,8 @@ const home = `<!doctype html><html lang="en-GB"><head><title>Quillworks | Paymen
 func TestParsePage(t *testing.T) {
 	t.Parallel()
 	p := parse(t, home)
-	if p.Title != "Quillworks | Payments for bakeries" || p.Description != "We move & settle money" || p.SiteName != "Quillworks" || p.Headings != "Payments made simple" {
+	if p.Title != "Quillworks | Payments for bakeries" || p.Description != "We move & settle money" || p.SiteName != "Quillworks" ||
+		p.Headings != "Payments made simple" {
 		t.Errorf("texts: title %q, description %q, site %q, headings %q", p.Title, p.Description, p.SiteName, p.Headings)
 	}
 	if diff := cmp.Diff([]string{"de", "en"}, p.Languages); diff != "" {
@@ -64,21 +65,25 @@ func TestParsePage(t *testing.T) {
 	}
 	want := []string{
 		"https://www.quillworks.com/about-us/ about", "https://www.quillworks.com/pricing pricing", "https://docs.quillworks.com/ docs",
-		"https://www.quillworks.com/company/careers careers", "https://app.quillworks.com/login log in", "https://www.quillworks.com/ payments made simple",
+		"https://www.quillworks.com/company/careers careers", "https://app.quillworks.com/login log in",
+		"https://www.quillworks.com/ payments made simple",
 		"https://boards.greenhouse.io/embed/job_board?for=quillworks ", "https://x.com/quillworks x",
 	}
 	if diff := cmp.Diff(want, links); diff != "" {
 		t.Errorf("links (-want +got):\n%s", diff)
 	}
 	orgs := []Organization{{
-		Name: "Quillworks", LegalName: "Quillworks Ltd", URL: "https://quillworks.com", Founded: time.Date(2016, 7, 1, 0, 0, 0, 0, time.UTC), Employees: 1180,
-		SameAs: []string{"https://www.linkedin.com/company/quillworks", "https://github.com/quillworks"}, Country: "GB", People: []string{"Ada Quill", "Bo Tarn", "Cy Orrin"}, Top: true,
+		Name: "Quillworks", LegalName: "Quillworks Ltd", URL: "https://quillworks.com", Founded: time.Date(2016, 7, 1, 0, 0, 0, 0,
+			time.UTC), Employees: 1180,
+		SameAs: []string{"https://www.linkedin.com/company/quillworks", "https://github.com/quillworks"}, Country: "GB",
+		People: []string{"Ada Quill", "Bo Tarn", "Cy Orrin"}, Top: true,
 	}}
 	if diff := cmp.Diff(orgs, p.Organizations); diff != "" {
 		t.Errorf("organisations (-want +got):\n%s", diff)
 	}
 	// What stands in titles, styles and noscript is not seen.
-	if want := len([]rune(strings.Join(strings.Fields("About Pricing Docs Careers Log in Payments made simple From $12.50 / mo per user. Hidden Great stuff A baker Mail x top"), ""))); p.TextRunes != want {
+	if want := len([]rune(strings.Join(strings.Fields("About Pricing Docs Careers Log in Payments made simple From $12.50 / mo per user. "+
+		"Hidden Great stuff A baker Mail x top"), ""))); p.TextRunes != want {
 		t.Errorf("text of %d runes, want %d", p.TextRunes, want)
 	}
 }
@@ -97,7 +102,8 @@ func TestPageStates(t *testing.T) {
 	f("for sale", "<title>quillworks.com</title><p>This domain is for sale.</p>", true, false)
 	f("for sale in German", "<h1>Diese Domain steht zum Verkauf</h1>", true, false)
 	f("a parking host's script", `<script src="https://www.sedoparking.com/x.js"></script>`, true, false)
-	f("a long article about domains", "<p>this domain is for sale</p>"+strings.Repeat("<p>We write about many things.</p>", 200), false, false)
+	f("a long article about domains", "<p>this domain is for sale</p>"+strings.Repeat("<p>We write about many things.</p>", 200), false,
+		false)
 	f("an empty shell", "<div id=root></div>"+scripts, false, true)
 	f("scripts with text", scripts+strings.Repeat("<p>words and words</p>", 30), false, false)
 	f("little text, few scripts", `<script src=a.js></script><p>Hello</p>`, false, false)
@@ -138,13 +144,18 @@ func TestSort(t *testing.T) {
 		}
 	}
 	f("nothing", "", map[Kind]string{})
-	f("by path, the shallow one", `<a href=/about/history>x</a><a href=/en/about-us>y</a><a href=/about>z</a>`, map[Kind]string{Team: "https://quillworks.co.uk/about"})
+	f("by path, the shallow one", `<a href=/about/history>x</a><a href=/en/about-us>y</a><a href=/about>z</a>`,
+		map[Kind]string{Team: "https://quillworks.co.uk/about"})
 	f("by text", `<a href=/p/77>Careers</a>`, map[Kind]string{Careers: "https://quillworks.co.uk/p/77"})
-	f("by host", `<a href=https://status.quillworks.co.uk>x</a><a href=//developers.quillworks.co.uk/>x</a>`, map[Kind]string{Status: "https://status.quillworks.co.uk", Docs: "https://developers.quillworks.co.uk/"})
-	f("a status page run by others", `<a href=https://quillworks.statuspage.io/>x</a>`, map[Kind]string{Status: "https://quillworks.statuspage.io/"})
-	f("other companies", `<a href=https://example.co.uk/pricing>Pricing</a><a href=https://evilquillworks.co.uk/jobs>Jobs</a>`, map[Kind]string{})
+	f("by host", `<a href=https://status.quillworks.co.uk>x</a><a href=//developers.quillworks.co.uk/>x</a>`,
+		map[Kind]string{Status: "https://status.quillworks.co.uk", Docs: "https://developers.quillworks.co.uk/"})
+	f("a status page run by others", `<a href=https://quillworks.statuspage.io/>x</a>`,
+		map[Kind]string{Status: "https://quillworks.statuspage.io/"})
+	f("other companies", `<a href=https://example.co.uk/pricing>Pricing</a><a href=https://evilquillworks.co.uk/jobs>Jobs</a>`,
+		map[Kind]string{})
 	f("a word within a word", `<a href=/blogging-tips-for-jobs-seekers-2024/pricing-theory>x</a>`, map[Kind]string{})
-	f("with a file ending", `<a href=/pricing.html>x</a><a href=/team.php?x=1>x</a>`, map[Kind]string{Pricing: "https://quillworks.co.uk/pricing.html", Team: "https://quillworks.co.uk/team.php?x=1"})
+	f("with a file ending", `<a href=/pricing.html>x</a><a href=/team.php?x=1>x</a>`,
+		map[Kind]string{Pricing: "https://quillworks.co.uk/pricing.html", Team: "https://quillworks.co.uk/team.php?x=1"})
 }
 
 func TestBoards(t *testing.T) {
@@ -216,14 +227,22 @@ func TestStructured(t *testing.T) {
 	f("no JSON", `{"@type":"Organization","name":"A"`)
 	f("another type", `{"@type":"WebSite","name":"A"}`)
 	f("an object", `{"@type":"Organization","name":"A"}`, Organization{Name: "A", Top: true})
-	f("a list", `[{"@type":"Corporation","name":"A"},{"@type":"http://schema.org/LocalBusiness","name":"B"}]`, Organization{Name: "A", Top: true}, Organization{Name: "B", Top: true})
-	f("nested as a publisher", `{"@type":"WebSite","name":"Site","publisher":{"@type":"NGO","name":"A"}}`, Organization{Name: "A", Top: true})
-	f("not the organisations around it", `{"@type":"Article","author":{"@type":"Organization","name":"A"},"x":{"@type":"Organization","name":"B"}}`, Organization{Name: "B"})
-	f("values in objects and lists", `{"@type":"Organization","name":{"@value":"A","@language":"en"},"url":["https://a.com","https://b.com"],"foundingDate":1998,"numberOfEmployees":"200+","address":[{"addressCountry":"Germany"}],"sameAs":"https://x.com/a"}`,
-		Organization{Name: "A", URL: "https://a.com", Founded: time.Date(1998, 7, 1, 0, 0, 0, 0, time.UTC), Employees: 200, Country: "DE", SameAs: []string{"https://x.com/a"}, Top: true})
-	f("a range of employees", `{"@type":"Organization","name":"A","numberOfEmployees":{"minValue":50,"maxValue":100}}`, Organization{Name: "A", Employees: 75, Top: true})
-	f("employees that are none", `{"@type":"Organization","name":"A","numberOfEmployees":-5,"foundingDate":"soon"}`, Organization{Name: "A", Top: true})
-	f("people in roles, once", `{"@type":"Organization","name":"A","member":[{"@type":"OrganizationRole","member":{"name":"Ada Quill"}},{"@type":"Person","name":"ada quill"},{"@type":"Organization","name":"Guild"}],"employee":{"@type":"Person","givenName":"Bo","familyName":"Tarn"}}`,
+	f("a list", `[{"@type":"Corporation","name":"A"},{"@type":"http://schema.org/LocalBusiness","name":"B"}]`,
+		Organization{Name: "A", Top: true}, Organization{Name: "B", Top: true})
+	f("nested as a publisher", `{"@type":"WebSite","name":"Site","publisher":{"@type":"NGO","name":"A"}}`,
+		Organization{Name: "A", Top: true})
+	f("not the organisations around it",
+		`{"@type":"Article","author":{"@type":"Organization","name":"A"},"x":{"@type":"Organization","name":"B"}}`, Organization{Name: "B"})
+	f("values in objects and lists",
+		`{"@type":"Organization","name":{"@value":"A","@language":"en"},"url":["https://a.com","https://b.com"],"foundingDate":1998,"numberOfEmployees":"200+","address":[{"addressCountry":"Germany"}],"sameAs":"https://x.com/a"}`,
+		Organization{Name: "A", URL: "https://a.com", Founded: time.Date(1998, 7, 1, 0, 0, 0, 0, time.UTC), Employees: 200, Country: "DE",
+			SameAs: []string{"https://x.com/a"}, Top: true})
+	f("a range of employees", `{"@type":"Organization","name":"A","numberOfEmployees":{"minValue":50,"maxValue":100}}`,
+		Organization{Name: "A", Employees: 75, Top: true})
+	f("employees that are none", `{"@type":"Organization","name":"A","numberOfEmployees":-5,"foundingDate":"soon"}`,
+		Organization{Name: "A", Top: true})
+	f("people in roles, once",
+		`{"@type":"Organization","name":"A","member":[{"@type":"OrganizationRole","member":{"name":"Ada Quill"}},{"@type":"Person","name":"ada quill"},{"@type":"Organization","name":"Guild"}],"employee":{"@type":"Person","givenName":"Bo","familyName":"Tarn"}}`,
 		Organization{Name: "A", People: []string{"Bo Tarn", "Ada Quill"}, Top: true})
 	f("too deep", strings.Repeat("[", 10_000)+`{"@type":"Organization","name":"A"}`+strings.Repeat("]", 10_000))
 	if !ParseStructured([]byte(`{"@type":"Product","aggregateRating":{"@type":"AggregateRating"}}`)).Reviewed {

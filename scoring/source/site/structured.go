@@ -171,18 +171,22 @@ func typesOf(node map[string]any) []string {
 // organizationTypes are subtypes of Organization whose names do not end like it.
 var organizationTypes = []string{
 	"airline", "consortium", "cooperative", "fundingagency", "librarysystem", "ngo", "onlinestore", "politicalparty", "collegeoruniversity",
-	"school", "hospital", "bankorcreditunion", "insuranceagency", "attorney", "notary", "hotel", "resort", "restaurant", "store", "realestateagent", "travelagency",
-	"employmentagency", "professionalservice", "financialservice", "legalservice", "accountingservice", "autodealer", "electronicsstore", "clothingstore", "onlinebusiness",
+	"school", "hospital", "bankorcreditunion", "insuranceagency", "attorney", "notary", "hotel", "resort", "restaurant", "store",
+	"realestateagent", "travelagency",
+	"employmentagency", "professionalservice", "financialservice", "legalservice", "accountingservice", "autodealer", "electronicsstore",
+	"clothingstore", "onlinebusiness",
 	"brand",
 }
 
 func isOrganization(t string) bool {
-	return t != "brand" && (strings.HasSuffix(t, "organization") || strings.HasSuffix(t, "corporation") || strings.HasSuffix(t, "business") || slices.Contains(organizationTypes, t))
+	return t != "brand" && (strings.HasSuffix(t, "organization") || strings.HasSuffix(t, "corporation") ||
+		strings.HasSuffix(t, "business") || slices.Contains(organizationTypes, t))
 }
 
 func (r *structuredReader) organization(node map[string]any) Organization {
 	org := Organization{
-		Name: squeeze(str(node["name"]), 300), LegalName: squeeze(str(node["legalName"]), 300), URL: squeeze(str(node["url"]), attributeMax),
+		Name: squeeze(str(node["name"]), 300), LegalName: squeeze(str(node["legalName"]), 300),
+		URL:     squeeze(str(node["url"]), attributeMax),
 		Founded: ParseYearOrDate(str(node["foundingDate"])), Employees: r.employees(node["numberOfEmployees"]), Country: r.country(node),
 	}
 	for _, profile := range strs(node["sameAs"]) {
