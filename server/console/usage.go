@@ -13,9 +13,9 @@ import (
 // UsageStore has what the page of usage reads.
 type UsageStore interface {
 	Keys(ctx context.Context, accountID string) ([]account.Key, error)
-	// RequestHistory returns the requests of an account from a minute until before another, by "day",
+	// RequestGroups returns the requests of an account from a minute until before another, by "day",
 	// "key" or "route".
-	RequestHistory(ctx context.Context, accountID string, from, to time.Time, by string) ([]table.RequestGroup, error)
+	RequestGroups(ctx context.Context, accountID string, from, to time.Time, by string) ([]table.RequestGroup, error)
 }
 
 // usageBody is the page of the calls of an account in this month.
@@ -98,7 +98,7 @@ func (c *Console) usage(v *visit) error {
 		name string
 		into *[]table.RequestGroup
 	}{{"day", &body.Days}, {"key", &body.ByKey}, {"route", &body.ByRoute}} {
-		if *by.into, err = c.Stores.Usage.RequestHistory(v.ctx(), v.account.ID, from, to, by.name); err != nil {
+		if *by.into, err = c.Stores.Usage.RequestGroups(v.ctx(), v.account.ID, from, to, by.name); err != nil {
 			return err
 		}
 	}
