@@ -22,9 +22,14 @@ help: ## Print this help
 run: deps build ## Start everything here: Redis, ClickHouse, API, worker (DATA=./data LISTEN=127.0.0.1:8080)
 	@exec $(BIN) up --data $(DATA) --listen $(LISTEN) --sources facts
 
-test: deps ## Run the whole test suite with the race detector
-	CI=$${CI:-} $(GO) test -race -count=1 -timeout 12m ./...
+test: deps ## Run the tests, but for what test-all adds
+	CI=$${CI:-} $(GO) test -count=1 -timeout 30m ./...
+
+.PHONY: test-all
+test-all: deps ## Run all tests: with the race detector, crashes, and containers where podman is installed
+	CI=$${CI:-} COMPANYSCORE_TEST_ALL=1 $(GO) test -race -count=1 -timeout 30m ./...
 	$(GO) test -count=1 -run Allocates ./server
+	@if command -v podman >/dev/null 2>&1; then scripts/compose-test.sh --quick || [ $$? = 77 ]; fi # 77: no container can run here
 
 backtest: build ## Measure the scores of 880 real companies against outcomes; fails if a figure is beyond examples/limits.json
 	@$(BIN) backtest examples/companies.csv --outcome revenue_usd,market_cap_usd,status --at 2026-11-22 --limits examples/limits.json

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"companyscore/clickhouse"
+	"companyscore/internal/test/extent"
 	"companyscore/internal/test/stores"
 	"companyscore/internal/test/wait"
 	"companyscore/scoring"
@@ -32,6 +33,7 @@ func ownServer(t *testing.T) (*stores.ClickHouseServer, *clickhouse.DB) {
 }
 
 func TestKilledStoreLosesNoAcknowledgedRecord(t *testing.T) {
+	extent.Crash(t)
 	t.Parallel()
 	server, db := ownServer(t)
 	s := clickhouse.NewScores(db, clickhouse.WriterConfig{BatchMax: 20})

@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"companyscore/internal/config"
+	"companyscore/internal/test/extent"
 	"companyscore/internal/test/stores"
 	"companyscore/internal/test/wait"
 	"companyscore/sql"
@@ -271,6 +272,7 @@ func occupy(t *testing.T, own, address string, statements ...string) {
 // TestFirstStartMayBeInterrupted kills first starts at later and later moments. Each start
 // continues on the data of the previous one.
 func TestFirstStartMayBeInterrupted(t *testing.T) {
+	extent.Crash(t)
 	t.Parallel()
 	logged := func(text string) func(*testing.T, *launched, string) {
 		return func(t *testing.T, p *launched, _ string) { p.await(t, text) }
@@ -330,6 +332,7 @@ func TestFirstStartMayBeInterrupted(t *testing.T) {
 // TestUpStartsAtOnceAfterKill kills an `up` with SIGKILL while analysts' statements run and
 // while the engine is frozen. The next start has all data and does not wait.
 func TestUpStartsAtOnceAfterKill(t *testing.T) {
+	extent.Crash(t)
 	t.Parallel()
 	for name, freeze := range map[string][]string{"busy": nil, "frozen": {"clickhouse", "redis-server"}} {
 		t.Run(name, func(t *testing.T) {

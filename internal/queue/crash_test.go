@@ -18,6 +18,7 @@ import (
 
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
+	"companyscore/internal/test/extent"
 	"companyscore/internal/test/stores"
 	"companyscore/internal/test/wait"
 	"companyscore/scoring"
@@ -69,6 +70,7 @@ func startVictim(t *testing.T, url string, env ...string) *exec.Cmd {
 }
 
 func TestKilledWorkerIsTakenOver(t *testing.T) {
+	extent.Crash(t)
 	t.Parallel()
 	server := stores.Redis(t)
 	q := newQueue(t, server.URL, queue.Config{})
@@ -113,6 +115,7 @@ func loseLease(t *testing.T, client goredis.UniversalClient, q *queue.Queue, id 
 }
 
 func TestRunThatKillsItsWorkersFails(t *testing.T) {
+	extent.Crash(t)
 	t.Parallel()
 	server := stores.Redis(t)
 	client := connect(t, server.URL)
@@ -134,6 +137,7 @@ func TestRunThatKillsItsWorkersFails(t *testing.T) {
 }
 
 func TestWorkSurvivesKilledRedis(t *testing.T) {
+	extent.Crash(t)
 	t.Parallel()
 	server := stores.Redis(t)
 	client := connect(t, server.URL)
@@ -283,6 +287,7 @@ func (b *logbook) WriteRuns(ctx context.Context, runs []scoring.Run) error {
 // Each run then has ended once, with a record of the start of its first attempt: the
 // record may have been written several times, but always the same one.
 func TestWorkersKilledAtRandom(t *testing.T) {
+	extent.Crash(t)
 	t.Parallel()
 	server := stores.Redis(t)
 	client := connect(t, server.URL)
