@@ -69,9 +69,9 @@ const (
 
 const retryAfter = "Yes, after the seconds in the Retry-After header. Double the pause after each further failure."
 
-// All errors: each code with its page, and its answers with their statuses and messages. Two are
-// answers of deploy/nginx.conf: errKeyRequests for a key's limit of requests per second, and
-// errUnavailable for no server.
+// All errors: each code with its page, and its answers with their statuses and messages. Two
+// without a name are answers of deploy/nginx.conf: one for a key's limit of requests per second, and
+// one for no server.
 var (
 	errRequestMalformed = newError(errorPage{
 		Code:    "request invalid",
@@ -273,7 +273,7 @@ var (
 		Status: 429, Reason: "answer_bytes", RetryAfter: 1,
 		Message: "Unread answers to this key have reached its limit of bytes. Read them, or send fewer requests at once.",
 	})
-	errKeyRequests = errKeyCold.also(problem{
+	_ = errKeyCold.also(problem{ // of the proxy
 		Status: 429, RetryAfter: 1,
 		Message: "This key sends more requests than it may. Try again in a moment.",
 	})
@@ -346,7 +346,7 @@ var (
 		Status: 503, RetryAfter: 1,
 		Message: "Other histories of requests are read. Try again in a moment.",
 	})
-	errUnavailable = newError(errorPage{
+	_ = newError(errorPage{ // of the proxy
 		Code:    "unavailable",
 		Meaning: "The proxy in front of the service got no answer from any server.",
 		Charged: "It is not known. A server may have counted the call before its answer was lost.",
