@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"companyscore/internal/account"
 	"companyscore/internal/test/wait"
 	"companyscore/server/meter"
@@ -38,7 +40,7 @@ func chargingServer(t *testing.T) (*Server, *charging) {
 	t.Helper()
 	s, _ := hotServer(t)
 	m := new(charging)
-	s.Meter = m
+	s.Meter, s.Calls = m, NewColdCalls(s.Cache, m, nobody, prometheus.NewRegistry(), quiet)
 	return s, m
 }
 
