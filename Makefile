@@ -27,7 +27,7 @@ test: deps ## Run the tests, but for what test-all adds
 
 .PHONY: test-all
 test-all: deps ## Run all tests: with the race detector, crashes, and containers where podman is installed
-	CI=$${CI:-} COMPANYSCORE_TEST_ALL=1 $(GO) test -race -count=1 -timeout 30m ./...
+	CI=$${CI:-} TEST_ALL=1 $(GO) test -race -count=1 -timeout 30m ./...
 	$(GO) test -count=1 -run Allocates ./server
 	@if command -v podman >/dev/null 2>&1; then scripts/compose-test.sh --quick || [ $$? = 77 ]; fi # 77: no container can run here
 
@@ -97,7 +97,7 @@ demo-crash: deps build ## The same, with kills of ClickHouse, Redis, the batch j
 	@scripts/demo.sh crash
 
 faults: deps ## Kill and freeze processes of a live system under load, then check all answers (SEED=1 MINUTES=5)
-	@cd internal/test/faults && $(GO) test -count=1 -timeout 0 -run '^TestLedger$$' -args -seed $${SEED:-1} -for $${MINUTES:-5}m
+	@cd internal/test/faults && TEST_ALL=1 $(GO) test -count=1 -timeout 0 -run '^TestLedger$$' -args -seed $${SEED:-1} -for $${MINUTES:-5}m
 
 .PHONY: demo-engine-end
 demo-engine-end: deps build ## Have the watch end the engine beside 20 analysts, hot reads and cold runs (RATE=1000 RUNS=100 LENGTH=60)

@@ -7,7 +7,7 @@ import (
 )
 
 // variable is set by `make test-all`.
-const variable = "COMPANYSCORE_TEST_ALL"
+const variable = "TEST_ALL"
 
 // All reports whether tests run at their full length.
 func All() bool { return os.Getenv(variable) != "" }
