@@ -24,7 +24,7 @@ var elsewhere = []struct{ section, says, room, test string }{
 	{"3.1", "polling does not make a job live longer, and after its time it is gone", "server/job", "TestSettlingDoesNotExtendLife"},
 	{"3.1", "polls at once agree on one end", "server/job", "TestConcurrentPollsAgree"},
 	{"4.7", "with the month the counts begin at zero, at the first call", "server/meter", "TestUsageHasWhatWasJustCounted"},
-	{"5 rule 3", "a revoked key lives five minutes at most, even if nobody tells the server", "server/keys", "TestDirectoryLifeOfAVerdict"},
+	{"5 rule 3", "a revoked key lives five minutes at most, even without a message", "server/keys", "TestDirectoryLifeOfAVerdict"},
 	{"5 sandbox", "the sandbox reaches no store, no source and no network", ".", "TestDependencies"},
 	{"5 sandbox", "histograms, ratings and profiles of the twelve companies agree with their records", "server/sandbox",
 		"TestUniverseHasTwelveListedCompanies"},

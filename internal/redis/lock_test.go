@@ -92,7 +92,7 @@ func TestExpiredLockIsFree(t *testing.T) {
 	client := lockClient(t)
 	first := take(t, client, nil)
 	setEnd(t, client, -time.Millisecond)
-	if err := first.Renew(t.Context()); err != nil { // nobody has taken it
+	if err := first.Renew(t.Context()); err != nil { // no other holder took it
 		t.Error(err)
 	}
 	isHeld(t, client, first)
