@@ -178,7 +178,7 @@ func (x *exchange) readBody() error {
 	return nil
 }
 
-// parse outlines the statement and rejects what no user may send. An analyst's INSERT ends here, as its data are not to be read. Tokens take
+// parse outlines the statement and rejects what no user may send. An analyst's INSERT ends here, as its data are not read. Tokens take
 // up to 32 times the memory of their text: few statements of analysts are parsed at a time, and those that wait have no tokens.
 func (x *exchange) parse() (err error) {
 	if x.isAnalyst() {
