@@ -31,8 +31,9 @@ func (s *Server) addConsole() {
 }
 
 // withCopies returns a handler that calls h with a copy of each request. The strings of a request of
-// fasthttpadaptor change when fasthttp reads the next request of the connection. The copy has the same
-// body, of which net/http copies the form.
+// fasthttpadaptor change when fasthttp reads the next request of the connection, and so does its context.
+// The copy has the same body, of which net/http copies the form, and the context of no request: like the
+// handlers of the interface, the console limits the time of each request itself.
 func withCopies(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		uri := strings.Clone(r.RequestURI)
@@ -51,7 +52,7 @@ func withCopies(h http.Handler) http.Handler {
 			Proto: strings.Clone(r.Proto), ProtoMajor: r.ProtoMajor, ProtoMinor: r.ProtoMinor,
 			RemoteAddr: r.RemoteAddr, TLS: r.TLS, Body: r.Body, ContentLength: r.ContentLength,
 		}
-		h.ServeHTTP(w, own.WithContext(r.Context()))
+		h.ServeHTTP(w, own)
 	})
 }
 
