@@ -30,6 +30,10 @@
 // answers 304, which is free, and the client returns the kept answer: its Response.NotModified is true.
 //
 // New fields of answers are ignored. Response.Body has the whole answer.
+//
+// # Use in another module
+//
+// Copy this directory into your module, without its tests: it needs nothing else of companyscore.
 package client
 
 import (

@@ -39,6 +39,7 @@ func (c *program) batch() *cobra.Command {
 
   count         ranks, distribution and cohorts of all companies
   movers        the largest deltas of each window
+  spreads       how signals spread, for the intervals of scores
   refresh       runs for companies with an old score
   housekeeping  merges of tables
 
