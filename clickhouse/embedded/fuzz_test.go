@@ -20,8 +20,11 @@ var fuzzed struct {
 	engine *child
 }
 
-// fuzzLimit is the limit of time of a statement. The fuzzer ends a call after 10 s.
-const fuzzLimit = time.Second
+// The limits of a statement. A statement may run until it has filled its memory, and the fuzzer ends a call after 10 s.
+const (
+	fuzzLimit  = time.Second
+	fuzzMemory = 300_000_000 // bytes
+)
 
 // FuzzAnalystStatements sends an analyst's statements with damaged values, deep, wide and long, over every allowed function, data type and
 // format, to an engine in a process of its own with a limit of 2 GB. The engine must answer each within its limit of time and the grace of
@@ -48,6 +51,7 @@ func FuzzAnalystStatements(f *testing.F) {
 		}
 		query, params := newStatement(seed)
 		params.Set("max_execution_time", fmt.Sprint(fuzzLimit.Seconds()))
+		params.Set("max_memory_usage", fmt.Sprint(fuzzMemory))
 		ctx, cancel := context.WithTimeout(t.Context(), fuzzLimit+2*time.Minute)
 		defer cancel()
 		began := time.Now()
