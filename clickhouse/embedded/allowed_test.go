@@ -162,6 +162,10 @@ func manyTags(n int) string {
 	return tags.String()
 }
 
+// arityProof is the number of calls that the engine must refuse for their number of arguments before no further types are tried. Some
+// functions refuse one type of an argument in these words.
+const arityProof = 3
+
 var noZone = regexp.MustCompile(`Cannot load time zone No/Such`)
 
 // TestZonesAreReadWhereTheyAreTaken calls every allowed function with a text that is no time zone at each position, beside arguments of
@@ -192,13 +196,18 @@ func TestZonesAreReadWhereTheyAreTaken(t *testing.T) {
 				break
 			}
 			for position := range others + 1 {
-				var calls []string
-				for _, c := range combinations {
+				refused := 0 // for the number of arguments
+				for i := range combinations {
+					c := combinations[i*37%len(combinations)] // so that neighbours differ in each argument
 					arguments := append(append(append([]string{}, c[:position]...), "'No/Such'"), c[position:]...)
-					calls = append(calls, function+"("+strings.Join(arguments, ", ")+")")
-				}
-				for _, call := range calls {
-					if _, body := ask(t, "companyscore", "SELECT "+call, nil); !noZone.MatchString(body) {
+					call := function + "(" + strings.Join(arguments, ", ") + ")"
+					_, body := ask(t, "companyscore", "SELECT "+call, nil)
+					if strings.Contains(body, "(NUMBER_OF_ARGUMENTS_DOESNT_MATCH)") {
+						if refused++; refused == arityProof {
+							break
+						}
+					}
+					if !noZone.MatchString(body) {
 						continue
 					}
 					found++
@@ -210,7 +219,8 @@ func TestZonesAreReadWhereTheyAreTaken(t *testing.T) {
 			}
 		}
 	}
-	if found < 100 {
+	t.Logf("%d positions of time zones", found)
+	if found < 120 {
 		t.Errorf("only %d positions of time zones were found", found)
 	}
 }

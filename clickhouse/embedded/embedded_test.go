@@ -340,7 +340,7 @@ func TestHeldAnswer(t *testing.T) {
 			}
 		}
 	}
-	if status, body := ask(t, "companyscore", "SELECT number FROM numbers(20000000)",
+	if status, body := ask(t, "companyscore", "SELECT leftPad('', 1000, 'a') FROM numbers(200000)",
 		url.Values{"wait_end_of_query": {"1"}}); status != http.StatusInternalServerError || !strings.Contains(body, "TOO_MANY_BYTES") {
 		t.Errorf("too much to hold: %d %.200s", status, body)
 	}

@@ -20,7 +20,7 @@ func TestLimitsSayWhatToDo(t *testing.T) {
 			[]string{"TOO_MANY_ROWS_OR_BYTES", "the analyst's limit for a result", "export in parts"}},
 		"time": {"SELECT count() FROM numbers(1000000000000) WHERE cityHash64(number) = 1", url.Values{"max_execution_time": {"1"}},
 			[]string{"TIMEOUT_EXCEEDED", "the analyst's limit of time", "narrow"}},
-		"memory": {"SELECT length(groupArray(toString(number))) FROM numbers(100000000)", nil,
+		"memory": {"SELECT length(groupArray(toString(number))) FROM numbers(100000000)", url.Values{"max_memory_usage": {"104857600"}},
 			[]string{"MEMORY_LIMIT_EXCEEDED", "2 GiB of memory", "fewer columns"}},
 	} {
 		status, body := ask(t, "analyst", c.query, c.params)
