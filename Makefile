@@ -23,12 +23,12 @@ run: deps build ## Start everything here: Redis, ClickHouse, API, worker (DATA=.
 	@exec $(BIN) up --data $(DATA) --listen $(LISTEN) --sources facts
 
 test: deps ## Run the tests, but for what test-all adds
-	CI=$${CI:-} $(GO) test -count=1 -timeout 30m ./...
+	CI=$${CI:-} CGO_ENABLED=0 $(GO) test -trimpath -vet=off -count=1 -timeout 30m ./... # lint runs vet
 
 .PHONY: test-all
 test-all: deps ## Run all tests: with the race detector, crashes, and containers where podman is installed
-	CI=$${CI:-} TEST_ALL=1 $(GO) test -race -count=1 -timeout 30m ./...
-	$(GO) test -count=1 -run Allocates ./server
+	CI=$${CI:-} TEST_ALL=1 $(GO) test -race -trimpath -vet=off -count=1 -timeout 30m ./...
+	CGO_ENABLED=0 $(GO) test -trimpath -vet=off -count=1 -run Allocates ./server
 	@if command -v podman >/dev/null 2>&1; then scripts/compose-test.sh --quick || [ $$? = 77 ]; fi # 77: no container can run here
 
 backtest: build ## Measure the scores of 880 real companies against outcomes; fails if a figure is beyond examples/limits.json

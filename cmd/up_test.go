@@ -22,6 +22,7 @@ import (
 
 	"companyscore/internal/config"
 	"companyscore/internal/test/extent"
+	testprogram "companyscore/internal/test/program"
 	"companyscore/internal/test/stores"
 	"companyscore/internal/test/wait"
 	"companyscore/sql"
@@ -37,13 +38,7 @@ var binary = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	built = dir
-	path := filepath.Join(dir, "companyscore")
-	build := exec.Command("go", "build", "-o", path, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return path, nil
+	return testprogram.Build(dir)
 })
 
 // TestMain runs the tests in the root of the repository.

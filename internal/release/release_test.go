@@ -1,12 +1,12 @@
 package release
 
 import (
-	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"testing"
+
+	"companyscore/internal/test/program"
 )
 
 func TestCommitOfBuildInformation(t *testing.T) {
@@ -25,12 +25,10 @@ func TestCommitOfBuildInformation(t *testing.T) {
 // TestLinkerSetsVersionAndCommit builds the program with the flags of the Makefile and the Dockerfile.
 func TestLinkerSetsVersionAndCommit(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "companyscore")
 	const flags = "-X companyscore/internal/release.version=v1.2.3 -X companyscore/internal/release.commit=4b825dc"
-	build := exec.CommandContext(t.Context(), "go", "build", "-ldflags", flags, "-o", path, "companyscore")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as other tests build it, so that they share the packages
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
+	path, err := program.Build(t.TempDir(), "-ldflags", flags)
+	if err != nil {
+		t.Fatal(err)
 	}
 	out, err := exec.CommandContext(t.Context(), path, "--version").Output()
 	if want := "companyscore v1.2.3, commit 4b825dc, " + runtime.Version() + "\n"; err != nil || string(out) != want {

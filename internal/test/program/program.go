@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,10 +24,10 @@ import (
 // Timeout bounds a start, a stop and a command.
 const Timeout = wait.Max
 
-// Build builds the program in a directory and returns its path.
-func Build(dir string) (string, error) {
+// Build builds the program in a directory, with further flags, and returns its path. Tests and `make build` share the compiled packages.
+func Build(dir string, flags ...string) (string, error) {
 	path := filepath.Join(dir, "companyscore")
-	cmd := exec.Command("go", "build", "-o", path, "companyscore")
+	cmd := exec.Command("go", slices.Concat([]string{"build", "-trimpath", "-o", path}, flags, []string{"companyscore"})...)
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("build: %w\n%s", err, out)
