@@ -235,7 +235,7 @@ func TestSECFactsNeverMixCurrencies(t *testing.T) {
 		for signal, got := range spoken(s.result) {
 			want := map[string]string{"net_margin": "0.1", "operating_margin": "0.2", "current_ratio": "1.5",
 				"liabilities_to_assets": "0.25",
-				"revenue_growth_yoy": "0.25", "free_cash_flow_margin": "-0.2", "cash_runway_months": "18"}[signal]
+				"revenue_growth_yoy":    "0.25", "free_cash_flow_margin": "-0.2", "cash_runway_months": "18"}[signal]
 			if want != "" && got != want {
 				t.Errorf("with %v: %s is %s, want %s", others, signal, got, want)
 			}
