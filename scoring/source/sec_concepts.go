@@ -28,10 +28,11 @@ var (
 		"CashFlowsFromUsedInOperatingActivitiesContinuingOperations")
 	investmentFigure = figureOf("PaymentsToAcquirePropertyPlantAndEquipment PaymentsToAcquireProductiveAssets "+
 		"PaymentsForCapitalImprovements PaymentsToAcquireMachineryAndEquipment PaymentsToAcquireOilAndGasPropertyAndEquipment "+
-		"PaymentsToExploreAndDevelopOilAndGasProperties PaymentsForFlightEquipment PaymentsToAcquireEquipmentOnLease "+
-		"PurchaseOfPropertyPlantAndEquipmentClassifiedAsInvestingActivities PurchaseOfPropertyPlantAndEquipmentIntangibleAssets"+
-		"OtherThanGoodwillInvestmentPropertyAndOtherNoncurrentAssets",
-		"PurchaseOfMiningAssets", "PurchaseOfOtherLongtermAssetsClassifiedAsInvestingActivities")
+		"PaymentsToExploreAndDevelopOilAndGasProperties PaymentsToAcquireMiningAssets PaymentsForFlightEquipment "+
+		"PaymentsToAcquireEquipmentOnLease PurchaseOfPropertyPlantAndEquipmentClassifiedAsInvestingActivities "+
+		"PurchaseOfPropertyPlantAndEquipmentIntangibleAssetsOtherThanGoodwillInvestmentPropertyAndOtherNoncurrentAssets "+
+		"PurchaseOfMiningAssets",
+		"PurchaseOfOtherLongtermAssetsClassifiedAsInvestingActivities")
 )
 
 // Figures of a day.

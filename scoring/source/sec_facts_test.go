@@ -288,6 +288,7 @@ func TestSECFactsByIndustry(t *testing.T) {
 	f("a broker", 6211, base(nil), none, none, none, none)
 	f("an insurer", 6331, base(nil), none, none, none, none)
 	f("an investor", 6799, base(nil), none, none, none, none)
+	f("a fund", 6726, base(nil), none, none, none, none)
 	f("a payment company", 6099, base(classified), "-1", "1.5", "0.9", "6")
 	f("an exchange", 6200, base(classified), "-1", "1.5", "0.9", "6")
 	f("a health plan", 6324, base(classified), "-1", "1.5", "0.9", "6")

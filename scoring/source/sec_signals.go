@@ -60,10 +60,10 @@ func (f secFacts) observe(s *builder, sic int, now time.Time) {
 	books.observeProfits(s, now)
 }
 
-// meaningless returns the signals that mean nothing for a filer, by its industry code and its
-// newest balance sheet. Lending and insuring are their cash flow, and their debt is what they
-// work with. They have no current assets; a filer of their codes that has them is a payment
-// company, an exchange or a health plan, and no exception, unless its code is that of a bank.
+// meaningless returns the signals that mean nothing for a filer. Lenders, insurers and funds work with
+// debt, and what they lend and invest is their operating cash flow. Their balance sheets have no
+// current assets. A filer with such a code and current assets is a payment company, an exchange,
+// a health plan or the like, and is judged as any other, unless the code is that of a bank.
 func (b statements) meaningless(sic int, sold bool, now time.Time) []string {
 	assets, _ := newestValue(b.history(assetsFigure), now, anyValue)
 	_, classified := at(b.history(currentAssetsFigure), assets.End)
@@ -78,7 +78,7 @@ func (b statements) meaningless(sic int, sold bool, now time.Time) []string {
 		return all
 	case classified:
 		return nil
-	case between(6090, 6399), sic == 6799: // lenders, brokers, asset managers, insurers and investors
+	case between(6090, 6399), between(6700, 6769), sic == 6799: // lenders, brokers, asset managers, insurers, holdings and funds
 		return all
 	case sic == 6798 && lends: // REITs that own mortgages
 		return all
