@@ -14,10 +14,11 @@ const bankRevenue = "own:NetInterestAndOtherIncome"
 var (
 	// The Revenues of banks and brokers can be before interest expense, so their own total comes
 	// first. Revenue from contracts is a part of the whole for insurers, lessors and lenders.
+	// Excise taxes are no revenue, so the concept with them comes late.
 	revenueFigure = figureOf("RevenuesNetOfInterestExpense",
-		"Revenues RevenueFromContractWithCustomerExcludingAssessedTax RevenueFromContractWithCustomerIncludingAssessedTax "+
-			"SalesRevenueNet RegulatedAndUnregulatedOperatingRevenue Revenue RevenueFromContractsWithCustomers "+bankRevenue,
-		"RevenueAndOperatingIncome")
+		"Revenues RevenueFromContractWithCustomerExcludingAssessedTax SalesRevenueNet RegulatedAndUnregulatedOperatingRevenue "+
+			"Revenue RevenueFromContractsWithCustomers "+bankRevenue,
+		"RevenueFromContractWithCustomerIncludingAssessedTax", "RevenueAndOperatingIncome")
 	netInterestFigure = figureOf("InterestIncomeExpenseNet")
 	otherIncomeFigure = figureOf("NoninterestIncome")
 	netFigure         = figureOf("NetIncomeLoss", "ProfitLossAttributableToOwnersOfParent", "ProfitLoss",

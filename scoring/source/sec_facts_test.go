@@ -14,6 +14,16 @@ import (
 // they are of us-gaap and in dollars.
 func factsOf(t testing.TB, of map[string][]obj) secFacts {
 	t.Helper()
+	facts, err := parseSECFacts(strings.NewReader(factsText(t, of)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return facts
+}
+
+// factsText is the answer that factsOf parses.
+func factsText(t testing.TB, of map[string][]obj) string {
+	t.Helper()
 	taxonomies := obj{"dei": obj{"EntityCommonStockSharesOutstanding": obj{"units": obj{"shares": []obj{}}}}}
 	for name, facts := range of {
 		words := strings.Fields(name)
@@ -30,11 +40,7 @@ func factsOf(t testing.TB, of map[string][]obj) secFacts {
 		}
 		concepts[words[2]].(obj)["units"].(obj)[words[1]] = facts
 	}
-	facts, err := parseSECFacts(strings.NewReader(toJSON(obj{"cik": 900111, "facts": taxonomies})))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return facts
+	return toJSON(obj{"cik": 900111, "facts": taxonomies})
 }
 
 // quarter is the value of a day in a quarterly report.
@@ -70,6 +76,10 @@ func TestSECFacts(t *testing.T) {
 		"revenue_latest_usd", "80")
 	f("the growth of a bank", facts{sales: yearsOf(5), "InterestIncomeExpenseNet": yearsOf(60, 50), "NoninterestIncome": yearsOf(20, 14)},
 		"revenue_growth_yoy", "0.25")
+	f("the revenue of a brewer, without excise taxes", facts{sales: yearsOf(80),
+		"RevenueFromContractWithCustomerIncludingAssessedTax": yearsOf(100)}, "revenue_latest_usd", "80")
+	f("revenue with taxes alone", facts{sales: before, "RevenueFromContractWithCustomerIncludingAssessedTax": yearsOf(100)},
+		"revenue_latest_usd", "100")
 	f("net interest income alone", facts{"InterestIncomeExpenseNet": yearsOf(60)}, "revenue_latest_usd", "not_found")
 	f("data that are too old", facts{sales: {fact("2022-01-01", "2022-12-31", "2023-02-01", "10-K", 7)}}, "revenue_latest_usd", "not_found")
 	f("a year that has not ended", facts{"Revenues": {fact("2026-01-01", "2026-12-31", "2026-02-20", "10-K", 7)}}, "revenue_latest_usd",

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"companyscore/internal/test/fakenet"
 )
 
 func TestSECRejectsBadAnswers(t *testing.T) {
@@ -70,4 +72,36 @@ func TestSECResolve(t *testing.T) {
 	f("a name of one word without a country", known("name", "Quillworks"), "", "")
 	f("a name of one word, to be checked by country", known("name", "Quillworks", "country", "US"), "1", "name")
 	f("part of a name", known("name", "Brindle Works Ovens"), "", "")
+}
+
+func TestSECFetchOfForeignInsurer(t *testing.T) {
+	t.Parallel()
+	network := fakenet.New(t)
+	serve(network, "sec.www", map[string]string{
+		"/files/company_tickers.json": `{"0":{"cik_str":900444,"ticker":"ZBRI","title":"BRINDLE VERSICHERUNGS AG /FI/"}}`,
+	})
+	facts := ifrsFacts("EUR")
+	delete(facts, "ifrs-full EUR CurrentAssets")
+	serve(network, "sec.data", map[string]string{
+		"/submissions/CIK0000900444.json": `{"cik":"900444","name":"BRINDLE VERSICHERUNGS AG /FI/","sic":"6331","tickers":["ZBRI"],
+			"addresses":{"business":{"stateOrCountry":"2M","stateOrCountryDescription":"Germany"}},
+			"filings":{"recent":{"form":["6-K","20-F","F-3ASR"],"filingDate":["2026-03-01","2026-02-20","2026-02-19"],"items":["","",""]}}}`,
+		"/api/xbrl/companyfacts/CIK0000900444.json": factsText(t, facts),
+	})
+	req := requestFor("brindle.de")
+	req.Company = wikidataSays("name", "Brindle", "ticker", "ZBRI")
+	got, err := NewSEC(network.Client()).Fetch(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSpoken(t, got, "public_listing 1, distress_events_24m not_applicable, capital_raise_recency_days 19.5, "+
+		"revenue_latest_usd not_applicable, total_assets_usd not_applicable, revenue_growth_yoy 0.25, net_margin 0.1, "+
+		"operating_margin 0.2, profitable_years_5 3.3333, free_cash_flow_margin not_applicable, current_ratio not_applicable, "+
+		"liabilities_to_assets not_applicable, cash_runway_months not_applicable")
+	company := NewCompany(got.Claims...)
+	for kind, want := range map[Kind]string{CIK: "900444", Name: "Brindle Versicherungs AG", Country: "DE", SIC: "6331", Ticker: "ZBRI"} {
+		if company.Get(kind) != want {
+			t.Errorf("%s is %q, want %q", kind, company.Get(kind), want)
+		}
+	}
 }
