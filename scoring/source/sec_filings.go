@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 
 	"companyscore/internal/country"
 	"companyscore/scoring"
@@ -36,7 +37,7 @@ type filing struct {
 // delisting, withdrawal of financial statements.
 var distressItems = []string{"1.03", "2.04", "3.01", "4.02"}
 
-// Forms by what they are. Registrations of an automatic shelf end in ASR.
+// Forms by what they are.
 var (
 	// raiseForms offer securities of the company. Of the prospectuses, 424B3 and 424B7 mostly name
 	// holders who sell theirs, and 424B6 and 424B8 are other ones.
@@ -47,12 +48,13 @@ var (
 	interimForms = []string{"10-Q", "10-QT", "6-K"}
 )
 
-func isRaise(form string) bool  { return slices.Contains(raiseForms, form) }
-func isLate(form string) bool   { return strings.HasPrefix(form, "NT ") }
-func isAnnual(form string) bool { return slices.Contains(annualForms, strings.TrimSuffix(form, "/A")) }
-func isInterim(form string) bool {
-	return slices.Contains(interimForms, strings.TrimSuffix(form, "/A"))
-}
+func isRaise(form string) bool   { return slices.Contains(raiseForms, form) }
+func isLate(form string) bool    { return strings.HasPrefix(form, "NT ") }
+func isAnnual(form string) bool  { return slices.Contains(annualForms, amended(form)) }
+func isInterim(form string) bool { return slices.Contains(interimForms, amended(form)) }
+
+// amended returns the form that a form amends, or the form itself.
+func amended(form string) string { return strings.TrimSuffix(form, "/A") }
 
 // filingsMax bounds the filings of a company.
 const filingsMax = 5000
@@ -237,23 +239,16 @@ func isAcronym(word string, tickers []string) bool {
 	return letters <= 3 && slices.Contains(tickers, word)
 }
 
-// capitalised returns a word in small letters but for the first, and those after a hyphen or after
-// an initial with an apostrophe.
+// capitalised returns a word in small letters but for the first, and those after a hyphen.
 func capitalised(word string) string {
-	runes := []rune(strings.ToLower(word))
-	first := 0
-	for i, r := range runes {
-		if !unicode.IsLetter(r) {
-			if r == '-' || i == first+1 && (r == '\'' || r == '’') || i == first {
-				first = i + 1
-			}
-			continue
-		}
-		if i == first {
-			runes[i] = unicode.ToUpper(r)
+	parts := strings.Split(strings.ToLower(word), "-")
+	for i, part := range parts {
+		first, size := utf8.DecodeRuneInString(part)
+		if size > 0 {
+			parts[i] = string(unicode.ToUpper(first)) + part[size:]
 		}
 	}
-	return string(runes)
+	return strings.Join(parts, "-")
 }
 
 // secStates are the codes of US states and territories.

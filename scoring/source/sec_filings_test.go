@@ -66,7 +66,7 @@ func TestSECNames(t *testing.T) {
 		"Quillworks, Inc.": "Quillworks, Inc.", "QUILLWORKS CORP": "Quillworks Corp", "BRINDLE AG": "Brindle AG",
 		"BRINDLE SE": "Brindle SE", "BANK OF BRINDLE": "Bank of Brindle", "THE BRINDLE CO": "The Brindle Co", "BRINDLE PLC": "Brindle PLC",
 		"BRINDLE & SONS, LLC": "Brindle & Sons, LLC", "Q&B INC": "Q&B Inc", "3Q INC": "3Q Inc", "CVB HOLDINGS LTD.": "CVB Holdings Ltd.",
-		"BRINDLE S.A.": "Brindle S.A.", "BRINDLE.COM INC": "Brindle.com Inc", "QUILL-WORKS": "Quill-Works", "O'BRINDLE": "O'Brindle",
+		"BRINDLE S.A.": "Brindle S.A.", "BRINDLE.COM INC": "Brindle.com Inc", "QUILL-WORKS": "Quill-Works",
 		"BRINDLE'S": "Brindle's", "ÖLWERKE AG": "Ölwerke AG", "QAQ SE": "QAQ SE", "OVEN INC": "Oven Inc", "": "",
 	} {
 		if got := titleCase(name, []string{"QAQ", "OVEN"}); got != want {
