@@ -78,11 +78,11 @@ type PageKind int
 
 // The kinds of pages.
 const (
-	HTML PageKind = iota + 1 // text/html, application/xhtml+xml; 2 MiB
-	Text                     // text/plain; 32 KiB
-	Feed                     // XML, RSS, Atom, also as a gzipped file; 4 MiB
-	JSON                     // application/json, application/ld+json; 2 MiB
-	Sitemap                  // as Feed, and text/plain; 4 MiB
+	HTML    PageKind = iota + 1 // text/html, application/xhtml+xml; 2 MiB
+	Text                        // text/plain; 32 KiB
+	Feed                        // XML, RSS, Atom, also as a gzipped file; 4 MiB
+	JSON                        // application/json, application/ld+json; 2 MiB
+	Sitemap                     // as Feed, and text/plain; 4 MiB
 )
 
 // Page is a page of a scored company's site, with any status.
