@@ -225,11 +225,13 @@ func (s *Site) countPage() error {
 	return nil
 }
 
-// end ends the visit.
-func (s *Site) end(cause error) {
+// end ends the visit, unless the page at u, which is the cause, is of another site.
+func (s *Site) end(u *url.URL, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = cause
+	if at := domainname.Registrable(u.Host); at == domainname.Registrable(s.host) || at == s.redirectedTo {
+		s.ended = cause
+	}
 }
 
 // checkRedirect returns the target of a redirect if the visit may follow it.
@@ -313,7 +315,7 @@ func (s *Site) read(ctx context.Context, u *url.URL, kind *PageKind) (page *Page
 		return err
 	})
 	if isStatus(err, http.StatusTooManyRequests) || kind != nil && isStatus(err, http.StatusServiceUnavailable) {
-		s.end(err)
+		s.end(u, err)
 	}
 	if err != nil {
 		return nil, "", err

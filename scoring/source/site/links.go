@@ -65,14 +65,21 @@ var statusHosts = strings.Fields("statuspage.io status.io instatus.com betterupt
 // segmentsRead is the number of path segments that are compared: /en/company/about-us.
 const segmentsRead = 3
 
+// segmentBytesMax is the length of the longest segment that is compared.
+const segmentBytesMax = 100
+
 // pathSegments returns the segments of a path, folded, with hyphens for underscores, without file
-// extensions, at most 8.
+// extensions, at most 8. Long ones are empty.
 func pathSegments(u *url.URL) []string {
 	var segments []string
-	for segment := range strings.SplitSeq(strings.ReplaceAll(fold(u.Path), "_", "-"), "/") {
+	for segment := range strings.SplitSeq(u.Path, "/") {
 		if segment == "" {
 			continue
 		}
+		if len(segment) > segmentBytesMax {
+			segment = ""
+		}
+		segment = strings.ReplaceAll(fold(segment), "_", "-")
 		if i := strings.LastIndexByte(segment, '.'); i > 0 && len(segment)-i <= 6 {
 			segment = segment[:i]
 		}
@@ -255,8 +262,8 @@ var token = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 func ValidToken(text string) bool { return token.MatchString(text) }
 
 // notAccounts are first path segments on github.com that are not accounts.
-var notAccounts = strings.Fields("about account apps blog codespaces collections contact customer-stories customers dashboard enterprise events " +
-	"explore features gist issues join login logout marketplace mobile new nonprofit notifications orgs organizations pricing pulls " +
+var notAccounts = strings.Fields("about account apps blog codespaces collections contact customer-stories customers dashboard " +
+	"enterprise events explore features gist issues join login logout marketplace mobile new nonprofit notifications orgs organizations pricing pulls " +
 	"readme search security settings signup site sponsors stars team topics trending users")
 
 // GitHubAccount returns the account that a link to github.com leads to, "" if none.
