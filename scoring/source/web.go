@@ -532,11 +532,12 @@ func (c *crawl) claim(s *builder) {
 		s.claim(CareersPage, "", link.String(), "linked from the home page")
 	}
 	organizations, byAddress := c.organizations()
+	names := site.NamesOf(c.at.Hostname())
 	var profiles []*url.URL
 	for _, org := range organizations {
 		why := "structured data of the home page"
 		if byAddress {
-			s.claim(Name, "jsonld", scoring.CleanName(org.Name), why)
+			s.claim(Name, "jsonld", scoring.CleanName(names.Part(org.Name)), why)
 			why += ", whose address is " + org.URL
 		}
 		s.claim(LegalName, "jsonld", scoring.CleanName(org.LegalName), why)
@@ -564,24 +565,19 @@ func (c *crawl) claim(s *builder) {
 	if len(accounts) == 1 {
 		s.claim(GitHub, "", accounts[0], "the only account on github.com that the home page links to")
 	}
-	c.claimNames(s)
+	c.claimNames(s, names)
 }
 
 // claimNames adds the names in the page's own description and in its title. A description that does
 // not resemble the domain, such as "Home", gives none if the title does.
-func (c *crawl) claimNames(s *builder) {
-	names := site.NamesOf(c.at.Hostname())
+func (c *crawl) claimNames(s *builder, names site.Names) {
 	title, similar := names.Name(c.home.Title)
 	why := "first part of the title of the home page"
 	if similar {
 		why = "part of the title of the home page that resembles the domain"
 	}
-	own, ownSimilar := names.Name(c.home.SiteName)
-	if own != "" && site.IsName(c.home.SiteName) {
-		own = c.home.SiteName
-	}
-	if ownSimilar || !similar {
-		s.claim(Name, "site_name", scoring.CleanName(own), "og:site_name of the home page")
+	if _, own := names.Name(c.home.SiteName); own || !similar {
+		s.claim(Name, "site_name", scoring.CleanName(names.Part(c.home.SiteName)), "og:site_name of the home page")
 	}
 	s.claim(Name, "title", scoring.CleanName(title), why)
 }

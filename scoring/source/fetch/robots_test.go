@@ -88,7 +88,8 @@ func TestRobots(t *testing.T) {
 		strings.Join(r.sitemaps, " ") != "https://example.com/one.xml https://example.com/two.xml" {
 		t.Errorf("%+v", r)
 	}
-	if r := parseRobots([]byte("User-agent: *\nDisallow: /a\n" + strings.Repeat("#", 600_000) + "\nDisallow: /b")); !r.allows(&url.URL{Path: "/b"}) || r.allows(&url.URL{Path: "/a"}) {
+	r = parseRobots([]byte("User-agent: *\nDisallow: /a\n" + strings.Repeat("#", 600_000) + "\nDisallow: /b"))
+	if !r.allows(&url.URL{Path: "/b"}) || r.allows(&url.URL{Path: "/a"}) {
 		t.Errorf("beyond 512,000 bytes: %+v", r)
 	}
 	var many strings.Builder
@@ -109,7 +110,8 @@ func hostileRobots() map[string]string {
 	return map[string]string{
 		"stars": "User-agent: *\nDisallow: /" + strings.Repeat("*a", 250_000), "patterns": "User-agent: *\n" +
 			strings.Repeat("Disallow: /*a*b*c$\n", 25_000),
-		"long patterns":    "User-agent: *\n" + strings.Repeat("Allow: /"+strings.Repeat("*a", 1500)+"*"+strings.Repeat("a", 70)+"b\n", 150),
+		"long patterns":    "User-agent: *\n" + strings.Repeat("Allow: /"+strings.Repeat("*a", 1500)+"*"+
+			strings.Repeat("a", 70)+"b\n", 150),
 		"agents and rules": agents.String() + strings.Repeat("Disallow: /x\n", 15_000), "agents": strings.Repeat("User-agent: *\n",
 			30_000) + "Disallow: /\n",
 		"lines": strings.Repeat("\n", 512_000), "colons": strings.Repeat(":", 512_000), "sitemaps": strings.Repeat("Sitemap: a\n", 46_000),

@@ -16,7 +16,8 @@ func TestParseDate(t *testing.T) {
 		}
 	}
 	for _, text := range []string{
-		"2022-03-15T19:15:04Z", "2022-03-15T20:15:04+01:00", "2022-03-15T19:15:04.000Z", "2022-03-15T20:15:04+0100", "2022-03-15 20:15:04,123 +0100",
+		"2022-03-15T19:15:04Z", "2022-03-15T20:15:04+01:00", "2022-03-15T19:15:04.000Z", "2022-03-15T20:15:04+0100",
+		"2022-03-15 20:15:04,123 +0100",
 		"2022-03-15 19:15:04", "2022-03-15T19:15:04", "2022-03-15 20:15:04 +0100", "2022/03/15 19:15:04", "2022-03-15 19:15:04 UTC",
 		"Tue, 15 Mar 2022 19:15:04 GMT", "Tue, 15 Mar 2022 20:15:04 +0100", "Tue, 15 Mar 2022 19:15:04 Z", "15 Mar 2022 19:15:04 UT",
 		"Tue, 15 Mar 22 19:15:04 +0000", "Tuesday, 15-Mar-22 19:15:04 GMT", "Tue Mar 15 19:15:04 2022", "Tue Mar 15 19:15:04 UTC 2022",
@@ -33,12 +34,15 @@ func TestParseDate(t *testing.T) {
 	}
 	day := func(y int, m time.Month, d int) time.Time { return time.Date(y, m, d, 0, 0, 0, 0, time.UTC) }
 	for text, month := range map[string]time.Month{
-		"ene": 1, "gennaio": 1, "janvier": 1, "stycznia": 1, "leden": 1, "tammikuu": 1, "ocak": 1, "ianuarie": 1, "fév": 2, "février": 2, "lutego": 2,
-		"února": 2, "helmikuu": 2, "şubat": 2, "maart": 3, "abril": 4, "avril": 4, "kwietnia": 4, "dubna": 4, "nisan": 4, "mei": 5, "mai": 5,
+		"ene": 1, "gennaio": 1, "janvier": 1, "stycznia": 1, "leden": 1, "tammikuu": 1, "ocak": 1, "ianuarie": 1, "fév": 2, "février": 2,
+		"lutego": 2, "února": 2, "helmikuu": 2, "şubat": 2, "maart": 3, "abril": 4, "avril": 4, "kwietnia": 4, "dubna": 4, "nisan": 4,
+		"mei": 5, "mai": 5,
 		"maj": 5, "maggio": 5, "květen": 5, "mayıs": 5, "juin": 6, "giugno": 6, "czerwca": 6, "června": 6, "kesäkuu": 6, "haziran": 6,
 		"juillet": 7, "juil.": 7, "luglio": 7, "lipca": 7, "července": 7, "červenec": 7, "heinäkuu": 7, "temmuz": 7, "août": 8, "agosto": 8,
-		"sierpnia": 8, "srpna": 8, "elokuu": 8, "set": 9, "settembre": 9, "września": 9, "září": 9, "syyskuu": 9, "eylül": 9, "szeptember": 9,
-		"out": 10, "ottobre": 10, "október": 10, "października": 10, "října": 10, "lokakuu": 10, "listopada": 11, "marraskuu": 11, "kasım": 11,
+		"sierpnia": 8, "srpna": 8, "elokuu": 8, "set": 9, "settembre": 9, "września": 9, "září": 9, "syyskuu": 9, "eylül": 9,
+		"szeptember": 9,
+		"out": 10, "ottobre": 10, "október": 10, "października": 10, "října": 10, "lokakuu": 10, "listopada": 11, "marraskuu": 11,
+		"kasım": 11,
 		"noiembrie": 11, "dez": 12, "dicembre": 12, "décembre": 12, "grudnia": 12, "prosince": 12, "joulukuu": 12, "aralık": 12,
 		"января": 1, "мая": 5, "сентября": 9, "Ιουλίου": 7,
 	} {

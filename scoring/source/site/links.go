@@ -263,8 +263,8 @@ func ValidToken(text string) bool { return token.MatchString(text) }
 
 // notAccounts are first path segments on github.com that are not accounts.
 var notAccounts = strings.Fields("about account apps blog codespaces collections contact customer-stories customers dashboard " +
-	"enterprise events explore features gist issues join login logout marketplace mobile new nonprofit notifications orgs organizations pricing pulls " +
-	"readme search security settings signup site sponsors stars team topics trending users")
+	"enterprise events explore features gist issues join login logout marketplace mobile new nonprofit notifications orgs organizations " +
+	"pricing pulls readme search security settings signup site sponsors stars team topics trending users")
 
 // GitHubAccount returns the account that a link to github.com leads to, "" if none.
 func GitHubAccount(u *url.URL) string {

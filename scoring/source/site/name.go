@@ -131,20 +131,28 @@ func (n Names) Name(title string) (name string, similar bool) {
 		return name, true
 	}
 	first := strings.TrimSpace(parts[0])
-	if !IsName(first) || trimNoise(first) == "" {
+	if len(strings.Fields(first)) > nameWordsMax || trimNoise(first) == "" {
 		return "", false
 	}
 	return first, false
 }
 
-// IsName reports whether a text can be a name as a whole: it has one part and at most six words.
-func IsName(text string) bool {
-	return len(strings.Fields(text)) <= nameWordsMax && !titleBreak.MatchString(text)
+// Part returns the part of a name that resembles the names, if it has several parts, such as a slogan.
+// Otherwise it returns the text, or "" for a text such as "Home".
+func (n Names) Part(text string) string {
+	if trimNoise(text) == "" {
+		return ""
+	}
+	if titleBreak.MatchString(text) {
+		if name, similar := n.Name(text); similar {
+			return name
+		}
+	}
+	return text
 }
 
 // within returns the name in one part of a title, and a score, which is 0 if there is none.
 func (n Names) within(part string) (string, float64) {
-	part = trimNoise(part)
 	words := strings.Fields(part)
 	start, end, best := 0, 0, 0.0
 	for i := range words {
@@ -156,17 +164,18 @@ func (n Names) within(part string) (string, float64) {
 		}
 	}
 	whole := n.Similarity(part) // decides between parts with equal words
-	switch {
-	case whole >= resembles:
-		return part, best + whole
+	name := strings.Join(words[start:end], " ")
+	switch after := trimNoise(strings.Join(words[end:], " ")); {
+	case whole >= sameWithin:
+		return strings.Trim(part, punctuation), best + whole
 	case best < resembles:
 		return "", 0
-	case start == 0 && len(words) <= keptWords:
-		return part, best + whole
+	case trimNoise(strings.Join(words[:start], " ")) == "" && end-start+len(strings.Fields(after)) <= keptWords:
+		return strings.Trim(name+" "+after, punctuation), best + whole
 	case best < sameWithin:
 		return "", 0
 	}
-	return strings.Trim(strings.Join(words[start:end], " "), ".,;:!?-–()"), best + whole
+	return strings.Trim(name, punctuation+".!?()"), best + whole
 }
 
 // properBytes is the length from which a word without a capital is a name.
@@ -177,27 +186,32 @@ func isProper(words string) bool {
 	return len(words) >= properBytes || strings.ContainsFunc(words, func(r rune) bool { return !unicode.IsLower(r) && !unicode.IsSpace(r) })
 }
 
-// noise is the list of words around a name.
-var noise = wordLists["title noise"]
+// punctuation is what can separate a name from the words around it.
+const punctuation = " ,;:-–—|"
 
-// trimNoise removes words around a name, and punctuation.
-func trimNoise(part string) string {
-	const punctuation = " ,;:-–—|"
-	part = strings.Trim(part, punctuation)
+// noise are the words around a name.
+var noise = func() (all [][]string) {
+	for _, words := range wordLists["title noise"] {
+		all = append(all, strings.Fields(words))
+	}
+	return all
+}()
+
+// trimNoise removes noise and punctuation at both ends of a text.
+func trimNoise(text string) string {
+	words := strings.Fields(strings.Trim(text, punctuation))
+	same := func(some, of []string) bool {
+		return fold(strings.Trim(strings.Join(some, " "), punctuation)) == strings.Join(of, " ")
+	}
 	for trimmed := true; trimmed; {
 		trimmed = false
-		for _, words := range noise {
-			n := len(words)
-			if fold(part) == words {
-				return ""
-			}
-			if len(part) > n && part[n] == ' ' && fold(part[:n]) == words {
-				part, trimmed = strings.Trim(part[n:], punctuation), true
-			}
-			if at := len(part) - n; at > 0 && part[at-1] == ' ' && fold(part[at:]) == words {
-				part, trimmed = strings.Trim(part[:at], punctuation), true
+		for _, of := range noise {
+			if k := len(of); k <= len(words) && same(words[:k], of) {
+				words, trimmed = words[k:], true
+			} else if k <= len(words) && same(words[len(words)-k:], of) {
+				words, trimmed = words[:len(words)-k], true
 			}
 		}
 	}
-	return part
+	return strings.Trim(strings.Join(words, " "), punctuation)
 }

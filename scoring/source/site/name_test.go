@@ -17,7 +17,8 @@ func TestNameInTitle(t *testing.T) {
 	for _, title := range []string{
 		"Quillworks | Payments", "Quillworks - Payments", "Quillworks – Payments", "Quillworks: Payments", "Quillworks · Payments",
 		"Quillworks :: Payments", "Quillworks — Payments", "Quillworks", "Payments for bakeries | Quillworks",
-		"Home - Quillworks", "Welcome to Quillworks", "Quillworks Official Site", "Quillworks Online Shop", "Payments | Quillworks | Quillworks",
+		"Home - Quillworks", "Welcome to Quillworks", "Quillworks Official Site", "Quillworks Online Shop",
+		"Payments | Quillworks | Quillworks",
 		"We move the money of all bakers and all their friends | Quillworks", "Payments for all bakers in Europe by Quillworks",
 		"Quillworks, payments for bakers in all of Europe", "Pay your bakers with Quillworks – or by card",
 	} {
@@ -27,7 +28,11 @@ func TestNameInTitle(t *testing.T) {
 	f("quillworks.com", "Quillworks Ovens Ltd", "Quillworks Ovens Ltd", true)
 	f("quill-works.co.uk", "Ovens & Mixers | Quill Works UK", "Quill Works UK", true)
 	f("quillworks.com", "Best ovens of Quillworks Ovens", "Quillworks", true)
-	f("ovens.quillworks.com", "Mixers | The Ovens", "The Ovens", true)
+	f("ovens.quillworks.com", "Mixers | The Ovens", "Ovens", true)
+	f("thequillshop.com", "The Quill Shop", "The Quill Shop", true)
+	f("homequill.com.mx", "Home Quill México | Ovens", "Home Quill México", true)
+	f("quillworks.dk", "Ovne på Quillworks", "Quillworks", true)
+	f("quillworks.pt", "Bem-vindo à Quillworks", "Quillworks", true)
 	f("quillworks.de", "Öfen und Mixer bei quillworks.de", "quillworks.de", true)
 	f("baeckerei-mueller.de", "Frisches Brot | Bäckerei Müller", "Bäckerei Müller", true)
 	f("xn--mller-kva.de", "Frisches Brot | Müller", "Müller", true)
@@ -43,6 +48,19 @@ func TestNameInTitle(t *testing.T) {
 	f("qw.com", "We move the money of all bakers | Payments", "", false)
 	f("qw.com", "", "", false)
 	f("", "Quillworks", "Quillworks", false)
+}
+
+func TestPartOfName(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"Quillworks": "Quillworks", "Quillworks | Payments": "Quillworks", "Payments - Quillworks": "Quillworks",
+		"Ovenly | Ovens": "Ovenly | Ovens", "Home": "", "": "",
+		"The Trustees of the College of Quillworks in Ovenly": "The Trustees of the College of Quillworks in Ovenly",
+	} {
+		if got := NamesOf("quillworks.com").Part(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
 }
 
 func TestSimilarity(t *testing.T) {

@@ -170,8 +170,10 @@ func TestWordsOfLinks(t *testing.T) {
 	}
 	const own = "https://quillworks.co.uk/p/7"
 	for _, text := range []string{
-		"About", "About Quillworks", "About the Quillworks team", "About Quill & Works", "Om Quillworks", "Sobre a Quillworks", "Über Quillworks",
-		"À propos de Quillworks", "Over Quillworks", "Acerca de Quillworks", "Quillworks hakkında", "About us »", "О Quillworks", "Quiénes somos",
+		"About", "About Quillworks", "About the Quillworks team", "About Quill & Works", "Om Quillworks", "Sobre a Quillworks",
+		"Über Quillworks",
+		"À propos de Quillworks", "Over Quillworks", "Acerca de Quillworks", "Quillworks hakkında", "About us »", "О Quillworks",
+		"Quiénes somos",
 	} {
 		f(Team, own, text, true)
 	}
@@ -180,7 +182,8 @@ func TestWordsOfLinks(t *testing.T) {
 		f(Team, own, text, text == "About" || text == "About Quillworks")
 	}
 	careers := []string{
-		"Careers", "Jobs (12)", "→ Careers", "We're hiring!", "We’re hiring", "Job Opportunities", "Careers at Quillworks", "Quillworks Jobs",
+		"Careers", "Jobs (12)", "→ Careers", "We're hiring!", "We’re hiring", "Job Opportunities", "Careers at Quillworks",
+		"Quillworks Jobs",
 		"Jobs @ Quillworks", "Emploi", "Trabalhe na Quillworks", "Trabalhe no Quillworks", "Karriere bei Quillworks", "Lediga jobb",
 		"Ledige stillinger", "Avoimet työpaikat", "Kariéra", "Trabaja con nosotros", "Lavora con noi", "Werken bij Quillworks", "Вакансии",
 	}
