@@ -110,7 +110,7 @@ func hostileRobots() map[string]string {
 	return map[string]string{
 		"stars": "User-agent: *\nDisallow: /" + strings.Repeat("*a", 250_000), "patterns": "User-agent: *\n" +
 			strings.Repeat("Disallow: /*a*b*c$\n", 25_000),
-		"long patterns":    "User-agent: *\n" + strings.Repeat("Allow: /"+strings.Repeat("*a", 1500)+"*"+
+		"long patterns": "User-agent: *\n" + strings.Repeat("Allow: /"+strings.Repeat("*a", 1500)+"*"+
 			strings.Repeat("a", 70)+"b\n", 150),
 		"agents and rules": agents.String() + strings.Repeat("Disallow: /x\n", 15_000), "agents": strings.Repeat("User-agent: *\n",
 			30_000) + "Disallow: /\n",

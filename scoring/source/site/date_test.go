@@ -41,8 +41,8 @@ func TestParseDate(t *testing.T) {
 		"juillet": 7, "juil.": 7, "luglio": 7, "lipca": 7, "července": 7, "červenec": 7, "heinäkuu": 7, "temmuz": 7, "août": 8, "agosto": 8,
 		"sierpnia": 8, "srpna": 8, "elokuu": 8, "set": 9, "settembre": 9, "września": 9, "září": 9, "syyskuu": 9, "eylül": 9,
 		"szeptember": 9,
-		"out": 10, "ottobre": 10, "október": 10, "października": 10, "října": 10, "lokakuu": 10, "listopada": 11, "marraskuu": 11,
-		"kasım": 11,
+		"out":        10, "ottobre": 10, "október": 10, "października": 10, "října": 10, "lokakuu": 10, "listopada": 11, "marraskuu": 11,
+		"kasım":     11,
 		"noiembrie": 11, "dez": 12, "dicembre": 12, "décembre": 12, "grudnia": 12, "prosince": 12, "joulukuu": 12, "aralık": 12,
 		"января": 1, "мая": 5, "сентября": 9, "Ιουλίου": 7,
 	} {
