@@ -488,19 +488,6 @@ func TestWebAsksLittle(t *testing.T) {
 	}
 }
 
-func TestTitleName(t *testing.T) {
-	t.Parallel()
-	for title, want := range map[string]string{
-		"Quillworks | Payments": "Quillworks", "Quillworks - Payments": "Quillworks", "Quillworks – Payments": "Quillworks",
-		"Quillworks: Payments": "Quillworks", "Quillworks · Payments": "Quillworks", "Quill-works": "Quill-works",
-		"We move the money of all bakers | Quillworks": "", "": "", "Tom &amp; Ada": "Tom & Ada",
-	} {
-		if got := titleName(title); got != want {
-			t.Errorf("titleName(%q) = %q, want %q", title, got, want)
-		}
-	}
-}
-
 func FuzzLiveAnswers(f *testing.F) {
 	f.Add(`{"data":[{"attributes":{"lei":"5299000BRINDLEWORKS1","entity":{"legalName":{"name":"B"},"status":"ACTIVE"}}}],"meta":{"pagination":{"total":3}}}`)
 	f.Add(`{"login":"a","followers":1,"blog":"b.com"}`)

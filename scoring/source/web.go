@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,7 +19,8 @@ import (
 	"companyscore/scoring/source/site"
 )
 
-// Web is the source of the company's own site. It reads at most 14 pages, under robots.txt.
+// Web is the source of the company's own site. It reads at most 14 pages, under robots.txt. One of
+// them can be a careers page on another site.
 type Web struct{ live }
 
 // NewWeb returns the source.
@@ -111,7 +111,7 @@ func (c *crawl) readHome(page *fetch.Page) {
 	c.at = page.URL
 	c.home.Parked = c.home.Parked || site.IsParkingHost(page.URL.Hostname())
 	c.hsts = page.URL.Scheme == "https" && lasting(page.Header.Get("Strict-Transport-Security"))
-	c.found = site.Sort(c.home.Links, page.URL)
+	c.found = site.Sort(c.home.Links, page.URL, c.home.SiteName)
 	for kind, link := range c.found {
 		if link != nil {
 			c.links[site.Kind(kind)] = linkUnknown
@@ -144,7 +144,7 @@ func (c *crawl) readRest(ctx context.Context) {
 	asked := map[string]bool{c.at.String(): true}
 	for _, v := range visited {
 		// Several links can lead to one page.
-		if link := c.found[v.kind]; link != nil && !asked[link.String()] {
+		if link := c.found[v.kind]; link != nil && !asked[link.String()] && !isBoard(link) {
 			asked[link.String()] = true
 			c.readPage(ctx, v.kind, v.parsed, link)
 		}
@@ -163,7 +163,7 @@ func (c *crawl) readFeed(ctx context.Context) {
 	if len(c.home.Feeds) > 0 {
 		ref = c.home.Feeds[0].String()
 	}
-	body, ok := c.document(ctx, ref, &c.noFeed)
+	body, ok := c.document(ctx, ref, fetch.Feed, &c.noFeed)
 	if !ok {
 		return
 	}
@@ -172,10 +172,10 @@ func (c *crawl) readFeed(ctx context.Context) {
 	}
 }
 
-// document reads an XML file. ok is false if it does not exist or is of another type. unread is
-// set to the reason if the request fails.
-func (c *crawl) document(ctx context.Context, ref string, unread *scoring.Reason) ([]byte, bool) {
-	page, err := c.visit.Get(ctx, ref, fetch.Feed)
+// document reads a feed or a sitemap. ok is false if it does not exist or is of another type. unread
+// is set to the reason if the request fails.
+func (c *crawl) document(ctx context.Context, ref string, kind fetch.PageKind, unread *scoring.Reason) ([]byte, bool) {
+	page, err := c.visit.Get(ctx, ref, kind)
 	if err == nil {
 		return page.Body, page.Status == http.StatusOK
 	}
@@ -185,53 +185,62 @@ func (c *crawl) document(ctx context.Context, ref string, unread *scoring.Reason
 	return nil, false
 }
 
-// childrenRead bounds the sitemaps of an index that are read.
-const childrenRead = 3
+// Bounds of the sitemaps that are read: those of a list, and all with the indexes among them.
+const (
+	listedRead   = 3
+	sitemapsRead = 4
+)
 
 // readSitemap reads the sitemaps in robots.txt, or /sitemap.xml, and some of the children of an
 // index.
 func (c *crawl) readSitemap(ctx context.Context) {
-	files := c.visit.Sitemaps()
+	files, count := c.visit.Sitemaps(), c.visit.SitemapCount()
 	if len(files) == 0 {
-		files = []string{"/sitemap.xml"}
+		files, count = []string{"/sitemap.xml"}, 1
 	}
+	left := sitemapsRead
 	if len(files) == 1 {
-		body, ok := c.document(ctx, files[0], &c.noSitemap)
-		if !ok {
-			return
-		}
-		top, err := site.ParseSitemap(body, files[0], c.req.Now)
-		if err != nil {
-			return
-		}
-		if !top.Index {
+		top, ok := c.sitemapAt(ctx, files[0], &left)
+		if ok && !top.Index {
 			c.sitemap.add(top)
 			c.sitemap.urls = top.Count
+		}
+		if !ok || !top.Index {
 			return
 		}
-		c.readChildren(ctx, top.Children, top.Count)
-		return
+		files, count = top.Children, top.Count
 	}
-	c.readChildren(ctx, files, len(files))
+	c.readList(ctx, files, count, &left)
 }
 
-// readChildren reads some sitemaps of an index, one of articles first, and estimates the number
-// of pages in all of them.
-func (c *crawl) readChildren(ctx context.Context, files []string, count int) {
-	files = slices.Clone(files)
-	if i := slices.IndexFunc(files, site.IsContent); i > 0 {
-		first := files[i]
-		files = slices.Insert(slices.Delete(files, i, i+1), 0, first)
+// sitemapAt reads one sitemap, unless left, the number of sitemaps to read, is 0.
+func (c *crawl) sitemapAt(ctx context.Context, file string, left *int) (site.Sitemap, bool) {
+	if *left == 0 {
+		return site.Sitemap{}, false
 	}
+	*left--
+	body, ok := c.document(ctx, file, fetch.Sitemap, &c.noSitemap)
+	if !ok {
+		return site.Sitemap{}, false
+	}
+	s, err := site.ParseSitemap(body, file, c.req.Now)
+	return s, err == nil
+}
+
+// readList reads some of a list of count sitemaps, of which files are the first, and one child of
+// each index among them. It estimates the number of pages in all of them.
+func (c *crawl) readList(ctx context.Context, files []string, count int, left *int) {
 	var sizes []int
-	for _, file := range files[:min(len(files), childrenRead)] {
-		body, ok := c.document(ctx, file, &c.noSitemap)
-		if !ok {
-			continue
+	for _, file := range contentFirst(files)[:min(len(files), listedRead)] {
+		s, ok := c.sitemapAt(ctx, file, left)
+		share := 1
+		if ok && s.Index && len(s.Children) > 0 {
+			share = s.Count
+			s, ok = c.sitemapAt(ctx, contentFirst(s.Children)[0], left)
 		}
-		if child, err := site.ParseSitemap(body, file, c.req.Now); err == nil && !child.Index {
-			c.sitemap.add(child)
-			sizes = append(sizes, child.Count)
+		if ok && !s.Index {
+			c.sitemap.add(s)
+			sizes = append(sizes, share*s.Count)
 		}
 	}
 	if len(sizes) == 0 {
@@ -248,6 +257,15 @@ func (c *crawl) readChildren(ctx context.Context, files []string, count int) {
 	c.sitemap.urls = int(median * float64(count))
 }
 
+// contentFirst returns sitemaps with one of articles first.
+func contentFirst(files []string) []string {
+	i := slices.IndexFunc(files, site.IsContent)
+	if i <= 0 {
+		return files
+	}
+	return slices.Concat(files[i:i+1], files[:i], files[i+1:])
+}
+
 func (f *sitemapFacts) add(s site.Sitemap) {
 	f.caseStudies += s.CaseStudies
 	f.content.Recent += s.Content.Recent
@@ -257,7 +275,11 @@ func (f *sitemapFacts) add(s site.Sitemap) {
 }
 
 func (c *crawl) readPage(ctx context.Context, kind site.Kind, parsed bool, link *url.URL) {
-	page, err := c.visit.Get(ctx, link.String(), fetch.HTML)
+	get := c.visit.Get
+	if kind == site.Careers {
+		get = c.visit.GetElsewhere
+	}
+	page, err := get(ctx, link.String(), fetch.HTML)
 	state := linkUnknown
 	var content *site.Page
 	switch {
@@ -358,6 +380,12 @@ func (c *crawl) observePages(s *builder, blind bool) {
 		c.links[site.Terms].shown() || c.home.Paying || pricing != nil && pricing.Paying,
 	))
 	s.part("security_program", float64(points(c.securityText, c.links[site.Security].shown(), c.hsts)))
+}
+
+// isBoard reports whether a link leads to an applicant tracking system, which need not be read.
+func isBoard(link *url.URL) bool {
+	_, ok := site.FindBoard(link)
+	return ok || site.TracksApplicants(link)
 }
 
 // boards returns the applicant tracking systems of the company: "provider/token" for readable job
@@ -504,11 +532,12 @@ func (c *crawl) claim(s *builder) {
 		s.claim(CareersPage, "", link.String(), "linked from the home page")
 	}
 	organizations, byAddress := c.organizations()
+	names := site.NamesOf(c.at.Hostname())
 	var profiles []*url.URL
 	for _, org := range organizations {
 		why := "structured data of the home page"
 		if byAddress {
-			s.claim(Name, "jsonld", scoring.CleanName(org.Name), why)
+			s.claim(Name, "jsonld", scoring.CleanName(names.Part(org.Name)), why)
 			why += ", whose address is " + org.URL
 		}
 		s.claim(LegalName, "jsonld", scoring.CleanName(org.LegalName), why)
@@ -536,20 +565,19 @@ func (c *crawl) claim(s *builder) {
 	if len(accounts) == 1 {
 		s.claim(GitHub, "", accounts[0], "the only account on github.com that the home page links to")
 	}
-	s.claim(Name, "site_name", scoring.CleanName(c.home.SiteName), "og:site_name of the home page")
-	s.claim(Name, "title", titleName(c.home.Title), "first part of the title of the home page")
+	c.claimNames(s, names)
 }
 
-var titleBreak = regexp.MustCompile(` \| | - | – |: | · `)
-
-// titleWordsMax is the most words of a name in a title. Longer ones are slogans.
-const titleWordsMax = 6
-
-// titleName returns the first part of a title, "" if it is not a name.
-func titleName(title string) string {
-	name := scoring.CleanName(titleBreak.Split(title, 2)[0])
-	if len(strings.Fields(name)) > titleWordsMax {
-		return ""
+// claimNames adds the names in the page's own description and in its title. A description that does
+// not resemble the domain, such as "Home", gives none if the title does.
+func (c *crawl) claimNames(s *builder, names site.Names) {
+	title, similar := names.Name(c.home.Title)
+	why := "first part of the title of the home page"
+	if similar {
+		why = "part of the title of the home page that resembles the domain"
 	}
-	return name
+	if _, own := names.Name(c.home.SiteName); own || !similar {
+		s.claim(Name, "site_name", scoring.CleanName(names.Part(c.home.SiteName)), "og:site_name of the home page")
+	}
+	s.claim(Name, "title", scoring.CleanName(title), why)
 }

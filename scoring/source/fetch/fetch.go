@@ -78,10 +78,11 @@ type PageKind int
 
 // The kinds of pages.
 const (
-	HTML PageKind = iota + 1 // text/html, application/xhtml+xml; 2 MiB
-	Text                     // text/plain; 32 KiB
-	Feed                     // XML, RSS, Atom, also as a gzipped file; 4 MiB
-	JSON                     // application/json, application/ld+json; 2 MiB
+	HTML    PageKind = iota + 1 // text/html, application/xhtml+xml; 2 MiB
+	Text                        // text/plain; 32 KiB
+	Feed                        // XML, RSS, Atom, also as a gzipped file; 4 MiB
+	JSON                        // application/json, application/ld+json; 2 MiB
+	Sitemap                     // as Feed, and text/plain; 4 MiB
 )
 
 // Page is a page of a scored company's site, with any status.
@@ -126,6 +127,12 @@ func (c *Client) Visit(ctx context.Context, host string) (*Site, error) { return
 // revalidated. Get is safe for concurrent use.
 func (s *Site) Get(ctx context.Context, ref string, kind PageKind) (*Page, error) {
 	return s.get(ctx, ref, kind)
+}
+
+// GetElsewhere reads one page of any public host, as Get does within the site: under the robots.txt
+// of that host, and within the bounds of the visit.
+func (s *Site) GetElsewhere(ctx context.Context, ref string, kind PageKind) (*Page, error) {
+	return s.getElsewhere(ctx, ref, kind)
 }
 
 // Handshake makes one TLS handshake with a host on port 443 and returns its certificate. A

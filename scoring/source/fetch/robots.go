@@ -1,51 +1,94 @@
 package fetch
 
 import (
-	"bytes"
 	"fmt"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/temoto/robotstxt"
 )
 
 const (
 	robotsMaxBytes = 512_000
 	robotsTTL      = day
 	crawlDelayMax  = 10 * time.Second
-	sitemapsMax    = 20
+	sitemapsMax    = 200
+	sitemapMaxURL  = 2 * kiB
 )
 
-// robots are the rules of one host.
+// robots are the rules of one host that apply to Product. No rules allow everything.
 type robots struct {
-	group    *robotstxt.Group // nil: everything is allowed
-	delay    time.Duration
-	sitemaps []string
+	rules []robotsRule
+	delay time.Duration
+	// sitemaps are the first distinct sitemaps, sitemapCount counts all.
+	sitemaps     []string
+	sitemapCount int
 }
 
-// parseRobots parses a robots.txt. In doubt it reads a rule as the stricter one.
-func parseRobots(text []byte) (*robots, error) {
-	text = text[:min(len(text), robotsMaxBytes)]
-	data, err := robotstxt.FromBytes(normalizeRobots(text))
-	if err != nil {
-		return nil, fmt.Errorf("read robots.txt: %w", err)
-	}
-	group := data.FindGroup(Product)
-	r := &robots{group: group, delay: min(group.CrawlDelay, crawlDelayMax)}
-	for _, sitemap := range data.Sitemaps {
-		if len(r.sitemaps) < sitemapsMax && !slices.Contains(r.sitemaps, sitemap) {
-			r.sitemaps = append(r.sitemaps, sitemap)
+// robotsRule is one Allow or Disallow line. In pattern, * stands for any text and a final $ for
+// the end of the path.
+type robotsRule struct {
+	allow   bool
+	pattern string
+}
+
+// parseRobots parses the first 512,000 bytes of a robots.txt as RFC 9309 says. It skips lines that
+// are no rules. Only the groups of the most specific name count: a group applies if its name begins
+// Product, or to everybody if there is no such group.
+func parseRobots(text []byte) *robots {
+	r := new(robots)
+	seen := make(map[string]bool)      // sitemaps
+	best, group, hasRule := 0, 0, true // best and group are the lengths of names, 0 is no match
+	all := strings.TrimPrefix(string(text[:min(len(text), robotsMaxBytes)]), "\xef\xbb\xbf")
+	for line := range strings.FieldsFuncSeq(all, func(c rune) bool { return c == '\n' || c == '\r' }) {
+		line, _, _ = strings.Cut(line, "#")
+		key, value, ok := strings.Cut(line, ":")
+		if !ok {
+			continue
+		}
+		value = strings.TrimSpace(value)
+		if i := strings.IndexFunc(value, func(c rune) bool { return c <= ' ' || c == 0x7f }); i >= 0 {
+			value = value[:i]
+		}
+		switch key = strings.ToLower(strings.TrimSpace(key)); key {
+		case "user-agent", "useragent":
+			if hasRule {
+				group, hasRule = 0, false
+			}
+			// Only the product token counts: "companyscore/1.0" is companyscore.
+			name, _, _ := strings.Cut(strings.ToLower(value), "/")
+			if name == "*" || name != "" && strings.HasPrefix(Product, name) {
+				group = max(group, len(name))
+			}
+			if group > best {
+				best, r.rules, r.delay = group, nil, 0
+			}
+		case "allow", "disallow":
+			if hasRule = true; value != "" && group > 0 && group == best {
+				r.rules = append(r.rules, robotsRule{key == "allow", canonicalPattern(value)})
+			}
+		case "crawl-delay", "crawldelay":
+			hasRule = true
+			if s, err := strconv.ParseFloat(value, 64); err == nil && s >= 0 && s < 1e6 && group > 0 && group == best {
+				r.delay = min(max(r.delay, time.Duration(s*float64(time.Second))), crawlDelayMax)
+			}
+		case "sitemap":
+			if value == "" || len(value) > sitemapMaxURL || seen[value] {
+				continue
+			}
+			seen[value] = true
+			if r.sitemapCount++; len(r.sitemaps) < sitemapsMax {
+				r.sitemaps = append(r.sitemaps, strings.Clone(value))
+			}
 		}
 	}
-	return r, nil
+	return r
 }
 
-// allows reports whether robots.txt allows a page.
+// allows reports whether robots.txt allows a page. The longest rule that matches decides, and an
+// Allow rule among equal ones. The time is linear in the lengths of path and rules.
 func (r *robots) allows(u *url.URL) bool {
-	if r.group == nil || u.Path == "/robots.txt" {
+	if u.Path == "/robots.txt" {
 		return true
 	}
 	path := u.EscapedPath()
@@ -55,116 +98,69 @@ func (r *robots) allows(u *url.URL) bool {
 	if u.RawQuery != "" {
 		path += "?" + u.RawQuery
 	}
-	return r.group.Test(path)
-}
-
-// Bounds of patterns. A pattern beyond them is read as the stricter rule: disallow everything
-// with its literal prefix, or allow nothing.
-const (
-	patternMaxBytes = 500
-	patternStarsMax = 8
-	patternsMax     = 1000
-)
-
-// normalizeRobots rewrites a robots.txt so that the library reads it as RFC 9309 says, in bounded
-// time. It keeps only groups that can apply to Product. Allow rules come first, since they win
-// among rules of equal length. It drops lines that are not rules, and reads "Disallow: *" as
-// "Disallow: /". The library matches a pattern anywhere in a path. That makes a Disallow rule
-// wider, which is safe, and an Allow rule too wide, so Allow rules with an unanchored pattern are
-// dropped.
-func normalizeRobots(text []byte) []byte {
-	t := robotsNormalizer{}
-	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf"))
-	for line := range strings.FieldsFuncSeq(string(text), func(r rune) bool { return r == '\n' || r == '\r' }) {
-		line, _, _ = strings.Cut(line, "#")
-		key, value, ok := strings.Cut(line, ":")
-		if !ok {
-			continue
-		}
-		value = strings.TrimSpace(value)
-		if i := strings.IndexFunc(value, func(r rune) bool { return r <= ' ' || r == 0x7f }); i >= 0 {
-			value = value[:i]
-		}
-		t.line(strings.ToLower(strings.TrimSpace(key)), value)
-	}
-	t.flush()
-	return t.out.Bytes()
-}
-
-// robotsNormalizer collects the lines of one group at a time.
-type robotsNormalizer struct {
-	out            bytes.Buffer
-	agents         []string // of the group, those that can match Product
-	hasRule        bool     // a rule followed the agents
-	allows, others bytes.Buffer
-	patterns       int
-}
-
-func (t *robotsNormalizer) line(key, value string) {
-	switch key {
-	case "user-agent", "useragent":
-		if t.hasRule {
-			t.flush()
-		}
-		// Only the product token counts: "companyscore/1.0" is companyscore.
-		value, _, _ = strings.Cut(strings.ToLower(value), "/")
-		if (value == "*" || value != "" && strings.HasPrefix(Product, value)) && !slices.Contains(t.agents, value) {
-			t.agents = append(t.agents, value)
-		}
-	case "disallow":
-		if strings.Trim(value, "*") == "" && value != "" {
-			value = "/"
-		}
-		if t.hasRule = true; t.exceedsBounds(value) {
-			value = value[:strings.IndexAny(value+"*", "*$")]
-			value = "/" + strings.TrimPrefix(value, "/")
-		}
-		t.rule(&t.others, "Disallow", value)
-	case "allow":
-		t.hasRule = true
-		inner := strings.TrimPrefix(strings.TrimPrefix(value, "/"), "*")
-		unanchored := strings.ContainsAny(inner, "*$") && !strings.HasPrefix(value, "/*") && !strings.HasPrefix(value, "*")
-		if value != "" && !unanchored && !t.exceedsBounds(value) {
-			t.rule(&t.allows, "Allow", value)
-		}
-	case "crawl-delay", "crawldelay":
-		t.hasRule = true
-		if seconds, err := strconv.ParseFloat(value, 64); err == nil && seconds >= 0 && seconds < 1e6 {
-			t.rule(&t.others, "Crawl-delay", value)
-		}
-	case "sitemap":
-		if value != "" {
-			fmt.Fprintf(&t.out, "Sitemap: %s\n", value)
+	path = canonicalPath(path)
+	longest, allowed := 0, true
+	for _, rule := range r.rules {
+		if n := len(rule.pattern); (n > longest || n == longest && rule.allow) && matchesPattern(rule.pattern, path) {
+			longest, allowed = n, rule.allow
 		}
 	}
+	return allowed
 }
 
-// exceedsBounds counts a pattern and reports whether it exceeds the bounds.
-func (t *robotsNormalizer) exceedsBounds(value string) bool {
-	if !strings.ContainsAny(value, "*$") {
+// canonicalPattern returns a pattern that begins with a slash or a star and does not end in a star.
+func canonicalPattern(value string) string {
+	value = strings.TrimRight(value, "*")
+	if !strings.HasPrefix(value, "/") && !strings.HasPrefix(value, "*") {
+		value = "/" + value
+	}
+	return canonicalPath(value)
+}
+
+// canonicalPath escapes what is not ASCII and unescapes letters, digits and -._~, so that equal
+// paths are equal texts.
+func canonicalPath(path string) string {
+	if !strings.ContainsFunc(path, func(c rune) bool { return c == '%' || c > 0x7f }) {
+		return path
+	}
+	var b strings.Builder
+	for i := 0; i < len(path); i++ {
+		c, escaped := path[i], false
+		if c == '%' && i+2 < len(path) {
+			if n, err := strconv.ParseUint(path[i+1:i+3], 16, 8); err == nil {
+				c, escaped = byte(n), true
+				i += 2
+			}
+		}
+		plain := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("-._~", c) >= 0
+		if c > 0x7f || escaped && !plain {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
+// matchesPattern reports whether a pattern matches the beginning of a path, or all of it if the
+// pattern ends in $.
+func matchesPattern(pattern, path string) bool {
+	pattern, whole := strings.CutSuffix(pattern, "$")
+	part, rest, more := strings.Cut(pattern, "*")
+	if !strings.HasPrefix(path, part) {
 		return false
 	}
-	if len(t.agents) > 0 {
-		t.patterns++
+	path = path[len(part):]
+	for more {
+		part, rest, more = strings.Cut(rest, "*")
+		if whole && !more {
+			return strings.HasSuffix(path, part)
+		}
+		i := strings.Index(path, part)
+		if i < 0 {
+			return false
+		}
+		path = path[i+len(part):]
 	}
-	return len(value) > patternMaxBytes || strings.Count(value, "*") > patternStarsMax || t.patterns > patternsMax
-}
-
-func (t *robotsNormalizer) rule(to *bytes.Buffer, name, value string) {
-	if len(t.agents) > 0 {
-		fmt.Fprintf(to, "%s: %s\n", name, value)
-	}
-}
-
-// flush writes the group.
-func (t *robotsNormalizer) flush() {
-	for _, agent := range t.agents {
-		fmt.Fprintf(&t.out, "User-agent: %s\n", agent)
-	}
-	if len(t.agents) > 0 && t.allows.Len()+t.others.Len() == 0 {
-		t.others.WriteString("Disallow:\n") // a group without rules allows everything
-	}
-	_, _ = t.allows.WriteTo(&t.out)
-	_, _ = t.others.WriteTo(&t.out)
-	t.agents, t.hasRule = nil, false
+	return !whole || path == ""
 }

@@ -39,6 +39,9 @@ var kindRules = map[PageKind]struct {
 	Feed: {"application/xml,text/xml,application/rss+xml,application/atom+xml,application/gzip",
 		[]string{"application/xml", "text/xml", "application/rss+xml", "application/atom+xml", "application/gzip", "application/x-gzip"},
 		4 * miB},
+	Sitemap: {"application/xml,text/xml,text/plain,application/gzip",
+		[]string{"application/xml", "text/xml", "text/plain", "application/rss+xml", "application/atom+xml", "application/gzip",
+			"application/x-gzip"}, 4 * miB},
 	JSON: {"application/json,application/ld+json", []string{"application/json", "application/ld+json"}, 2 * miB},
 }
 
@@ -58,14 +61,20 @@ type Site struct {
 	ended        error  // the reason why the visit is over
 }
 
-// Sitemaps returns the sitemap URLs in the robots.txt of the host, at most 20.
-func (s *Site) Sitemaps() []string {
+// Sitemaps returns the first 200 distinct sitemap URLs in the robots.txt of the host.
+func (s *Site) Sitemaps() []string { return slices.Clone(s.ownRobots().sitemaps) }
+
+// SitemapCount returns the number of distinct sitemap URLs in the robots.txt of the host.
+func (s *Site) SitemapCount() int { return s.ownRobots().sitemapCount }
+
+// ownRobots returns the robots.txt rules of the host.
+func (s *Site) ownRobots() *robots {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if r := s.rules[s.scheme+"://"+s.host]; r != nil {
-		return slices.Clone(r.sitemaps)
+		return r
 	}
-	return nil
+	return new(robots)
 }
 
 // RedirectedTo returns the other registrable domain that a redirect led to, or "".
@@ -115,9 +124,7 @@ func (s *Site) robots(ctx context.Context, u *url.URL) (*robots, error) {
 	}
 	rules := new(robots)
 	if page.Status == http.StatusOK {
-		if rules, err = parseRobots(page.Body); err != nil {
-			return nil, &Error{Code: CodeRobots, Err: err}
-		}
+		rules = parseRobots(page.Body)
 	}
 	if rules.delay > 0 {
 		s.client.limits.setPace("web", u.Host, rules.delay)
@@ -134,6 +141,26 @@ func isStatus(err error, status int) bool {
 }
 
 func (s *Site) get(ctx context.Context, ref string, kind PageKind) (*Page, error) {
+	u, err := s.address(ref)
+	if err != nil {
+		return nil, err
+	}
+	if own := domainname.Registrable(s.host); domainname.Registrable(u.Host) != own && domainname.Registrable(u.Host) != s.RedirectedTo() {
+		return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("page %q is on another site than %s", ref, own)}
+	}
+	return s.load(ctx, u, &kind)
+}
+
+func (s *Site) getElsewhere(ctx context.Context, ref string, kind PageKind) (*Page, error) {
+	u, err := s.address(ref)
+	if err != nil {
+		return nil, err
+	}
+	return s.load(ctx, u, &kind)
+}
+
+// address returns the URL of a page if its host passes the guard.
+func (s *Site) address(ref string) (*url.URL, error) {
 	base := &url.URL{Scheme: s.scheme, Host: s.host, Path: "/"}
 	u, err := base.Parse(ref)
 	if err == nil {
@@ -142,10 +169,7 @@ func (s *Site) get(ctx context.Context, ref string, kind PageKind) (*Page, error
 	if err != nil {
 		return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("page %q: %w", ref, err)}
 	}
-	if own := domainname.Registrable(s.host); domainname.Registrable(u.Host) != own && domainname.Registrable(u.Host) != s.RedirectedTo() {
-		return nil, &Error{Code: CodeAddress, Err: fmt.Errorf("page %q is on another site than %s", ref, own)}
-	}
-	return s.load(ctx, u, &kind)
+	return u, nil
 }
 
 // load reads a page and follows its redirects. kind is nil for robots.txt, which robots.txt rules
@@ -201,11 +225,13 @@ func (s *Site) countPage() error {
 	return nil
 }
 
-// end ends the visit.
-func (s *Site) end(cause error) {
+// end ends the visit, unless the page at u, which is the cause, is of another site.
+func (s *Site) end(u *url.URL, cause error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.ended = cause
+	if at := domainname.Registrable(u.Host); at == domainname.Registrable(s.host) || at == s.redirectedTo {
+		s.ended = cause
+	}
 }
 
 // checkRedirect returns the target of a redirect if the visit may follow it.
@@ -225,7 +251,8 @@ func (s *Site) checkRedirect(from *url.URL, location string) (*url.URL, error) {
 	if s.hops++; s.hops > hopsMax {
 		return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("%s redirects more than %d times", s.host, hopsMax)}
 	}
-	if there := domainname.Registrable(to.Host); there != domainname.Registrable(s.host) && there != s.redirectedTo {
+	there := domainname.Registrable(to.Host)
+	if there != domainname.Registrable(from.Host) && there != domainname.Registrable(s.host) && there != s.redirectedTo {
 		if s.redirectedTo != "" {
 			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("%s redirects to a third site, %s", s.host, there)}
 		}
@@ -288,7 +315,7 @@ func (s *Site) read(ctx context.Context, u *url.URL, kind *PageKind) (page *Page
 		return err
 	})
 	if isStatus(err, http.StatusTooManyRequests) || kind != nil && isStatus(err, http.StatusServiceUnavailable) {
-		s.end(err)
+		s.end(u, err)
 	}
 	if err != nil {
 		return nil, "", err

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"mime"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/net/html/charset"
 )
@@ -56,10 +58,18 @@ const (
 // ErrNotXML means that a body is not a document of the expected kind.
 var ErrNotXML = errors.New("not the kind of document that was asked for")
 
-// newDecoder returns a strict XML decoder. It expands only the five predefined entities.
+// otherCharset matches an XML declaration with a character set other than UTF-8.
+var otherCharset = regexp.MustCompile(`(?i)^\s*<\?xml[^>]{0,200}encoding\s*=\s*["'][^"'u]`)
+
+// newDecoder returns an XML decoder that also knows the entities of HTML, and reads unknown ones as
+// text. It expands no entities that a document declares. It replaces bytes that are not UTF-8.
 func newDecoder(body []byte) *xml.Decoder {
+	if !utf8.Valid(body) && !otherCharset.Match(body[:min(len(body), 1000)]) {
+		body = bytes.ToValidUTF8(body, []byte("\uFFFD"))
+	}
 	d := xml.NewDecoder(bytes.NewReader(body))
 	d.CharsetReader = charset.NewReaderLabel
+	d.Strict, d.Entity = false, xml.HTMLEntity
 	return d
 }
 
@@ -100,7 +110,7 @@ func ParseFeed(body []byte, now time.Time) (Dated, error) {
 					return dated, nil
 				}
 				// The publication date counts; the update only if there is no other date.
-				if t := parseFeedTime(text); item.Newest.IsZero() || name != "updated" {
+				if t := parseDate(text); !t.IsZero() && (item.Newest.IsZero() || name != "updated") {
 					item.Newest = t
 				}
 			}
@@ -136,26 +146,6 @@ func elementText(d *xml.Decoder) (string, error) {
 		}
 	}
 	return strings.TrimSpace(b.String()), nil
-}
-
-var feedLayouts = []string{
-	time.RFC3339, time.RFC1123Z, time.RFC1123, "Mon, 2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 2006 15:04:05 MST",
-	"2 Jan 2006 15:04:05 -0700", "2 Jan 2006 15:04:05 MST",
-	"Mon, 2 Jan 2006 15:04 -0700", "Mon, 2 Jan 2006 15:04 MST", "Mon, 2 Jan 06 15:04:05 -0700", "2006-01-02T15:04:05",
-	"2006-01-02T15:04Z07:00", "2006-01-02 15:04:05", time.DateOnly, "Mon, 2 Jan 2006", "2 Jan 2006", "2006-01",
-}
-
-// parseFeedTime parses a date; zero if it is malformed. An unknown time zone counts as UTC.
-func parseFeedTime(text string) time.Time {
-	if len(text) > 64 {
-		return time.Time{}
-	}
-	for _, layout := range feedLayouts {
-		if t, err := time.Parse(layout, text); err == nil {
-			return t.UTC()
-		}
-	}
-	return time.Time{}
 }
 
 // Sitemap is the content of one sitemap file.
@@ -195,6 +185,20 @@ type sitemapReader struct {
 	// generation.
 	days  map[int]int
 	dated int
+	// free counts dates that are not of the form that sitemaps should have.
+	free int
+}
+
+// freeDates bounds the dates of one sitemap that are not of the form of the protocol. They take long.
+const freeDates = 2_000
+
+// date parses a date; zero if it is malformed.
+func (s *sitemapReader) date(text string) time.Time {
+	if t := parseW3C(text); !t.IsZero() || s.free >= freeDates {
+		return t
+	}
+	s.free++
+	return parseDate(text)
 }
 
 func (s *sitemapReader) lines(body []byte) (Sitemap, error) {
@@ -255,9 +259,9 @@ func (s *sitemapReader) xml(body []byte) (Sitemap, error) {
 				case "loc":
 					location = text
 				case "lastmod":
-					changed = parseFeedTime(text)
+					changed = s.date(text)
 				case "publication_date":
-					published = parseFeedTime(text)
+					published = s.date(text)
 				}
 			}
 		case xml.EndElement:
@@ -296,7 +300,7 @@ func (s *sitemapReader) page(location string, changed time.Time) {
 		s.found.CaseStudies++
 	}
 	if changed.IsZero() || !s.content && (len(segments) < 2 || !has(segments[:len(segments)-1], contentSegments)) &&
-		!has([]string{firstLabel(u)}, contentLabels) {
+		!contentLabels[firstLabel(u)] {
 		return
 	}
 	if changed.After(s.now.Add(24*time.Hour)) || changed.Year() < 1990 {

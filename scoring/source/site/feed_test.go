@@ -31,6 +31,21 @@ func TestParseFeed(t *testing.T) {
 	f("empty", ``, Dated{}, true)
 	f("entities are not expanded",
 		`<!DOCTYPE rss [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;">]><rss><item><pubDate>&b;</pubDate></item></rss>`, Dated{}, false)
+	item := func(inside string) string {
+		return `<rss><channel><title>A&nbsp;&eacute; &amp; &foo; & b</title><item>` + inside + `</item></channel></rss>`
+	}
+	f("entities of HTML, and unknown ones", item(`<pubDate>Mon, 05 Oct 2026 00:00:00 Z</pubDate>`), Dated{day(2026, 10, 5), 1}, false)
+	f("an unreadable date after the publication", item(`<pubDate>Mon, 05 Oct 2026 00:00:00 Z</pubDate><dc:date>soon</dc:date>`),
+		Dated{day(2026, 10, 5), 1}, false)
+	f("an unreadable date before it", item(`<dc:date></dc:date><pubDate>lun, 05 oct 2026 00:00:00 Z</pubDate>`), Dated{day(2026, 10, 5), 1},
+		false)
+	f("an update before the publication", item(`<updated>2026-10-30</updated><pubDate>2026-10-05</pubDate><updated>2026-10-29</updated>`),
+		Dated{day(2026, 10, 5), 1}, false)
+	f("open elements", item(`<description><p>one<br>two</p></description>`)+`<item><pubDate>5/10/2026 12:00:00 AM</pubDate></item>`,
+		Dated{day(2026, 5, 10), 0}, false)
+	f("no UTF-8", item("<title>\xc9\xe9</title><pubDate>2026-10-05</pubDate>"), Dated{day(2026, 10, 5), 1}, false)
+	f("no UTF-8, although declared", `<?xml version="1.0" encoding="UTF-8"?>`+item("<title>\xc9</title><pubDate>2026-10-05</pubDate>"),
+		Dated{day(2026, 10, 5), 1}, false)
 	f("nested deep", `<rss>`+strings.Repeat("<a>", 100000), Dated{}, false)
 	f("an older character set", `<?xml version="1.0" encoding="ISO-8859-1"?><rss><item><title>`+"\xe9"+
 		`</title><pubDate>Mon, 05 Oct 2026 00:00:00 +0000</pubDate></item></rss>`, Dated{day(2026, 10, 5), 1}, false)

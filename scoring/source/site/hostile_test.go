@@ -2,6 +2,7 @@ package site
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -80,6 +81,95 @@ func BenchmarkHostilePage(b *testing.B) {
 			b.SetBytes(int64(len(body)))
 			for b.Loop() {
 				ParsePage(body, base)
+			}
+		})
+	}
+}
+
+// largeSitemaps are files of 50,000 entries, some of which take long, by name.
+func largeSitemaps() map[string]string {
+	fill := func(root, entry string) string {
+		var b strings.Builder
+		b.WriteString("<" + root + ">")
+		for i := range sitemapURLs {
+			fmt.Fprintf(&b, entry, i)
+		}
+		return b.String() + "</" + root + ">"
+	}
+	return map[string]string{
+		"index":     fill("sitemapindex", "<sitemap><loc>https://quillworks.com/maps/%d.xml</loc></sitemap>"),
+		"articles":  fill("urlset", "<url><loc>https://quillworks.com/blog/%d</loc><lastmod>2026-10-02</lastmod></url>"),
+		"odd dates": fill("urlset", "<url><loc>https://a.com/blog/%d</loc><lastmod>5 de outubro de 2026 às 1h02</lastmod></url>"),
+		"no dates":  fill("urlset", "<url><loc>https://a.com/blog/%d</loc><lastmod>1 1 1 1 1 1 1 1 1 1 1 1</lastmod></url>"),
+		"entities":  fill("urlset", "<url><loc>https://a.com/blog/%d?&amp;&nbsp;&foo;&&</loc></url>"),
+		"no UTF-8":  fill("urlset", "<url><loc>https://a.com/blog/%d\xff\xfe</loc></url>"),
+		"end tags":  fill("urlset", "<url><loc>https://a.com/blog/%d</a></loc></b></url>"),
+		"lines":     strings.ReplaceAll(fill("x", "https://a.com/blog/%d\n"), "<x>", ""),
+	}
+}
+
+func TestLargeSitemapsKeepBounds(t *testing.T) {
+	t.Parallel()
+	for name, text := range largeSitemaps() {
+		s, err := ParseSitemap([]byte(text), "https://quillworks.com/sitemap.xml", now)
+		if err != nil || s.Count > sitemapURLs || len(s.Children) > childrenKept || name == "index" && s.Count != sitemapURLs {
+			t.Errorf("%s: %d entries, %d kept, %v", name, s.Count, len(s.Children), err)
+		}
+	}
+}
+
+// BenchmarkLargeSitemap measures the time and the memory of one sitemap of 50,000 entries.
+func BenchmarkLargeSitemap(b *testing.B) {
+	for name, text := range largeSitemaps() {
+		body := []byte(text)
+		b.Run(strings.ReplaceAll(name, " ", "_"), func(b *testing.B) {
+			b.ReportAllocs()
+			b.SetBytes(int64(min(len(body), xmlBytesMax)))
+			for b.Loop() {
+				_, _ = ParseSitemap(body, "https://quillworks.com/sitemap.xml", now)
+			}
+		})
+	}
+}
+
+// hostileLinks are links of one page that take long to sort, by name.
+func hostileLinks(t testing.TB) map[string][]Link {
+	const own, other = "https://www.quillworks.com/", "https://www.ovenly.com/"
+	fill := func(link, text string) []Link {
+		u := mustURL(t, link)
+		return slices.Repeat([]Link{{URL: u, Text: text[:min(len(text), linkTextMax)]}}, pageLinksMax)
+	}
+	long := strings.Repeat("a ", 60)
+	return map[string][]Link{
+		"named":        fill(own+"p/7", "about "+long),
+		"named away":   fill(other+"jobs", "jobs at "+long),
+		"accents":      fill(own+strings.Repeat("ü/", 900), "über "+strings.Repeat("ü ", 55)),
+		"signs":        fill(own+"p/7", strings.Repeat("( 1 ", 30)),
+		"end signs":    fill(own+"p/7", "a"+strings.Repeat(" ", 110)+"a"),
+		"long paths":   fill(own+strings.Repeat("security/", 200), "security"),
+		"many hosts":   fill("https://"+strings.Repeat("jobs.", 40)+"ovenly.com/", "jobs at quillworks"),
+		"names of two": fill(own+"q/security", "about q u i l l w"),
+	}
+}
+
+func TestHostileLinksAreSorted(t *testing.T) {
+	t.Parallel()
+	for name, links := range hostileLinks(t) {
+		for kind, u := range Sort(links, mustURL(t, "https://www.quillworks.com/"), strings.Repeat("q", 300)) {
+			if u != nil && !webScheme(u) {
+				t.Errorf("%s: %s leads to %s", name, kindNames[kind], u)
+			}
+		}
+	}
+}
+
+// BenchmarkHostileLinks measures the processor time of the links of one page.
+func BenchmarkHostileLinks(b *testing.B) {
+	base := mustURL(b, "https://www.quillworks.com/")
+	for name, links := range hostileLinks(b) {
+		b.Run(strings.ReplaceAll(name, " ", "_"), func(b *testing.B) {
+			for b.Loop() {
+				Sort(links, base)
 			}
 		})
 	}

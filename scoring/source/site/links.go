@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"golang.org/x/net/publicsuffix"
 )
@@ -30,127 +31,55 @@ const (
 	kinds
 )
 
-// words are the names of one kind of page.
+// kindNames are the names of the kinds in words.txt.
+var kindNames = [kinds]string{"team", "careers", "pricing", "customers", "docs", "blog", "security", "products", "integrations", "login",
+	"status", "sales", "terms"}
+
+// words are the words of one kind of page. See words.txt.
 type words struct {
-	// segments are parts of a path, labels first labels of a host name, texts whole texts of a
-	// link, all in lower case.
-	segments, labels, texts []string
+	paths, hosts, texts, never, below map[string]bool
+	named                             []string
 }
 
-func list(text string) []string { return strings.Fields(text) }
-func texts(all string) []string { return strings.Split(all, "|") }
-
-var vocabulary = [kinds]words{
-	Team: {
-		segments: list("about about-us aboutus about_us team our-team the-team leadership management executives people who-we-are " +
-			"our-company company our-story board-of-directors ueber-uns uber-uns unternehmen a-propos qui-sommes-nous equipe nosotros " +
-			"quienes-somos sobre-nosotros sobre chi-siamo over-ons om-oss om-os o-nas"),
-		texts: texts("about|about us|our team|team|leadership|leadership team|meet the team|our people|who we are|company|our " +
-			"company|our story|über uns|das unternehmen|unternehmen|à propos|qui sommes-nous|l'équipe|nosotros|sobre nosotros|quiénes " +
-			"somos|chi siamo|over ons|om oss|om os"),
-	},
-	Careers: {
-		segments: list("careers career jobs job join-us joinus join-our-team work-with-us work-for-us working-here open-positions " +
-			"open-roles openings vacancies hiring we-are-hiring life-at karriere stellenangebote stellen carrieres carriere recrutement " +
-			"emplois empleo empleos trabaja-con-nosotros trabalhe-conosco lavora-con-noi vacatures karriar jobb"),
-		labels: list("careers career jobs karriere"),
-		texts: texts("careers|career|jobs|join us|join our team|work with us|work for us|open positions|open roles|we're hiring|we are " +
-			"hiring|we’re hiring|vacancies|karriere|jobs & karriere|stellenangebote|carrières|recrutement|empleo|lavora con noi|vacatures"),
-	},
-	Pricing: {
-		segments: list("pricing prices price plans plans-and-pricing plans-pricing pricing-plans packages preise preise-und-pakete " +
-			"tarifs tarif precios planes prezzi prijzen precos"),
-		texts: texts("pricing|prices|plans|plans & pricing|plans and pricing|pricing & plans|see pricing|view " +
-			"pricing|packages|preise|tarifs|precios|prezzi|prijzen|preços"),
-	},
-	Customers: {
-		segments: list("customers customer-stories case-studies casestudies case-study success-stories customer-success clients " +
-			"testimonials references showcase our-work our-customers our-clients kunden referenzen kundenstimmen clientes casos-de-exito " +
-			"referenties klanten"),
-		texts: texts("customers|our customers|customer stories|case studies|case study|success stories|clients|our " +
-			"clients|testimonials|references|kunden|referenzen|clientes|casos de éxito|klanten"),
-	},
-	Docs: {
-		segments: list("docs documentation developers developer api api-docs api-reference dev-docs sdk"),
-		labels:   list("docs documentation developers developer devdocs apidocs"),
-		texts: texts("docs|documentation|developers|developer|api|api docs|api reference|developer " +
-			"docs|dokumentation|entwickler|documentación"),
-	},
-	Blog: {
-		segments: list("blog blogs news newsroom press press-releases articles insights journal updates changelog magazine stories " +
-			"aktuelles neuigkeiten presse actualites noticias prensa notizie nieuws"),
-		labels: list("blog news newsroom press"),
-		texts: texts("blog|news|newsroom|press|press " +
-			"releases|insights|articles|journal|changelog|aktuelles|neuigkeiten|presse|actualités|noticias|notizie|nieuws"),
-	},
-	Security: {
-		segments: list("security trust trust-center trust-centre trustcenter security-and-compliance security-compliance compliance " +
-			"sicherheit securite seguridad"),
-		labels: list("security trust"),
-		texts: texts("security|trust|trust center|trust centre|security & compliance|security and compliance|trust & security|trust and " +
-			"security|compliance|sicherheit|sécurité|seguridad"),
-	},
-	Products: {
-		segments: list("product products solution solutions platform features product-overview produkte produkt loesungen produits " +
-			"solutions-logicielles productos soluciones prodotti"),
-		texts: texts("product|products|our products|solutions|platform|features|produkte|lösungen|produits|productos|soluciones|prodotti"),
-	},
-	Integrations: {
-		segments: list("integrations integration partners partner partner-program partnerships marketplace ecosystem integrationen " +
-			"partnerprogramm"),
-		labels: list("partners marketplace"),
-		texts:  texts("integrations|partners|partner program|become a partner|marketplace|ecosystem|integrationen|partner|partnerships"),
-	},
-	Login: {
-		segments: list("login log-in signin sign-in sign_in signup sign-up sign_up register app account my-account dashboard portal " +
-			"anmelden connexion"),
-		labels: list("app login signin my portal dashboard console account accounts id auth"),
-		texts: texts("log in|login|sign in|signin|sign up|signup|log in / sign up|sign in / register|start free trial|start for " +
-			"free|try for free|get started free|my account|customer login|client login|anmelden|einloggen|kundenportal|connexion|iniciar " +
-			"sesión|accedi|inloggen|entrar"),
-	},
-	Status: {
-		segments: list("system-status service-status"),
-		labels:   list("status"),
-		texts:    texts("status|system status|service status|status page"),
-	},
-	Sales: {
-		segments: list("contact-sales contact_sales talk-to-sales sales request-demo request-a-demo book-a-demo book-demo get-a-demo " +
-			"get-demo schedule-demo schedule-a-demo demo live-demo quote get-a-quote request-a-quote request-quote angebot " +
-			"angebot-anfordern demander-une-demo demande-de-devis devis demo-buchen solicitar-demo"),
-		texts: texts("contact sales|talk to sales|sales|request demo|request a demo|book a demo|book demo|get a demo|get demo|schedule a " +
-			"demo|schedule demo|see a demo|request a quote|get a quote|demo|demo buchen|angebot anfordern|demander une démo|solicitar " +
-			"demo"),
-	},
-	Terms: {
-		segments: list("refund refunds refund-policy returns return-policy returns-policy shipping-returns terms-of-sale " +
-			"conditions-of-sale sales-terms checkout cart basket bag warenkorb panier carrito carrello cancellation-policy agb widerruf"),
-		texts: texts("refund policy|refunds|returns|return policy|returns & refunds|shipping & returns|terms of " +
-			"sale|cart|basket|checkout|warenkorb|panier|carrito|carrello"),
-	},
-}
+var vocabulary = func() (all [kinds]words) {
+	for kind, name := range kindNames {
+		all[kind] = words{
+			paths: wordSet(name + " path"), hosts: wordSet(name + " host"), texts: wordSet(name + " text"),
+			never: wordSet(name + " never"), below: wordSet(name + " below"), named: wordLists[name+" named"],
+		}
+	}
+	return all
+}()
 
 var (
-	caseStudySegments = list("customers customer-stories case-studies casestudies case-study success-stories customer-success stories " +
-		"showcase kunden referenzen clientes casos-de-exito")
-	contentSegments = list("blog blogs news newsroom press press-releases articles article insights journal updates changelog magazine " +
-		"stories posts aktuelles neuigkeiten presse actualites noticias prensa notizie nieuws")
-	contentLabels = list("blog news newsroom press")
+	caseStudySegments = wordSet("casestudies path")
+	contentSegments   = wordSet("content path")
+	contentLabels     = wordSet("content host")
+	careersParts      = wordLists["careers part"]
+	jobPortals        = wordLists["careers portal"]
 )
 
 // statusHosts host status pages of other companies.
-var statusHosts = list("statuspage.io status.io instatus.com betteruptime.com hund.io statuspal.io")
+var statusHosts = strings.Fields("statuspage.io status.io instatus.com betteruptime.com hund.io statuspal.io")
 
 // segmentsRead is the number of path segments that are compared: /en/company/about-us.
 const segmentsRead = 3
 
-// pathSegments returns the segments of a path in lower case, without file extensions, at most 8.
+// segmentBytesMax is the length of the longest segment that is compared.
+const segmentBytesMax = 100
+
+// pathSegments returns the segments of a path, folded, with hyphens for underscores, without file
+// extensions, at most 8. Long ones are empty.
 func pathSegments(u *url.URL) []string {
 	var segments []string
-	for segment := range strings.SplitSeq(strings.ToLower(u.Path), "/") {
+	for segment := range strings.SplitSeq(u.Path, "/") {
 		if segment == "" {
 			continue
 		}
+		if len(segment) > segmentBytesMax {
+			segment = ""
+		}
+		segment = strings.ReplaceAll(fold(segment), "_", "-")
 		if i := strings.LastIndexByte(segment, '.'); i > 0 && len(segment)-i <= 6 {
 			segment = segment[:i]
 		}
@@ -161,8 +90,8 @@ func pathSegments(u *url.URL) []string {
 	return segments
 }
 
-func has(segments, words []string) bool {
-	return slices.ContainsFunc(segments, func(s string) bool { return slices.Contains(words, s) })
+func has(segments []string, words map[string]bool) bool {
+	return slices.ContainsFunc(segments, func(s string) bool { return words[s] })
 }
 
 func firstLabel(u *url.URL) string {
@@ -179,61 +108,122 @@ func Registrable(host string) string {
 	return name
 }
 
-// match returns how well a link fits a kind: 0 is no match, higher is better. A path that is only
-// the word fits better than a longer one.
-func (w *words) match(l Link, segments []string, subdomain bool) int {
+// linkNoise is what a text of a link has at its end besides words: careers (12).
+var linkNoise = regexp.MustCompile(`[\s\p{P}\p{S}]*([(\s]\d+)?[\s\p{P}\p{S}]*$`)
+
+// linkWords returns the words of a link's text, folded.
+func linkWords(text string) string {
+	text = fold(text)
+	return strings.TrimLeftFunc(text[:len(text)-len(linkNoise.FindString(text))], func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
+	})
+}
+
+// said reports whether the text of a link is that of the kind, alone or with the company's name.
+func (w *words) said(text string, names Names) bool {
+	if w.texts[text] {
+		return true
+	}
+	for _, form := range w.named {
+		before, after, _ := strings.Cut(form, "*")
+		if len(text) > len(form)-1 && strings.HasPrefix(text, before) && strings.HasSuffix(text, after) &&
+			names.Similarity(text[len(before):len(text)-len(after)]) >= resembles {
+			return true
+		}
+	}
+	return false
+}
+
+// Scores of a link within the own site: a path that is only the word fits better than a longer one.
+const (
+	scorePath     = 10 // the path is the word
+	scoreDeepPath = 8  // the path ends in the word
+	scoreHost     = 6
+	scoreText     = 4
+	scoreAway     = 3 // a page on another site
+	scoreBelow    = 2 // a page below such a page
+)
+
+// match returns how well a link fits a kind: 0 is no match, higher is better.
+func (w *words) match(l Link, text string, segments []string, subdomain bool, names Names) int {
+	if has(segments, w.never) {
+		return 0
+	}
 	score := 0
-	if slices.Contains(w.texts, l.Text) {
-		score = 4
+	if w.said(text, names) {
+		score = scoreText
 	}
 	for i, s := range segments[:min(len(segments), segmentsRead)] {
-		if !slices.Contains(w.segments, s) {
+		if !w.paths[s] {
 			continue
+		}
+		if i > 0 && len(w.below) > 0 && !w.below[segments[i-1]] && !languageSegment.MatchString(segments[i-1]) &&
+			names.Similarity(segments[i-1]) < resembles {
+			return 0
 		}
 		rest := len(segments) - 1 - i
 		switch {
 		case rest == 0 && i == 0:
-			return score + 10
+			return score + scorePath
 		case rest == 0:
-			return score + 8
+			return score + scoreDeepPath
 		case i == 0 && rest <= 2 || rest == 1:
-			score = max(score, 2) // a page below such a page
+			score = max(score, scoreBelow)
 		}
 	}
-	if subdomain && slices.Contains(w.labels, firstLabel(l.URL)) {
-		score += 6
+	if subdomain && w.hosts[firstLabel(l.URL)] {
+		score += scoreHost
 	}
 	return score
 }
 
-// matchNeeded is the least match of a link that counts.
-const matchNeeded = 2
+// languageSegment matches a segment such as en or en-us.
+var languageSegment = regexp.MustCompile(`^[a-z]{2}(-[a-z]{2})?$`)
 
-// Map has, for each kind, the URL of the best link of a page within the company's own registrable
-// domain, nil if there is none.
+// isCareersAway reports whether a link to another site leads to the careers page of the company:
+// its text says so, and its address is that of such pages or has the name of the company.
+func isCareersAway(l Link, text string, segments []string, names Names) bool {
+	host := strings.ToLower(l.URL.Hostname())
+	own := Registrable(host)
+	w := &vocabulary[Careers]
+	if under(host, jobPortals) || has(segments, w.never) || !w.said(text, slices.Concat(names, NamesOf(own))) {
+		return false
+	}
+	return TracksApplicants(l.URL) || has(segments[:min(len(segments), segmentsRead)], w.paths) || w.hosts[firstLabel(l.URL)] ||
+		slices.ContainsFunc(careersParts, func(part string) bool { return strings.Contains(host, part) }) ||
+		names.Similarity(own[:strings.IndexByte(own+".", '.')]) >= resembles
+}
+
+// Map has, for each kind, the URL of the best link of a page, nil if there is none. All are within
+// the company's own registrable domain, except Status and Careers.
 type Map [kinds]*url.URL
 
 // IsContent reports whether the name of a sitemap is one of a list of articles.
 func IsContent(sitemap string) bool { return contentFile(sitemap) }
 
 // Sort finds the best link of each kind among the links of the page at base. Only links within
-// the registrable domain of base count, except links to hosted status pages.
-func Sort(links []Link, base *url.URL) Map {
+// the registrable domain of base count, except links to hosted status pages, and to careers pages if
+// there is none within the domain. titles are other names of the company, such as that of its site.
+func Sort(links []Link, base *url.URL, titles ...string) Map {
 	var found Map
 	var scores [kinds]int
 	own := Registrable(base.Hostname())
+	names := NamesOf(base.Hostname(), titles...)
 	for _, l := range links {
 		host := strings.ToLower(l.URL.Hostname())
+		segments, text := pathSegments(l.URL), linkWords(l.Text)
 		if host != own && !strings.HasSuffix(host, "."+own) {
 			if under(host, statusHosts) && found[Status] == nil {
-				found[Status], scores[Status] = l.URL, matchNeeded
+				found[Status], scores[Status] = l.URL, scoreBelow
+			}
+			if scores[Careers] < scoreAway && isCareersAway(l, text, segments, names) {
+				found[Careers], scores[Careers] = l.URL, scoreAway
 			}
 			continue
 		}
-		segments := pathSegments(l.URL)
 		subdomain := host != own && firstLabel(l.URL) != "www"
 		for kind := range kinds {
-			if score := vocabulary[kind].match(l, segments, subdomain); score >= matchNeeded && score > scores[kind] {
+			if score := vocabulary[kind].match(l, text, segments, subdomain, names); score > scores[kind] {
 				found[kind], scores[kind] = l.URL, score
 			}
 		}
@@ -250,14 +240,17 @@ var networks = map[string]string{
 }
 
 // notProfiles are first path segments that are not profiles.
-var notProfiles = list("share sharer sharer.php sharearticle intent dialog home login signup search hashtag watch embed plugins policies " +
-	"privacy legal help tr explore oauth")
+var notProfiles = wordSet("profiles never")
 
 // Network returns the social network whose profile u is, "" if none.
 func Network(u *url.URL) string {
-	name := networks[Registrable(u.Hostname())]
+	host := Registrable(u.Hostname())
+	name := networks[host]
+	if country, ok := strings.CutPrefix(host, "pinterest."); ok && len(country[strings.LastIndexByte(country, '.')+1:]) == 2 {
+		name = "pinterest" // it has domains in many countries
+	}
 	first, _, _ := strings.Cut(strings.Trim(strings.ToLower(u.Path), "/"), "/")
-	if name == "" || first == "" || slices.Contains(notProfiles, first) {
+	if name == "" || first == "" || notProfiles[first] {
 		return ""
 	}
 	return name
@@ -269,9 +262,9 @@ var token = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 func ValidToken(text string) bool { return token.MatchString(text) }
 
 // notAccounts are first path segments on github.com that are not accounts.
-var notAccounts = list("about account apps blog codespaces collections contact customer-stories customers dashboard enterprise events " +
-	"explore features gist issues join login logout marketplace mobile new nonprofit notifications orgs organizations pricing pulls " +
-	"readme search security settings signup site sponsors stars team topics trending users")
+var notAccounts = strings.Fields("about account apps blog codespaces collections contact customer-stories customers dashboard " +
+	"enterprise events explore features gist issues join login logout marketplace mobile new nonprofit notifications orgs organizations " +
+	"pricing pulls readme search security settings signup site sponsors stars team topics trending users")
 
 // GitHubAccount returns the account that a link to github.com leads to, "" if none.
 func GitHubAccount(u *url.URL) string {
@@ -333,8 +326,7 @@ func FindBoard(u *url.URL) (Board, bool) {
 }
 
 // applicantHosts host applicant tracking systems.
-var applicantHosts = list("greenhouse.io lever.co ashbyhq.com myworkdayjobs.com smartrecruiters.com workable.com bamboohr.com icims.com " +
-	"recruitee.com personio.de personio.com teamtailor.com jobvite.com successfactors.com successfactors.eu breezy.hr")
+var applicantHosts = wordLists["applicants host"]
 
 // TracksApplicants reports whether a link leads to a known applicant tracking system.
 func TracksApplicants(u *url.URL) bool {

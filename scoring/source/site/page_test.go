@@ -151,11 +151,113 @@ func TestSort(t *testing.T) {
 		map[Kind]string{Status: "https://status.quillworks.co.uk", Docs: "https://developers.quillworks.co.uk/"})
 	f("a status page run by others", `<a href=https://quillworks.statuspage.io/>x</a>`,
 		map[Kind]string{Status: "https://quillworks.statuspage.io/"})
-	f("other companies", `<a href=https://example.co.uk/pricing>Pricing</a><a href=https://evilquillworks.co.uk/jobs>Jobs</a>`,
-		map[Kind]string{})
+	f("other companies", `<a href=https://example.co.uk/pricing>Pricing</a><a href=https://evilquillworks.co.uk/about>About</a>`+
+		`<a href=https://evilquillworks.co.uk/jobs>Ovenly</a>`, map[Kind]string{})
 	f("a word within a word", `<a href=/blogging-tips-for-jobs-seekers-2024/pricing-theory>x</a>`, map[Kind]string{})
 	f("with a file ending", `<a href=/pricing.html>x</a><a href=/team.php?x=1>x</a>`,
 		map[Kind]string{Pricing: "https://quillworks.co.uk/pricing.html", Team: "https://quillworks.co.uk/team.php?x=1"})
+}
+
+func TestWordsOfLinks(t *testing.T) {
+	t.Parallel()
+	base := mustURL(t, "https://www.quillworks.co.uk/")
+	f := func(kind Kind, link, text string, want bool) {
+		t.Helper()
+		found := Sort([]Link{{URL: mustURL(t, link), Text: strings.ToLower(text)}}, base, "Quill & Works")
+		if got := found[kind] != nil; got != want {
+			t.Errorf("%s %q is %s: %v, want %v", link, text, kindNames[kind], got, want)
+		}
+	}
+	const own = "https://quillworks.co.uk/p/7"
+	for _, text := range []string{
+		"About", "About Quillworks", "About the Quillworks team", "About Quill & Works", "Om Quillworks", "Sobre a Quillworks",
+		"Über Quillworks",
+		"À propos de Quillworks", "Over Quillworks", "Acerca de Quillworks", "Quillworks hakkında", "About us »", "О Quillworks",
+		"Quiénes somos",
+	} {
+		f(Team, own, text, true)
+	}
+	for _, text := range []string{"About Ovenly", "About time", "Over the moon", "Quillworks", "About", "About Quillworks"} {
+		f(Team, "https://ovenly.com/p/7", text, false)
+		f(Team, own, text, text == "About" || text == "About Quillworks")
+	}
+	careers := []string{
+		"Careers", "Jobs (12)", "→ Careers", "We're hiring!", "We’re hiring", "Job Opportunities", "Careers at Quillworks",
+		"Quillworks Jobs",
+		"Jobs @ Quillworks", "Emploi", "Trabalhe na Quillworks", "Trabalhe no Quillworks", "Karriere bei Quillworks", "Lediga jobb",
+		"Ledige stillinger", "Avoimet työpaikat", "Kariéra", "Trabaja con nosotros", "Lavora con noi", "Werken bij Quillworks", "Вакансии",
+	}
+	for _, text := range careers {
+		f(Careers, own, text, true)
+	}
+	f(Careers, "https://quillworks.co.uk/emploi", "x", true)
+	f(Careers, "https://quillworks.co.uk/fr/nous_rejoindre.php", "x", true)
+	f(Careers, "https://quillworks.co.uk/p/7", "Careers at Ovenly", false)
+	f(Careers, "https://quillworks.co.uk/Jobs/Browse", "Jobs", false)
+	f(Careers, "https://quillworks.co.uk/classifieds/jobs", "Jobs", false)
+	// Careers pages on other sites: both the text and the address must say so.
+	for _, text := range careers {
+		for _, link := range []string{
+			"https://quillworksjobs.com/", "http://www.shopgroupcareers.com/", "http://jobs.quillgroup.com/en", "https://jobs.ovenly.com",
+			"http://about.ovenly.com/careers/#hq", "https://qwzd.com/careers/", "https://quillbewerbermanagement-1.umantis.com/Vacancies",
+			"https://quillworks.wd5.myworkdayjobs.com/x", "https://www.quillworks.com/p/7",
+		} {
+			f(Careers, link, text, true)
+		}
+		f(Careers, "https://ovenly.com/", text, false)
+		f(Careers, "https://www.linkedin.com/company/quillworks/jobs", text, false)
+		f(Careers, "https://de.indeed.com/jobs", text, false)
+	}
+	f(Careers, "https://jobs.ovenly.com", "Jobs at Ovenly", true)
+	f(Careers, "https://jobs.ovenly.com", "Ovenly", false)
+	f(Careers, "https://jobs.ovenly.com", "", false)
+	// A page of the own site is better, wherever it is on the page.
+	page := `<a href=https://quillworksjobs.com/>Careers</a><a href=https://jobs.ovenly.com/>Careers</a>`
+	p := ParsePage([]byte(page+`<a href=/p/7>Careers</a>`), base)
+	if got := Sort(p.Links, base)[Careers]; got == nil || got.String() != "https://www.quillworks.co.uk/p/7" {
+		t.Errorf("the careers page is %v", got)
+	}
+	p = ParsePage([]byte(page+`<a href=/careers/a/b>x</a>`), base)
+	if got := Sort(p.Links, base)[Careers]; got == nil || got.String() != "https://quillworksjobs.com/" {
+		t.Errorf("the careers page is %v", got)
+	}
+	f(Security, "https://quillworks.co.uk/Sicherheit.html", "Sicherheit", true)
+	f(Security, "https://quillworks.co.uk/en-gb/security", "Security", true)
+	f(Security, "https://quillworks.co.uk/platform/security", "Security", true)
+	f(Security, "https://quillworks.co.uk/quill-works/security", "Security", true)
+	f(Security, "https://quillworks.co.uk/Software/Sicherheit.html", "Sicherheit", false)
+	f(Security, "https://quillworks.co.uk/Heim+~+Garten/Sicherheit.html", "Sicherheit", false)
+	f(Login, own, "Log ind", true)
+	f(Login, "https://quillworks.co.uk/sign_in", "x", true)
+	f(Terms, "https://quillworks.co.uk/shopping_cart.php", "x", true)
+	f(Terms, own, "AGB", true)
+	f(Terms, own, "Returns & Exchanges", true)
+}
+
+func TestWordsFile(t *testing.T) {
+	t.Parallel()
+	for name, words := range wordLists {
+		seen := map[string]bool{}
+		for _, word := range words {
+			if word == "" || seen[word] {
+				t.Errorf("%s: %q is empty or twice in the list", name, word)
+			}
+			seen[word] = true
+			if kind, what, _ := strings.Cut(name, " "); what == "path" && strings.ContainsAny(word, " _/") {
+				t.Errorf("%s of %s: %q is no segment", what, kind, word)
+			}
+		}
+	}
+	for _, name := range kindNames {
+		if wordLists[name+" path"] == nil || wordLists[name+" text"] == nil {
+			t.Errorf("there are no words for %s", name)
+		}
+	}
+	for i, stems := range months {
+		if len(stems) == 0 {
+			t.Errorf("month %d has no names", i+1)
+		}
+	}
 }
 
 func TestBoards(t *testing.T) {
@@ -205,6 +307,16 @@ func TestProfiles(t *testing.T) {
 	f("https://twitter.com/intent/tweet?text=x", "", "")
 	f("https://www.facebook.com/sharer/sharer.php?u=x", "", "")
 	f("https://facebook.com/", "", "")
+	f("https://www.youtube.com/v/abc", "", "")
+	f("https://www.youtube.com/playlist?list=abc", "", "")
+	f("https://www.youtube.com/shorts/abc", "", "")
+	f("https://www.youtube.com/@quillworks", "youtube", "")
+	f("https://www.instagram.com/p/abc/", "", "")
+	f("https://www.instagram.com/quillworks/", "instagram", "")
+	f("https://www.pinterest.de/quillworks", "pinterest", "")
+	f("https://www.pinterest.co.uk/quillworks", "pinterest", "")
+	f("https://de.pinterest.com/pin/12", "", "")
+	f("https://pinterest.quillworks.com/quillworks", "", "")
 	f("https://github.com/quillworks", "", "quillworks")
 	f("https://github.com/quillworks/quill/issues", "", "quillworks")
 	f("https://github.com/orgs/quillworks/repositories", "", "quillworks")
