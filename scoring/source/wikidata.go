@@ -640,7 +640,7 @@ func (i wikidataItem) observe(linked map[string]wikidataLink, req Request) Resul
 	if i.Founded.IsZero() || i.Founded.After(req.Now) {
 		s.absent("organization_age_years")
 	} else {
-		s.ok("organization_age_years", years(req.Now.Sub(i.Founded)))
+		s.ok("organization_age_years", years(i.Founded, req.Now))
 	}
 	s.count("wikipedia_language_count", i.Editions)
 	if i.Listed {

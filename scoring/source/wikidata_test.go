@@ -86,6 +86,7 @@ func TestWikidataValues(t *testing.T) {
 	f("market value of long ago", worth("2024-12-31"), "market_value_usd", "absent")
 	f("market value of an unknown day", worth(""), "market_value_usd", "absent")
 	f("founded in a year", obj{"P571": []obj{claimOf("normal", wdDate("1998-00-00", 9))}}, "organization_age_years", "27.692")
+	f("founded long ago", obj{"P571": []obj{claimOf("normal", wdDate("1096-00-00", 9))}}, "organization_age_years", "929.6715")
 	f("founded in a century", obj{"P571": []obj{claimOf("normal", wdDate("1800-00-00", 7))}}, "organization_age_years", "absent")
 	f("founded in the future", obj{"P571": []obj{claimOf("normal", on("2030-01-01"))}}, "organization_age_years", "absent")
 	f("listed", obj{"P414": []obj{claimOf("normal", wdItem("Q1"))}}, "public_listing", "1")

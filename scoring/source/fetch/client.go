@@ -198,7 +198,7 @@ func (c *Client) call(req Request) (*call, error) {
 		if err == nil {
 			u, err = c.dialer.guard.url(u)
 		}
-		if err == nil && u.Scheme != "https" {
+		if err == nil && u.Scheme != "https" && !req.Plain {
 			err = errors.New("the URL is not https")
 		}
 		if err != nil {
