@@ -62,6 +62,65 @@ func TestGLEIFNames(t *testing.T) {
 		[]obj{record("5299000BRINDLEWORKS1", "Brindleworks", "US", "GENERAL")}, matched)
 }
 
+func TestGLEIFChoice(t *testing.T) {
+	t.Parallel()
+	r := func(lei, name, country, category, status, registration string) leiRecord {
+		return leiRecord{LEI: lei, LegalName: name, Country: country, Category: category, Status: status, Registration: registration}
+	}
+	f := func(name, asked, country, want string, candidates int, records ...leiRecord) {
+		t.Helper()
+		got, n := chooseRecord(records, asked, country)
+		if got.LEI != want || n != candidates {
+			t.Errorf("%s: chose %q of %d, want %q of %d", name, got.LEI, n, want, candidates)
+		}
+	}
+	inc := r("1", "BRINDLE WORKS INC", "US", "GENERAL", "ACTIVE", "ISSUED")
+	llc := r("2", "Brindle Works LLC", "US", "GENERAL", "ACTIVE", "ISSUED")
+	gmbh := r("3", "Brindle Works GmbH", "DE", "GENERAL", "ACTIVE", "ISSUED")
+	gone := r("4", "Brindle Works Corp", "US", "GENERAL", "INACTIVE", "RETIRED")
+	person := r("5", "BRINDLE WORKS", "US", "SOLE_PROPRIETOR", "ACTIVE", "ISSUED")
+	double := r("6", "Brindle Works Inc", "US", "GENERAL", "ACTIVE", "DUPLICATE")
+	other := r("7", "Brindle Works Ovens Inc", "US", "GENERAL", "ACTIVE", "ISSUED")
+	f("nothing", "Brindle Works", "", "", 0)
+	f("others only", "Brindle Works", "", "", 0, other, person, double)
+	f("one among others", "Brindle Works", "", "1", 1, other, person, double, inc)
+	f("the country decides", "Brindle Works", "DE", "3", 1, inc, llc, gmbh)
+	f("two countries, none known", "Brindle Works", "", "", 2, inc, gmbh)
+	f("two countries, another known", "Brindle Works", "FR", "", 2, inc, gmbh)
+	f("the legal form decides", "Brindle Works Inc", "", "1", 1, inc, llc)
+	f("the legal form is not known", "Brindle Works", "US", "", 2, inc, llc)
+	f("the active one", "Brindle Works", "US", "1", 1, gone, inc)
+	f("the only one is gone", "Brindle Works", "US", "4", 1, gone)
+	f("a person by one word", "Ada", "US", "", 0, r("8", "ADA", "US", "SOLE_PROPRIETOR", "ACTIVE", "ISSUED"))
+	f("one word and no country", "Brindle", "", "", 2, r("9", "Brindle", "US", "GENERAL", "ACTIVE", "ISSUED"))
+}
+
+// The name of a person is not stored, wherever the record came from.
+func TestGLEIFPersons(t *testing.T) {
+	t.Parallel()
+	network := fakenet.New(t)
+	asked := serve(network, "gleif", map[string]string{"/api/v1/lei-records/5299000BRINDLEWORKS1": toJSON(obj{"data": obj{"attributes": obj{
+		"lei": "5299000BRINDLEWORKS1", "entity": obj{"legalName": obj{"name": "ADA PERSON"}, "category": "SOLE_PROPRIETOR",
+			"headquartersAddress": obj{"country": "IN"}, "status": "ACTIVE"}, "registration": obj{"status": "ISSUED"}}}})})
+	req := requestFor("brindleworks.com")
+	req.Company = wikidataSays("lei", "5299000BRINDLEWORKS1")
+	got, err := NewGLEIF(network.Client()).Fetch(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSpoken(t, got, "legal_entity_registered 1, corporate_group_size +0")
+	if text := toJSON(got); strings.Contains(text, "ADA") || !strings.Contains(text, `"IN"`) {
+		t.Errorf("the result is %s", text)
+	}
+	req.Company = wikidataSays("name", "Brindle Works")
+	if _, err = NewGLEIF(network.Client()).Fetch(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	if last := (*asked)[len(*asked)-1]; !strings.Contains(last, "page%5Bsize%5D=20") {
+		t.Errorf("asked %s", last)
+	}
+}
+
 func TestRepositoriesIdentity(t *testing.T) {
 	t.Parallel()
 	f := func(name string, company Company, org, want string) {
