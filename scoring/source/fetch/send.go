@@ -76,7 +76,7 @@ func (c *Client) send(ctx context.Context, call *call, handle func(*http.Respons
 	if err := b.allow(call.server(), time.Now()); err != nil {
 		return err
 	}
-	done, err := c.limits.acquire(ctx, call.quota, call.url.Host, call.policy.Total)
+	done, err := c.limits.acquire(ctx, call.quota, call.url.Host, call.policy.need())
 	if err != nil {
 		c.metrics.requestEnded(call.policy.Source, err)
 		return err
