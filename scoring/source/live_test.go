@@ -458,6 +458,9 @@ func FuzzLiveAnswers(f *testing.F) {
 			for _, r := range records {
 				r.observe(&s)
 				r.claim(&s, "name")
+				if got, n := chooseRecord(records, r.LegalName, r.Country); (n == 1) != (got.LEI != "") {
+					t.Errorf("chose %q of %d", got.LEI, n)
+				}
 			}
 		}
 		if total, err := parseTotal(strings.NewReader(body)); err == nil && total < 0 {
