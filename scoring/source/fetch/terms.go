@@ -20,9 +20,9 @@ type Term struct {
 // Terms are the known terms of the providers.
 var Terms = []Term{
 	{Source: "rdap", Asks: "an `Accept` header with both media types at some registries", Kept: "both are sent"},
-	{Source: "wikidata", Asks: "a contact in the User-Agent; no requests during a lag", Kept: "`--contact`; `maxlag`", check: CheckContact},
-	{Source: "wikipedia", Asks: "a contact in the User-Agent; at most 100 requests per second", Kept: "`--contact`; 100 per minute",
-		check: CheckContact},
+	{Source: "wikidata", Asks: "a contact in the User-Agent; at most 200 requests per minute, 3 at once; rest during a lag",
+		Kept: "`--contact`; 100 per minute, 2 at once; `maxlag`", check: CheckContact},
+	{Source: "wikipedia", Asks: "as `wikidata`, with which it shares the limits", Kept: "as `wikidata`", check: CheckContact},
 	{Source: "sec", Asks: "an e-mail address in the User-Agent; at most 10 requests per second",
 		Kept: "`--contact` needs an e-mail address; 5 per second", check: emailContact},
 	{Source: "github", Asks: "a User-Agent; a token for more than 60 requests per hour", Kept: "the quota depends on the token"},
