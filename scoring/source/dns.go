@@ -2,6 +2,7 @@ package source
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"regexp"
 	"slices"
@@ -216,64 +217,50 @@ func includes(spf []string) []string {
 	return domains
 }
 
-// vendor is a service that leaves traces in the DNS.
+// vendorsCSV has the traces of services in the DNS, all in lower case. Its traces are:
+//
+//   - token: the beginning of a text record that verifies the domain's owner;
+//   - sender: a domain that the service sends mail from. Domains below it count too, since a
+//     flattened SPF record includes the parts of the service's own.
+//
+// Paid services are for sales, marketing or support.
+//
+//go:embed vendors.csv
+var vendorsCSV string
+
+// vendor is a service with its traces.
 type vendor struct {
-	key string
-	// token occurs in a text record that verifies the domain's owner.
-	token *regexp.Regexp
-	// senders are domains that the service sends mail from.
-	senders []string
-	// paid services are for sales, marketing or support.
-	paid bool
+	key             string
+	tokens, senders []string
+	paid            bool
 }
 
-// vendors in order: the first that matches a record counts.
-var vendors = []vendor{
-	{key: "google", token: regexp.MustCompile(`^google-site-verification=`), senders: []string{"_spf.google.com"}},
-	{key: "microsoft", token: regexp.MustCompile(`^ms=`), senders: []string{"spf.protection.outlook.com"}},
-	{key: "facebook", token: regexp.MustCompile(`^facebook-domain-verification=`)},
-	{key: "apple", token: regexp.MustCompile(`^apple-domain(-verification)?=`)},
-	{key: "atlassian", token: regexp.MustCompile(`^atlassian-(domain|sending-domain)-verification=`)},
-	{key: "docusign", token: regexp.MustCompile(`^docusign=`)},
-	{key: "stripe", token: regexp.MustCompile(`^stripe-verification=`)},
-	{key: "hubspot", token: regexp.MustCompile(`^hubspot-(developer|domain)-verification=`), senders: []string{"hubspotemail.net"},
-		paid: true},
-	{key: "zoom", token: regexp.MustCompile(`^zoom(-domain-verification|_verify_)`)},
-	{key: "slack", token: regexp.MustCompile(`^slack-domain-verification=`)},
-	{key: "adobe", token: regexp.MustCompile(`^adobe-(idp-site|sign)-verification=`)},
-	{key: "dropbox", token: regexp.MustCompile(`^dropbox-domain-verification=`)},
-	{key: "openai", token: regexp.MustCompile(`^openai-domain-verification=`)},
-	{key: "notion", token: regexp.MustCompile(`^notion([-_]domain[-_]verification)?=`)},
-	{key: "miro", token: regexp.MustCompile(`^miro-verification=`)},
-	{key: "asana", token: regexp.MustCompile(`^asana(-domain-verification)?=`)},
-	{key: "onetrust", token: regexp.MustCompile(`^onetrust(-domain-verification)?=`)},
-	{key: "webex", token: regexp.MustCompile(`^webexdomainverification`)},
-	{key: "cisco", token: regexp.MustCompile(`^cisco(-ci-domain-verification|-site-verification)?=`)},
-	{key: "citrix", token: regexp.MustCompile(`^citrix([.-]mobile[.-]ads[^=]*|-verification-code)?=`)},
-	{key: "sophos", token: regexp.MustCompile(`^sophos-domain-verification=`)},
-	{key: "knowbe4", token: regexp.MustCompile(`^knowbe4-site-verification=`)},
-	{key: "logmein", token: regexp.MustCompile(`^logmein-(verification-code|domain-confirmation)`)},
-	{key: "1password", token: regexp.MustCompile(`^1password-site-verification=`)},
-	{key: "canva", token: regexp.MustCompile(`^canva-site-verification=`)},
-	{key: "zapier", token: regexp.MustCompile(`^zapier-domain-verification[^=]*=`)},
-	{key: "pinterest", token: regexp.MustCompile(`^pinterest-site-verification=`)},
-	{key: "yandex", token: regexp.MustCompile(`^yandex-verification[:=]`)},
-	{key: "sendgrid", senders: []string{"sendgrid.net"}, paid: true},
-	{key: "mailgun", senders: []string{"mailgun.org"}, paid: true},
-	{key: "salesforce", senders: []string{"salesforce.com", "exacttarget.com"}, paid: true},
-	{key: "zendesk", senders: []string{"zendesk.com"}, paid: true},
-	{key: "marketo", senders: []string{"mktomail.com"}, paid: true},
-	{key: "amazonses", senders: []string{"amazonses.com"}},
-	{key: "mailchimp", senders: []string{"mandrillapp.com", "mcsv.net"}, paid: true},
-	{key: "freshdesk", senders: []string{"freshdesk.com", "freshemail.io"}, paid: true},
-	{key: "intercom", senders: []string{"intercom.io", "intercom-mail.com"}, paid: true},
-}
+// vendors is vendorsCSV in its order.
+var vendors = func() []vendor {
+	var all []vendor
+	for _, row := range table(vendorsCSV, 4) {
+		i := slices.IndexFunc(all, func(v vendor) bool { return v.key == row[0] })
+		if i < 0 {
+			i, all = len(all), append(all, vendor{key: row[0], paid: row[1] == "paid"})
+		}
+		if row[2] == "sender" {
+			all[i].senders = append(all[i].senders, row[3])
+		} else {
+			all[i].tokens = append(all[i].tokens, row[3])
+		}
+	}
+	return all
+}()
 
 // vendorsOf returns the keys of the vendors in text records and SPF includes, and the number of
 // paid ones among those that send mail.
 func vendorsOf(texts, includes []string) (keys []string, paidSenders int) {
 	for _, v := range vendors {
-		proved := v.token != nil && slices.ContainsFunc(texts, func(text string) bool { return v.token.MatchString(strings.ToLower(text)) })
+		proved := slices.ContainsFunc(texts, func(text string) bool {
+			return slices.ContainsFunc(v.tokens, func(token string) bool {
+				return len(text) >= len(token) && strings.EqualFold(text[:len(token)], token)
+			})
+		})
 		sends := slices.ContainsFunc(includes, func(domain string) bool {
 			return slices.ContainsFunc(v.senders, func(sender string) bool { return below(domain, sender) })
 		})

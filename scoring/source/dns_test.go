@@ -92,18 +92,49 @@ func TestCommercialPoints(t *testing.T) {
 
 func TestVendors(t *testing.T) {
 	t.Parallel()
-	keys, paid := vendorsOf(
-		[]string{
-			"google-site-verification=abc", "GOOGLE-site-verification=def", "MS=ms123", "docusign=1", "openai-domain-verification=dv-1",
-			"yandex-verification: 9",
-			"unknown-site-verification=1", "see google-site-verification=",
-		},
-		includes(sender([]string{"v=spf1 ip4:192.0.2.1 include:_spf.google.com include:mailgun.org include:eu.mailgun.org " +
-			"?include:u1.sendgrid.net redirect=notsendgrid.net"})),
-	)
-	want := []string{"google", "microsoft", "docusign", "openai", "yandex", "sendgrid", "mailgun"}
-	if !slices.Equal(keys, want) || paid != 2 {
-		t.Errorf("got %v and %d paid senders, want %v and 2", keys, paid, want)
+	f := func(name string, texts []string, spf string, paid int, want ...string) {
+		t.Helper()
+		keys, n := vendorsOf(texts, includes(sender([]string{spf})))
+		slices.Sort(keys)
+		slices.Sort(want)
+		if !slices.Equal(keys, want) || n != paid {
+			t.Errorf("%s: got %v and %d paid senders, want %v and %d", name, keys, n, want, paid)
+		}
+	}
+	f("tokens and senders", []string{
+		"google-site-verification=abc", "GOOGLE-site-verification=def", "MS=ms123", "docusign=1", "openai-domain-verification=dv-1",
+		"yandex-verification: 9", "unknown-site-verification=1", "see google-site-verification=",
+	}, "v=spf1 ip4:192.0.2.1 include:_spf.google.com include:mailgun.org include:eu.mailgun.org ?include:u1.sendgrid.net "+
+		"redirect=notsendgrid.net", 2, "google", "microsoft", "docusign", "openai", "yandex", "sendgrid", "mailgun")
+	f("parts of a flattened record", nil, "v=spf1 include:_netblocks.google.com include:_netblocks2.google.com "+
+		"include:spf-a.outlook.com include:servers.mcsv.net ~all", 1, "google", "microsoft", "mailchimp")
+	f("newer vendors", []string{
+		"anthropic-domain-verification-a1b2c3=x", "cursor-domain-verification-q=1", "loom-site-verification=1", "jamf-site-verification=1",
+		"calendly-site-verification=1", "serval-verification=1", "TAILSCALE-abcdef", "Dynatrace-site-verification=1",
+	}, "", 0, "anthropic", "cursor", "loom", "jamf", "calendly", "serval", "tailscale", "dynatrace")
+	f("several names of one vendor", []string{"zoom-domain-verification=1", "ZOOM_verify_abc", "citrix.mobile.ads.otp=1",
+		"citrix-verification-code=1", "notion_domain_verification=1", "apple-domain=1"}, "", 0, "zoom", "citrix", "notion", "apple")
+	f("names that are alike only", []string{"anthropicdomain", "ms", "google", "loom", "pardo"},
+		"v=spf1 include:notgoogle.com include:google.com.evil.example include:outlook.com.example", 0)
+}
+
+func TestVendorTable(t *testing.T) {
+	t.Parallel()
+	seen := make(map[string]bool)
+	paid := make(map[string]string)
+	for _, row := range table(vendorsCSV, 4) {
+		if old, ok := paid[row[0]]; ok && old != row[1] {
+			t.Errorf("%s is paid in one row and not in another", row[0])
+		}
+		paid[row[0]] = row[1]
+		trace := row[2] + " " + row[3]
+		switch {
+		case row[0] == "" || len(row[3]) < 3 || seen[trace] || trace != strings.ToLower(trace) || row[1] != "" && row[1] != "paid":
+			t.Errorf("row %q", row)
+		case row[2] != "token" && (row[2] != "sender" || !strings.Contains(row[3], ".")):
+			t.Errorf("row %q", row)
+		}
+		seen[trace] = true
 	}
 }
 

@@ -23,7 +23,7 @@ func TestSourcesPageIsUpToDate(t *testing.T) {
 	live := source.Live(fakenet.New(t).Client(), "", slog.New(slog.DiscardHandler))
 	golden.CompareTables(t, sourcesPage, map[string]string{
 		"order": orderTable(live), "policies": policyTable(), "limits": limitTable(), "signals": signalTable(t),
-		"coverage": coverageTable(), "trust": trustTable(),
+		"coverage": coverageTable(), "trust": trustTable(), "terms": termTable(),
 	})
 }
 
@@ -54,6 +54,15 @@ func policyTable() string {
 		}
 		b.Row("`"+p.Source+"`", fetch.Short(p.Deadline), fetch.Short(p.Connect), fetch.Short(p.Total), fmt.Sprint(p.Retries), kept,
 			fetch.Size(p.BodyMax), alone)
+	}
+	return b.String()
+}
+
+// termTable has what providers ask of callers.
+func termTable() string {
+	b := golden.NewTable("source", "asks of callers", "kept by")
+	for _, term := range fetch.Terms {
+		b.Row("`"+term.Source+"`", term.Asks, term.Kept)
 	}
 	return b.String()
 }

@@ -454,7 +454,7 @@ func linkQuery(ids ...string) string {
 		"props", "labels|claims")
 }
 func nameQuery(name string) string {
-	return encoded("filter[entity.legalName]", name, "page[size]", "5")
+	return encoded("filter[entity.legalName]", name, "page[size]", "20")
 }
 
 func encoded(pairs ...string) string {

@@ -3,11 +3,15 @@ package source
 import (
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
 
+	"companyscore/internal/test/fakenet"
 	"companyscore/scoring"
+	"companyscore/scoring/source/fetch"
 )
 
 // timeline gives the days before the instant the values, the last one for today.
@@ -83,6 +87,52 @@ func TestNewsRefusals(t *testing.T) {
 		if got, err := parseTimeline(strings.NewReader(body)); err == nil || errors.Is(err, errAmbiguous) {
 			t.Errorf("%q: got %v %v, want an error", body, got, err)
 		}
+	}
+}
+
+// The tone is a second request. Without it the volume stays.
+func TestNewsWithoutTone(t *testing.T) {
+	t.Parallel()
+	network := fakenet.New(t)
+	network.Endpoint("gdelt", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("mode") == "timelinetone" {
+			fmt.Fprint(w, "Please limit requests to one every 5 seconds or contact us.")
+			return
+		}
+		fmt.Fprint(w, timeline(20))
+	}))
+	req := requestFor("brindleworks.com")
+	req.Company = wikidataSays("name", "Brindleworks")
+	got, err := NewGDELT(network.Client()).Fetch(t.Context(), req)
+	if code := WarningCode(err); err == nil || code != fetch.CodeRateLimited {
+		t.Errorf("got %v", err)
+	}
+	wantSpoken(t, got, "news_volume_90d 20, news_volume_trend_30d 2.0369")
+}
+
+// TestSourcesEndInTime adds up the deadlines of each source and those that it waits for. The sum
+// fits the 85 s that a run has for its sources.
+func TestSourcesEndInTime(t *testing.T) {
+	t.Parallel()
+	plans := make(map[string]Plan)
+	for _, s := range Live(fakenet.New(t).Client(), "", slog.New(slog.DiscardHandler)) {
+		plans[s.Name()] = s.Plan()
+	}
+	var end func(name string) time.Duration
+	end = func(name string) (latest time.Duration) {
+		for _, other := range plans[name].After {
+			latest = max(latest, end(other))
+		}
+		return latest + plans[name].Deadline
+	}
+	for name := range plans {
+		if at := end(name); at > 85*time.Second {
+			t.Errorf("%s can end after %s", name, at)
+		}
+	}
+	// Two answers of GDELT that take 23 s each fit its deadline.
+	if p := fetch.PolicyOf("gdelt"); p.Total < 23*time.Second || p.Deadline < 2*23*time.Second {
+		t.Errorf("GDELT has %s for an answer and %s for both", p.Total, p.Deadline)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"companyscore/scoring"
@@ -23,7 +24,8 @@ var _ Source = (*GLEIF)(nil)
 
 const (
 	gleifType     = "application/vnd.api+json"
-	gleifNamesMax = 2 // names that are searched
+	gleifNamesMax = 2  // names that are searched
+	gleifRowsMax  = 20 // entities per search: the name is matched in part, so an equal one need not be the first
 )
 
 // Fetch reads the record of an entity by its identifier, or by a name that one entity has.
@@ -88,27 +90,49 @@ func (g *GLEIF) find(ctx context.Context, company Company) (record leiRecord, vi
 	for _, name := range names {
 		records, err := fetch.Get(ctx, g.client, fetch.Request{
 			Source: "gleif", Endpoint: "gleif", Path: "/api/v1/lei-records", Query: url.Values{"filter[entity.legalName]": {name},
-				"page[size]": {"5"}}, Accept: gleifType,
+				"page[size]": {strconv.Itoa(gleifRowsMax)}}, Accept: gleifType,
 		}, func(res *fetch.Response) ([]leiRecord, error) { return parseRecords(res.Body) })
 		if err != nil && !fetch.IsNotFound(err) {
 			return leiRecord{}, "", false, err
 		}
-		plain := PlainName(name)
-		var equal []leiRecord
-		for _, r := range records {
-			if PlainName(r.LegalName) == plain && r.Category != "FUND" && r.Category != "BRANCH" {
-				equal = append(equal, r)
-			}
+		r, equal := chooseRecord(records, name, company.Get(Country))
+		if equal == 1 {
+			return r, "name", true, nil
 		}
-		if len(equal) == 1 && sameCompany(plain, company.Get(Country), equal[0].Country) {
-			return equal[0], "name", true, nil
-		}
-		many = many || len(equal) > 0
+		many = many || equal > 0
 	}
 	if many {
 		return leiRecord{}, "", false, errManyCompanies
 	}
 	return leiRecord{}, "", false, nil
+}
+
+// chooseRecord returns the record of the company with a name among those that were found, and the
+// number of records that can be meant: 1 if the choice is clear. Records in the company's country
+// precede others. Within one country, those with the same legal form precede others, then active
+// entities.
+func chooseRecord(records []leiRecord, name, country string) (chosen leiRecord, candidates int) {
+	plain := PlainName(name)
+	records = slices.DeleteFunc(slices.Clone(records), func(r leiRecord) bool {
+		return PlainName(r.LegalName) != plain || !r.isCompany() || r.Registration == "DUPLICATE" || r.Registration == "ANNULLED"
+	})
+	prefer := func(better func(leiRecord) bool) {
+		if slices.ContainsFunc(records, better) {
+			records = slices.DeleteFunc(records, func(r leiRecord) bool { return !better(r) })
+		}
+	}
+	prefer(func(r leiRecord) bool { return country != "" && r.Country == country })
+	if !slices.ContainsFunc(records, func(r leiRecord) bool { return r.Country != records[0].Country }) {
+		prefer(func(r leiRecord) bool { return strings.EqualFold(quotable(r.LegalName), name) })
+		prefer(func(r leiRecord) bool { return r.Status == "ACTIVE" })
+	}
+	switch {
+	case len(records) == 0:
+		return leiRecord{}, 0
+	case len(records) == 1 && sameCompany(plain, country, records[0].Country):
+		return records[0], 1
+	}
+	return leiRecord{}, max(2, len(records))
 }
 
 // quotable returns a name without quotes and backslashes, for use in a query.
@@ -125,9 +149,17 @@ func quotable(name string) string {
 // leiRecord is the record of one entity.
 type leiRecord struct {
 	LEI, LegalName, Country string
-	// Category is GENERAL, FUND, BRANCH or another; Status of the entity ACTIVE or INACTIVE;
-	// Registration ISSUED, LAPSED or another.
+	// Category is GENERAL, FUND, BRANCH, SOLE_PROPRIETOR or another; Status of the entity ACTIVE or
+	// INACTIVE; Registration ISSUED, LAPSED, DUPLICATE or another.
 	Category, Status, Registration string
+}
+
+// soleProprietor is the category of persons who trade under their own name.
+const soleProprietor = "SOLE_PROPRIETOR"
+
+// isCompany reports whether the entity can be a company that is searched by name.
+func (r leiRecord) isCompany() bool {
+	return r.Category != "FUND" && r.Category != "BRANCH" && r.Category != soleProprietor
 }
 
 // parseRecords parses one record or a list of records.
@@ -200,17 +232,24 @@ func (r leiRecord) observe(s *builder) {
 	s.result.Defunct = r.Status == "INACTIVE"
 }
 
+// claim adds the claims of the record. The name of a sole proprietor is that of a person, and is not
+// stored.
 func (r leiRecord) claim(s *builder, via string) {
 	why := "LEI " + r.LEI + " belongs to " + r.LegalName
-	if via == "name" {
+	switch {
+	case r.Category == soleProprietor:
+		why = "LEI " + r.LEI + " belongs to a sole proprietor"
+	case via == "name":
 		why = "the name equals only that of LEI " + r.LEI + ", " + r.LegalName
 	}
 	s.claim(LEI, via, r.LEI, why)
 	if s.result.Defunct {
 		s.claim(Dissolved, via, "inactive", "the entity of LEI "+r.LEI+" is INACTIVE")
 	}
-	s.claim(LegalName, via, r.LegalName, why)
-	s.claim(Name, via, r.LegalName, why)
+	if r.Category != soleProprietor {
+		s.claim(LegalName, via, r.LegalName, why)
+		s.claim(Name, via, r.LegalName, why)
+	}
 	if scoring.RegionOf(r.Country) != scoring.Unknown {
 		s.claim(Country, via, r.Country, "headquarters of LEI "+r.LEI)
 	}

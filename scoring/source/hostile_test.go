@@ -39,6 +39,20 @@ func TestHostileServers(t *testing.T) {
 					`{"ldhName":"brindleworks.com","events":[{"eventAction":"registration","eventDate":"2010-03-10T00:00:00Z"}]}`),
 			},
 		},
+		"rdap over plain http": {
+			Endpoints: map[string]http.Handler{
+				"rdap.bootstrap": answers(`{"services":[[["com"],["http://rdap.registry-one.com/v1/"]]]}`),
+				"rdap.fallback": answers(
+					`{"ldhName":"brindleworks.com","events":[{"eventAction":"registration","eventDate":"2010-03-10T00:00:00+0000"}]}`),
+			},
+			New:   func(c *fetch.Client) source.Source { return source.NewRDAP(c) },
+			Spare: []string{"rdap.bootstrap", "rdap.fallback"},
+			Codes: map[string][]string{"redirect in a circle": {fetch.CodeAddress}}, // no redirect to http
+			Sites: map[string]http.Handler{
+				"rdap.registry-one.com": answers(
+					`{"ldhName":"brindleworks.com","events":[{"eventAction":"registration","eventDate":"2010-03-10T00:00:00+0000"}]}`),
+			},
+		},
 		"ct": {
 			Endpoints: map[string]http.Handler{
 				"ct.crtsh":       answers(`[{"common_name":"brindleworks.com","name_value":"www.brindleworks.com\nbrindleworks.com","not_after":"2027-01-22T17:08:53"}]`),

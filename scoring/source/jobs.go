@@ -8,13 +8,11 @@ import (
 	"io"
 	"math"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"companyscore/internal/country"
 	"companyscore/scoring"
 	"companyscore/scoring/source/fetch"
 	"companyscore/scoring/source/site"
@@ -91,11 +89,13 @@ func boardOf(company Company) (provider, token string, tracked bool) {
 
 var boardProviders = map[string]bool{"greenhouse": true, "lever": true, "lever_eu": true, "ashby": true}
 
-// Bounds of a board.
+// Bounds of a board. Lever has pages; Greenhouse and Ashby send a board in one answer.
 const (
 	rolesMax      = 5000
 	leverPage     = 100
-	leverPagesMax = 20
+	leverPagesMax = 20 // at two requests per second they fit the deadline
+	roleMaxBytes  = 1 << 20
+	placesMax     = 30 // of one role
 )
 
 func (j *Jobs) roles(ctx context.Context, provider, token string) ([]role, error) {
@@ -133,9 +133,25 @@ func (j *Jobs) roles(ctx context.Context, provider, token string) ([]role, error
 type role struct {
 	Title       string
 	Departments []string
-	Location    string
+	// Places are all locations, as the board writes them.
+	Places []string
+	// Country is the country of the main place, a name or an ISO 3166-1 code, "" if the board does not have it.
+	Country string
 	// Published is zero if the board does not have it.
 	Published time.Time
+}
+
+// newRole returns a role with the places in texts, of which each can name several.
+func newRole(title string, published time.Time, texts ...string) role {
+	r := role{Title: roleText(title), Published: published}
+	for _, text := range texts {
+		for _, place := range splitPlaces(text) {
+			if place = roleText(place); place != "" && len(r.Places) < placesMax && !slices.Contains(r.Places, place) {
+				r.Places = append(r.Places, place)
+			}
+		}
+	}
+	return r
 }
 
 // roleText shortens a text of a role.
@@ -153,11 +169,34 @@ func roleTime(text string) time.Time {
 	return time.Time{}
 }
 
+// valueReader bounds the memory of a decoder that reads a board value by value: a read fails with
+// CodeTooLarge when more than roleMaxBytes of one value are buffered.
+type valueReader struct {
+	body    io.Reader
+	decoder *json.Decoder // nil before the first member
+	read    int64
+}
+
+func (r *valueReader) Read(p []byte) (int, error) {
+	var used int64
+	if r.decoder != nil {
+		used = r.decoder.InputOffset()
+	}
+	if r.read-used > roleMaxBytes {
+		return 0, &fetch.Error{Code: fetch.CodeTooLarge, Err: fmt.Errorf("a role of more than %d bytes", roleMaxBytes)}
+	}
+	n, err := r.body.Read(p[:min(len(p), roleMaxBytes/2)])
+	r.read += int64(n)
+	return n, err
+}
+
 // jobList reads the member "jobs" of a board, each element as a T.
 func jobList[T any](body io.Reader, keep func(T) (role, bool)) ([]role, error) {
 	roles := []role{}
 	seen := false
-	err := eachMember(body, func(key string, d *json.Decoder) error {
+	bounded := &valueReader{body: body}
+	err := eachMember(bounded, func(key string, d *json.Decoder) error {
+		bounded.decoder = d
 		if key != "jobs" {
 			return skip(d)
 		}
@@ -194,7 +233,7 @@ func parseGreenhouse(body io.Reader) ([]role, error) {
 		Departments []named `json:"departments"`
 	}
 	return jobList(body, func(j job) (role, bool) {
-		r := role{Title: roleText(j.Title), Location: roleText(j.Location.Name), Published: roleTime(j.Published)}
+		r := newRole(j.Title, roleTime(j.Published), j.Location.Name)
 		if r.Published.IsZero() {
 			r.Published = roleTime(j.Updated)
 		}
@@ -210,33 +249,50 @@ func parseAshby(body io.Reader) ([]role, error) {
 		Title      string `json:"title"`
 		Department string `json:"department"`
 		Location   string `json:"location"`
-		Listed     *bool  `json:"isListed"`
-		Published  string `json:"publishedAt"`
+		Secondary  []struct {
+			Location string `json:"location"`
+		} `json:"secondaryLocations"`
+		Address struct {
+			Postal struct {
+				Country string `json:"addressCountry"`
+			} `json:"postalAddress"`
+		} `json:"address"`
+		Listed    *bool  `json:"isListed"`
+		Published string `json:"publishedAt"`
 	}
 	return jobList(body, func(j job) (role, bool) {
-		listed := j.Listed == nil || *j.Listed
-		return role{Title: roleText(j.Title), Departments: []string{roleText(j.Department)}, Location: roleText(j.Location),
-			Published: roleTime(j.Published)}, listed && j.Title != ""
+		texts := []string{j.Location}
+		for _, more := range j.Secondary[:min(len(j.Secondary), placesMax)] {
+			texts = append(texts, more.Location)
+		}
+		r := newRole(j.Title, roleTime(j.Published), texts...)
+		r.Departments, r.Country = []string{roleText(j.Department)}, roleText(j.Address.Postal.Country)
+		return r, r.Title != "" && (j.Listed == nil || *j.Listed)
 	})
 }
 
 func parseLever(body io.Reader) ([]role, error) {
 	roles := []role{}
-	err := eachElement(body, func(d *json.Decoder) (bool, error) {
+	bounded := &valueReader{body: body}
+	err := eachElement(bounded, func(d *json.Decoder) (bool, error) {
+		bounded.decoder = d
 		var j struct {
 			Text       string `json:"text"`
 			Categories struct {
-				Location   string `json:"location"`
-				Team       string `json:"team"`
-				Department string `json:"department"`
+				Location   string   `json:"location"`
+				Locations  []string `json:"allLocations"`
+				Team       string   `json:"team"`
+				Department string   `json:"department"`
 			} `json:"categories"`
-			Created int64 `json:"createdAt"` // unix milliseconds
+			Country string `json:"country"`
+			Created int64  `json:"createdAt"` // unix milliseconds
 		}
 		if err := d.Decode(&j); err != nil {
 			return false, err
 		}
-		r := role{Title: roleText(j.Text), Departments: []string{roleText(j.Categories.Department)},
-			Location: roleText(j.Categories.Location)}
+		more := j.Categories.Locations[:min(len(j.Categories.Locations), placesMax)]
+		r := newRole(j.Text, time.Time{}, append([]string{j.Categories.Location}, more...)...)
+		r.Departments, r.Country = []string{roleText(j.Categories.Department)}, roleText(j.Country)
 		if r.Departments[0] == "" {
 			r.Departments[0] = roleText(j.Categories.Team)
 		}
@@ -254,8 +310,6 @@ func parseLever(body io.Reader) ([]role, error) {
 	return roles, nil
 }
 
-var technical = regexp.MustCompile(`(?i)engineer|developer|data|security|research|design|product`)
-
 // technicalMin is the number of roles that a share of technical roles needs.
 const technicalMin = 3
 
@@ -270,24 +324,18 @@ func observeRoles(s *builder, roles []role, req Request) {
 	departments, locations, regions := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	techs, fresh, dated := 0, 0, 0
 	for _, r := range roles {
-		isTech := technical.MatchString(r.Title)
 		for _, d := range r.Departments {
 			if d = strings.ToLower(strings.TrimSpace(d)); d != "" && d != "no department" {
 				departments[d] = true
-				isTech = isTech || technical.MatchString(d)
 			}
 		}
-		if isTech {
+		if isTechnical(r) {
 			techs++
 		}
-		location := strings.ToLower(r.Location)
-		if strings.Contains(location, "remote") {
-			location = "remote"
+		for _, place := range r.Places {
+			locations[placeKey(place)] = true
 		}
-		if location != "" {
-			locations[location] = true
-		}
-		if region := regionOf(r.Location); region != "" {
+		for _, region := range regionsOf(r) {
 			regions[region] = true
 		}
 		if !r.Published.IsZero() {
@@ -325,50 +373,4 @@ func observeRoles(s *builder, roles []role, req Request) {
 		s.missing(scoring.ReasonInsufficientHistory, "open_roles_change_90d")
 	}
 	s.result.Values = map[string]float64{ValueOpenRoles: float64(n), ValueHiringRegions: float64(len(regions))}
-}
-
-// cities are large cities that roles name without a country.
-var cities = func() map[string]string {
-	all := map[string]string{}
-	for country, names := range map[string]string{
-		"US": "new york|nyc|san francisco|sf|los " +
-			"angeles|boston|seattle|austin|chicago|denver|atlanta|washington|miami|dallas|houston|palo alto|mountain view|san jose|new " +
-			"york city|us|usa|remote us",
-		"CA": "toronto|vancouver|montreal|ottawa|calgary", "GB": "london|manchester|edinburgh|bristol|cambridge|leeds", "IE": "dublin",
-		"DE": "berlin|munich|münchen|hamburg|cologne|köln|frankfurt|stuttgart", "FR": "paris|lyon", "ES": "madrid|barcelona|valencia",
-		"IT": "milan|rome", "NL": "amsterdam|rotterdam|utrecht", "PT": "lisbon|porto",
-		"SE": "stockholm|gothenburg", "DK": "copenhagen", "NO": "oslo", "FI": "helsinki", "PL": "warsaw|krakow|kraków|wroclaw",
-		"CH": "zurich|zürich|geneva", "AT": "vienna", "BE": "brussels", "CZ": "prague", "RO": "bucharest", "HU": "budapest",
-		"IN": "bangalore|bengaluru|mumbai|delhi|new delhi|hyderabad|pune|chennai|gurgaon|gurugram", "JP": "tokyo|osaka",
-		"CN": "shanghai|beijing|shenzhen", "KR": "seoul", "AU": "sydney|melbourne|brisbane", "NZ": "auckland|wellington", "TW": "taipei",
-		"BR": "são paulo|sao paulo|rio de janeiro", "MX": "mexico city|ciudad de méxico|guadalajara", "AR": "buenos aires",
-		"CO": "bogotá|bogota", "CL": "santiago", "IL": "tel aviv", "AE": "dubai|abu dhabi", "ZA": "cape town|johannesburg", "KE": "nairobi",
-		"NG": "lagos", "EG": "cairo",
-	} {
-		for name := range strings.SplitSeq(names, "|") {
-			all[name] = country
-		}
-	}
-	return all
-}()
-
-// regionOf returns the world region of a role's location, "" if it is unknown. The last part of a
-// location is the widest: Portland, OR, United States.
-func regionOf(location string) string {
-	parts := strings.FieldsFunc(location, func(r rune) bool { return strings.ContainsRune(",;/|()-–", r) })
-	for i := len(parts) - 1; i >= 0; i-- {
-		part := strings.TrimSpace(parts[i])
-		code := cities[strings.ToLower(part)]
-		switch {
-		case code != "":
-		case len(part) == 2 && i > 0 && slices.Contains(secStates, part):
-			code = "US" // as in "San Francisco, CA"
-		default:
-			code = country.Code(part)
-		}
-		if region := scoring.RegionOf(code); region != scoring.Unknown {
-			return region
-		}
-	}
-	return ""
 }

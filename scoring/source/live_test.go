@@ -62,6 +62,65 @@ func TestGLEIFNames(t *testing.T) {
 		[]obj{record("5299000BRINDLEWORKS1", "Brindleworks", "US", "GENERAL")}, matched)
 }
 
+func TestGLEIFChoice(t *testing.T) {
+	t.Parallel()
+	r := func(lei, name, country, category, status, registration string) leiRecord {
+		return leiRecord{LEI: lei, LegalName: name, Country: country, Category: category, Status: status, Registration: registration}
+	}
+	f := func(name, asked, country, want string, candidates int, records ...leiRecord) {
+		t.Helper()
+		got, n := chooseRecord(records, asked, country)
+		if got.LEI != want || n != candidates {
+			t.Errorf("%s: chose %q of %d, want %q of %d", name, got.LEI, n, want, candidates)
+		}
+	}
+	inc := r("1", "BRINDLE WORKS INC", "US", "GENERAL", "ACTIVE", "ISSUED")
+	llc := r("2", "Brindle Works LLC", "US", "GENERAL", "ACTIVE", "ISSUED")
+	gmbh := r("3", "Brindle Works GmbH", "DE", "GENERAL", "ACTIVE", "ISSUED")
+	gone := r("4", "Brindle Works Corp", "US", "GENERAL", "INACTIVE", "RETIRED")
+	person := r("5", "BRINDLE WORKS", "US", "SOLE_PROPRIETOR", "ACTIVE", "ISSUED")
+	double := r("6", "Brindle Works Inc", "US", "GENERAL", "ACTIVE", "DUPLICATE")
+	other := r("7", "Brindle Works Ovens Inc", "US", "GENERAL", "ACTIVE", "ISSUED")
+	f("nothing", "Brindle Works", "", "", 0)
+	f("others only", "Brindle Works", "", "", 0, other, person, double)
+	f("one among others", "Brindle Works", "", "1", 1, other, person, double, inc)
+	f("the country decides", "Brindle Works", "DE", "3", 1, inc, llc, gmbh)
+	f("two countries, none known", "Brindle Works", "", "", 2, inc, gmbh)
+	f("two countries, another known", "Brindle Works", "FR", "", 2, inc, gmbh)
+	f("the legal form decides", "Brindle Works Inc", "", "1", 1, inc, llc)
+	f("the legal form is not known", "Brindle Works", "US", "", 2, inc, llc)
+	f("the active one", "Brindle Works", "US", "1", 1, gone, inc)
+	f("the only one is gone", "Brindle Works", "US", "4", 1, gone)
+	f("a person by one word", "Ada", "US", "", 0, r("8", "ADA", "US", "SOLE_PROPRIETOR", "ACTIVE", "ISSUED"))
+	f("one word and no country", "Brindle", "", "", 2, r("9", "Brindle", "US", "GENERAL", "ACTIVE", "ISSUED"))
+}
+
+// The name of a person is not stored, wherever the record came from.
+func TestGLEIFPersons(t *testing.T) {
+	t.Parallel()
+	network := fakenet.New(t)
+	asked := serve(network, "gleif", map[string]string{"/api/v1/lei-records/5299000BRINDLEWORKS1": toJSON(obj{"data": obj{"attributes": obj{
+		"lei": "5299000BRINDLEWORKS1", "entity": obj{"legalName": obj{"name": "ADA PERSON"}, "category": "SOLE_PROPRIETOR",
+			"headquartersAddress": obj{"country": "IN"}, "status": "ACTIVE"}, "registration": obj{"status": "ISSUED"}}}})})
+	req := requestFor("brindleworks.com")
+	req.Company = wikidataSays("lei", "5299000BRINDLEWORKS1")
+	got, err := NewGLEIF(network.Client()).Fetch(t.Context(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantSpoken(t, got, "legal_entity_registered 1, corporate_group_size +0")
+	if text := toJSON(got); strings.Contains(text, "ADA") || !strings.Contains(text, `"IN"`) {
+		t.Errorf("the result is %s", text)
+	}
+	req.Company = wikidataSays("name", "Brindle Works")
+	if _, err = NewGLEIF(network.Client()).Fetch(t.Context(), req); err != nil {
+		t.Fatal(err)
+	}
+	if last := (*asked)[len(*asked)-1]; !strings.Contains(last, "page%5Bsize%5D=20") {
+		t.Errorf("asked %s", last)
+	}
+}
+
 func TestRepositoriesIdentity(t *testing.T) {
 	t.Parallel()
 	f := func(name string, company Company, org, want string) {
@@ -208,120 +267,6 @@ func TestPageviewsTitles(t *testing.T) {
 	got, err = NewPageviews(network.Client()).Fetch(t.Context(), req)
 	if said := spoken(got)["wikipedia_pageviews_30d"]; err != nil || said != string(scoring.ReasonUnresolvedIdentity) {
 		t.Errorf("without Wikidata: %q, %v", said, err)
-	}
-}
-
-func TestJobsOfSitesWithoutBoard(t *testing.T) {
-	t.Parallel()
-	f := func(name string, company Company, answered bool, careers *scoring.Observation, roles, tracks string) {
-		t.Helper()
-		req := requestFor("brindleworks.com")
-		req.Company = company
-		if answered {
-			req.Answered = []string{"web"}
-		}
-		if careers != nil {
-			careers.Signal, careers.Source = "careers_page_present", "web"
-			req.Observed = []scoring.Observation{*careers}
-		}
-		got, err := NewJobs(nil).Fetch(t.Context(), req)
-		said := spoken(got)
-		if err != nil || said["open_roles"] != roles || said["ats_in_use"] != tracks || len(said) != len(roleSignals)+1 {
-			t.Errorf("%s: %v, %v; want open roles %q and tracking %q", name, said, err, roles, tracks)
-		}
-		wantValid(t, got)
-	}
-	f("the site was not read", Company{}, false, nil, "unresolved_identity", "unresolved_identity")
-	f("neither page nor board", Company{}, true, &scoring.Observation{State: scoring.StateAbsent}, "absent", "absent")
-	f("a page of zero", Company{}, true, &scoring.Observation{State: scoring.StateOK}, "absent", "absent")
-	f("a page without a board", Company{}, true, &scoring.Observation{State: scoring.StateOK, Raw: 1}, "not_found", "absent")
-	f("a site that needs scripts", Company{}, true, &scoring.Observation{State: scoring.StateMissing, Reason: scoring.ReasonNotApplicable},
-		"not_applicable", "not_applicable")
-	f("a board that cannot be read", wikidataSays("job_board", "myworkdayjobs.com"), true, nil, "unsupported_provider", "1")
-	f("a token that is none", wikidataSays("job_board", "greenhouse/../x"), true, nil, "unsupported_provider", "1")
-}
-
-func TestJobsPages(t *testing.T) {
-	t.Parallel()
-	network := fakenet.New(t)
-	page := func(n int) string {
-		var all []obj
-		for range n {
-			all = append(all, obj{"text": "Baker", "categories": obj{"location": "Oslo", "team": "Ovens"},
-				"createdAt": instant.AddDate(0, 0, -5).UnixMilli()})
-		}
-		return toJSON(all)
-	}
-	serve(network, "jobs.lever", map[string]string{
-		"/v0/postings/brindle?" + encoded("mode", "json", "limit", "100", "skip", "0"): page(100), "/v0/postings/brindle?" +
-			encoded("mode", "json", "limit", "100", "skip", "100"): page(3),
-	})
-	req := requestFor("brindleworks.com")
-	req.Company = wikidataSays("job_board", "lever/brindle")
-	got, err := NewJobs(network.Client()).Fetch(t.Context(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantSpoken(t, got, "ats_in_use 1, open_roles 103, department_breadth 1, hiring_location_count 1, technical_role_share 0, "+
-		"fresh_role_share_30d 1, open_roles_change_90d insufficient_history")
-	req.Company = wikidataSays("job_board", "lever/gone")
-	got, err = NewJobs(network.Client()).Fetch(t.Context(), req)
-	if said := spoken(got)["open_roles"]; err != nil || said != "not_found" {
-		t.Errorf("a board that is gone: %q, %v", said, err)
-	}
-}
-
-func TestJobsOfALargeBoard(t *testing.T) {
-	t.Parallel()
-	network := fakenet.New(t)
-	network.Endpoint("jobs.greenhouse", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Query().Get("content") == "true" {
-			fmt.Fprintf(w, `{"jobs":[{"title":"Baker","content":%q}]}`, strings.Repeat("x", 9<<20))
-			return
-		}
-		fmt.Fprint(w, `{"jobs":[{"title":"Baker","location":{"name":"Oslo"}}]}`)
-	}))
-	req := requestFor("brindleworks.com")
-	req.Company = wikidataSays("job_board", "greenhouse/brindle")
-	got, err := NewJobs(network.Client()).Fetch(t.Context(), req)
-	if err != nil {
-		t.Fatal(err)
-	}
-	wantSpoken(t, got, "ats_in_use 1, open_roles 1, department_breadth not_found, hiring_location_count 1, technical_role_share "+
-		"not_applicable, fresh_role_share_30d not_found, open_roles_change_90d insufficient_history")
-}
-
-func TestJobsRejectsBadAnswers(t *testing.T) {
-	t.Parallel()
-	for _, body := range []string{"", "{}", "null", "[]", `{"jobs":{}}`, `{"jobs":[{"title":1}]}`, `{"jobs":[{"title":"a"},`, "<html>"} {
-		if got, err := parseGreenhouse(strings.NewReader(body)); err == nil {
-			t.Errorf("greenhouse %q: %v", body, got)
-		}
-		if got, err := parseAshby(strings.NewReader(body)); err == nil {
-			t.Errorf("ashby %q: %v", body, got)
-		}
-		if got, err := parseLever(strings.NewReader(body)); err == nil && body != "[]" {
-			t.Errorf("lever %q: %v", body, got)
-		}
-	}
-	many := `{"jobs":[` + strings.TrimSuffix(strings.Repeat(`{"title":"a"},`, rolesMax+1), ",") + `]}`
-	if _, err := parseAshby(strings.NewReader(many)); WarningCode(err) != fetch.CodeTooLarge {
-		t.Errorf("too many roles are told as %q", WarningCode(err))
-	}
-}
-
-func TestRegionOf(t *testing.T) {
-	t.Parallel()
-	for place, want := range map[string]string{
-		"San Francisco, CA": scoring.GeoNorthAmerica, "Toronto, Canada": scoring.GeoNorthAmerica, "CA": scoring.GeoNorthAmerica,
-		"Berlin": scoring.GeoEurope, "Remote - Germany": scoring.GeoEurope, "Paris, TX": scoring.GeoNorthAmerica,
-		"Bengaluru, Karnataka, India": scoring.GeoAsiaPacific, "São Paulo": scoring.GeoLatinAmerica,
-		"Dubai, UAE": scoring.GeoMiddleEastAfrica, "Remote": "", "": "", "Anywhere / EMEA": "", "Wilmington, DE": scoring.GeoNorthAmerica,
-	} {
-		if got := regionOf(place); got != want {
-			t.Errorf("regionOf(%q) = %q, want %q", place, got, want)
-		}
 	}
 }
 
@@ -500,6 +445,9 @@ func FuzzLiveAnswers(f *testing.F) {
 			for _, r := range records {
 				r.observe(&s)
 				r.claim(&s, "name")
+				if got, n := chooseRecord(records, r.LegalName, r.Country); (n == 1) != (got.LEI != "") {
+					t.Errorf("chose %q of %d", got.LEI, n)
+				}
 			}
 		}
 		if total, err := parseTotal(strings.NewReader(body)); err == nil && total < 0 {

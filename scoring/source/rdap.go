@@ -19,8 +19,9 @@ type RDAP struct{ live }
 // NewRDAP returns the source.
 func NewRDAP(c *fetch.Client) *RDAP { return &RDAP{newLive(c, "rdap")} }
 
-// rdapType is the media type of RDAP answers.
-const rdapType = "application/rdap+json"
+// rdapTypes are the media types of RDAP answers. Some registries refuse requests for the first
+// alone.
+const rdapTypes = "application/rdap+json, application/json"
 
 // Fetch queries the registry of the domain's suffix. If the registry has no RDAP server, the
 // signals are missing. If the registry does not have the domain, it is not registered.
@@ -31,7 +32,7 @@ func (r *RDAP) Fetch(ctx context.Context, req Request) (Result, error) {
 	if ctx.Err() != nil {
 		return Result{}, err
 	}
-	question := fetch.Request{Source: "rdap", Accept: rdapType}
+	question := fetch.Request{Source: "rdap", Accept: rdapTypes}
 	if err != nil {
 		question.Endpoint, question.Path = "rdap.fallback", "/domain/"+req.Registrable
 	} else {
@@ -39,14 +40,15 @@ func (r *RDAP) Fetch(ctx context.Context, req Request) (Result, error) {
 		if !ok {
 			return registration{}.observe(req.Now), nil
 		}
-		question.URL = base + "domain/" + req.Registrable
+		question.URL, question.Plain = base+"domain/"+req.Registrable, true
 	}
 	found, err := fetch.Get(ctx, r.client, question, func(res *fetch.Response) (registration, error) { return parseRegistration(res.Body) })
 	switch {
 	case fetch.IsNotFound(err):
 		result := registration{}.observe(req.Now)
-		// The fallback answers the same for a suffix without a registry.
-		result.Unregistered = question.URL != ""
+		// The fallback answers the same for a suffix without a registry, and an answer over plain
+		// http can be forged.
+		result.Unregistered = strings.HasPrefix(question.URL, "https://")
 		return result, nil
 	case err != nil:
 		return Result{}, err
@@ -99,9 +101,10 @@ func parseRegistration(body io.Reader) (registration, error) {
 	return found, nil
 }
 
-// parseRDAPTime parses RFC 3339, and the forms without zone or time that some registries send.
+// parseRDAPTime parses RFC 3339, the zone +0000 of some registrars, and the forms without zone or
+// time that some registries send.
 func parseRDAPTime(text string) (at time.Time, err error) {
-	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
+	for _, layout := range []string{time.RFC3339, "2006-01-02T15:04:05Z0700", "2006-01-02T15:04:05", time.DateTime, time.DateOnly} {
 		if at, err = time.Parse(layout, strings.TrimSpace(text)); err == nil && plausible(at) {
 			return at.UTC(), nil
 		}
@@ -121,7 +124,7 @@ func (r registration) observe(now time.Time) Result {
 	if r.Registered.IsZero() || r.Registered.After(now) {
 		s.missing(scoring.ReasonNotFound, "organization_age_years")
 	} else {
-		s.ok("organization_age_years", years(now.Sub(r.Registered)))
+		s.ok("organization_age_years", years(r.Registered, now))
 	}
 	if r.Expires.IsZero() {
 		s.missing(scoring.ReasonNotFound, "domain_renewal_runway_days")
@@ -135,7 +138,9 @@ func (r registration) observe(now time.Time) Result {
 // slash.
 type registries map[string]string
 
-// parseRegistries parses the bootstrap file of RFC 9224. It skips base URLs that are not https.
+// parseRegistries parses the bootstrap file of RFC 9224. Of several base URLs of a registry the
+// first with https counts, and plain http only if there is no other. URLs that the client would
+// refuse, such as those with a port, are skipped.
 func parseRegistries(body io.Reader) (registries, error) {
 	var file struct {
 		Services [][][]string `json:"services"`
@@ -148,15 +153,22 @@ func parseRegistries(body io.Reader) (registries, error) {
 		if len(service) != 2 {
 			continue
 		}
+		var best string
 		for _, base := range service[1] {
 			u, err := url.Parse(base)
-			if err != nil || u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+			if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.Port() != "" || u.User != nil ||
+				u.RawQuery != "" || u.Fragment != "" {
 				continue
 			}
-			for _, tld := range service[0] {
-				found[strings.ToLower(strings.Trim(tld, "."))] = strings.TrimSuffix(base, "/") + "/"
+			if base = u.String(); best == "" || u.Scheme == "https" && strings.HasPrefix(best, "http:") {
+				best = base
 			}
-			break
+		}
+		if best == "" {
+			continue
+		}
+		for _, tld := range service[0] {
+			found[strings.ToLower(strings.Trim(tld, "."))] = strings.TrimSuffix(best, "/") + "/"
 		}
 	}
 	if len(found) == 0 {
@@ -181,5 +193,6 @@ const day = 24 * time.Hour
 // days returns a duration in days.
 func days(span time.Duration) float64 { return span.Hours() / 24 }
 
-// years returns a duration in years of 365.25 days.
-func years(span time.Duration) float64 { return span.Hours() / (24 * 365.25) }
+// years returns the years of 365.25 days from one time to another. Unlike a time.Duration it can
+// exceed 292 years.
+func years(from, to time.Time) float64 { return float64(to.Unix()-from.Unix()) / (365.25 * 24 * 3600) }

@@ -2,9 +2,13 @@ package source
 
 import (
 	"fmt"
+	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"companyscore/internal/test/fakenet"
 )
 
 // cdx formats captures as the archive's index does.
@@ -24,6 +28,16 @@ func monthly(n int, digests ...string) []string {
 		rows = append(rows, instant.Add(-time.Duration(i)*30*day).Format("20060102150405")+" "+digests[(n-i)%len(digests)])
 	}
 	return rows
+}
+
+// withStatus formats captures with a status as the archive's index does.
+func withStatus(captures ...string) string {
+	rows := []string{`["timestamp","statuscode","digest"]`}
+	for _, c := range captures {
+		f := strings.Fields(c)
+		rows = append(rows, fmt.Sprintf(`[%q,%q,%q]`, f[0], f[1], f[2]))
+	}
+	return "[" + strings.Join(rows, ",\n") + "]"
 }
 
 func TestArchive(t *testing.T) {
@@ -52,6 +66,23 @@ func TestArchive(t *testing.T) {
 			"web_presence_years 0.2478, homepage_change_rate_365d absent",
 		},
 		{
+			"unchanged captures are no changes", `[["timestamp"],["20160310000000"]]`, withStatus(monthly(8, "200 A", "- B", "200 C", "- C")...),
+			"web_presence_years 10, homepage_change_rate_365d 0.25",
+		},
+		{
+			"unchanged for two years", `[["timestamp"],["20160310000000"]]`, withStatus(monthly(24, "- A")...),
+			"web_presence_years 10, homepage_change_rate_365d 0",
+		},
+		{
+			"a redirect before each copy", `[["timestamp"],["20160310000000"]]`,
+			withStatus(append(monthly(8, "200 A", "200 B", "200 C", "200 D", "- D"), monthly(8, "301 X", "- X")...)...),
+			"web_presence_years 10, homepage_change_rate_365d 0.5",
+		},
+		{
+			"redirects only", `[["timestamp"],["20160310000000"]]`, withStatus(monthly(24, "301 A", "302 B", "- A", "- C")...),
+			"web_presence_years 10, homepage_change_rate_365d not_found",
+		},
+		{
 			"odd rows are left out", `[["timestamp"],["20160310000000"],["never"],[]]`, cdx("now A", "20260101000000 B"),
 			"web_presence_years 10, homepage_change_rate_365d absent",
 		},
@@ -72,6 +103,68 @@ func TestArchive(t *testing.T) {
 	}
 }
 
+// index is a fake of the archive's index. It answers by the number of columns.
+type index struct {
+	first, recent, daily string
+	status               int
+	asked                []string
+}
+
+func (i *index) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	i.asked = append(i.asked, q.Get("filter")+" "+q.Get("collapse"))
+	w.Header().Set("Content-Type", "application/json")
+	body := i.first
+	switch {
+	case i.status != 0:
+		w.WriteHeader(i.status)
+	case q.Get("collapse") != "":
+		body = i.daily
+	case q.Get("from") != "":
+		body = i.recent
+	}
+	fmt.Fprint(w, body)
+}
+
+func TestArchiveRequests(t *testing.T) {
+	t.Parallel()
+	const blocked = "org.archive.util.io.RuntimeIOException: " +
+		"org.archive.wayback.exception.AdministrativeAccessControlException: Blocked Site Error"
+	many := withStatus(slices.Repeat([]string{instant.Add(-700*day).Format("20060102150405") + " 200 A"}, capturesMax)...)
+	for _, c := range []struct {
+		name       string
+		index      index
+		want, code string
+		asked      int
+	}{
+		{"a site with redirects", index{first: `[["timestamp"],["20160310000000"]]`, recent: withStatus(monthly(12, "301 A", "200 B")...)},
+			"web_presence_years 10, homepage_change_rate_365d 0.1667", "", 2},
+		{"a site with more captures than are read", index{first: `[["timestamp"],["20160310000000"]]`, recent: many,
+			daily: withStatus(monthly(12, "200 A", "200 B", "200 C")...)}, "web_presence_years 10, homepage_change_rate_365d 0.25", "", 3},
+		{"a site that was never archived", index{first: "[]"}, "web_presence_years absent, homepage_change_rate_365d absent", "", 1},
+		{"a blocked site", index{first: blocked, status: 403},
+			"web_presence_years not_found, homepage_change_rate_365d not_found", "", 1},
+		{"a refusal of the client", index{first: "Forbidden", status: 403}, "", "http_error", 1},
+		{"a blocked site with another status", index{first: blocked, status: 500}, "", "http_error", 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			network := fakenet.New(t)
+			network.Endpoint("wayback", &c.index)
+			got, err := NewWayback(network.Client()).Fetch(t.Context(), requestFor("brindleworks.com"))
+			if code := WarningCode(err); err != nil && code != c.code || err == nil && c.code != "" {
+				t.Fatalf("%q (%v), want %q", code, err, c.code)
+			}
+			if len(c.index.asked) != c.asked || !strings.HasPrefix(c.index.asked[0], "statuscode:[23]..|-") {
+				t.Errorf("asked %q", c.index.asked)
+			}
+			if c.want != "" {
+				wantSpoken(t, got, c.want)
+			}
+		})
+	}
+}
+
 func TestCapturesThatAreNone(t *testing.T) {
 	t.Parallel()
 	good := cdx("20260101000000 A")
@@ -85,6 +178,7 @@ func TestCapturesThatAreNone(t *testing.T) {
 
 func FuzzCaptures(f *testing.F) {
 	f.Add(cdx("20260101000000 A", "20250101000000 B"))
+	f.Add(withStatus("20260101000000 - B", "20250101000000 301 A"))
 	f.Add(`[]`)
 	f.Fuzz(func(t *testing.T, body string) {
 		if got, err := parseCaptures(strings.NewReader(body)); err == nil {

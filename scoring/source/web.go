@@ -485,7 +485,7 @@ func (c *crawl) observeProfile(s *builder, blind bool) {
 	if founded.IsZero() {
 		none("organization_age_years")
 	} else {
-		s.ok("organization_age_years", years(c.req.Now.Sub(founded)))
+		s.ok("organization_age_years", years(founded, c.req.Now))
 	}
 	give("social_profile_breadth", float64(len(networks)))
 	if languages := len(c.home.Languages); languages > 1 {

@@ -130,17 +130,38 @@ func (w *Wikidata) links(ctx context.Context, ids []string) (map[string]wikidata
 	}, func(res *fetch.Response) (map[string]wikidataLink, error) { return parseLinks(res.Body) })
 }
 
+// websitePaths are usual paths of official websites, the most usual first. Paths of single countries
+// are left out: they are often those of a subsidiary.
+var websitePaths = strings.Fields("/en /en/ /global/en /global/en/ /global/en.html /en.html /global /global/ /home /en/home " +
+	"/en/home.html /index.html /home.html /index.php /index.htm /home/ /en-us /en_us /group /group/en")
+
+// websiteQueryMax bounds the query in bytes, so that its URL stays below 8 kB.
+const websiteQueryMax = 3500
+
 // websiteQuery returns a query for the items whose official website is the domain, without
-// people. The domain is a host name, so it needs no escaping.
+// people. It looks up exact addresses, which costs the server little: those of the root first,
+// then with as many usual paths as fit. The domain is a host name, so it needs no escaping.
 func websiteQuery(domain string) string {
-	var forms []string
-	for _, scheme := range []string{"https://", "http://"} {
-		for _, www := range []string{"", "www."} {
-			forms = append(forms, "<"+scheme+www+domain+">", "<"+scheme+www+domain+"/>")
+	var b strings.Builder
+	b.WriteString("SELECT ?item ?n ?d WHERE { VALUES (?u ?d) {")
+	add := func(depth int, paths ...string) {
+		for _, scheme := range []string{"https://", "http://"} {
+			for _, www := range []string{"", "www."} {
+				for _, path := range paths {
+					fmt.Fprintf(&b, " (<%s%s%s%s> %d)", scheme, www, domain, path, depth)
+				}
+			}
 		}
 	}
-	return "SELECT ?item ?n WHERE { VALUES ?u { " + strings.Join(forms, " ") + " } ?item wdt:P856 ?u ; wikibase:sitelinks ?n . " +
-		"FILTER NOT EXISTS { ?item wdt:P31 wd:Q5 } } ORDER BY DESC(?n) LIMIT 5"
+	add(0, "", "/")
+	for _, path := range websitePaths {
+		if b.Len()+4*(len("( <https://www.> 1)")+len(domain)+len(path)) > websiteQueryMax {
+			break
+		}
+		add(1, path)
+	}
+	return b.String() + " } ?item wdt:P856 ?u ; wikibase:sitelinks ?n . " +
+		"FILTER NOT EXISTS { ?item wdt:P31 wd:Q5 } } ORDER BY ?d DESC(?n) LIMIT 5"
 }
 
 // wikidataCandidate is an item whose official website is the domain.
@@ -149,12 +170,13 @@ type wikidataCandidate struct {
 	Sitelinks int
 }
 
-// parseCandidates parses the answer to websiteQuery. It skips duplicates.
+// parseCandidates parses the answer to websiteQuery. It skips duplicates, and items with a path in
+// their website if there is one without.
 func parseCandidates(body io.Reader) ([]wikidataCandidate, error) {
 	var answer struct {
 		Results *struct {
 			Bindings []struct {
-				Item, N struct {
+				Item, N, D struct {
 					Value string `json:"value"`
 				}
 			} `json:"bindings"`
@@ -166,18 +188,25 @@ func parseCandidates(body io.Reader) ([]wikidataCandidate, error) {
 	if answer.Results == nil {
 		return nil, errors.New("the answer has no results")
 	}
-	var found []wikidataCandidate
+	var roots, others []wikidataCandidate
 	for _, b := range answer.Results.Bindings {
 		qid := b.Item.Value[strings.LastIndexByte(b.Item.Value, '/')+1:]
 		n, err := strconv.Atoi(b.N.Value)
 		if !qidText.MatchString(qid) || err != nil {
 			return nil, fmt.Errorf("%.100q with %.20q sitelinks is not an item", b.Item.Value, b.N.Value)
 		}
-		if !slices.ContainsFunc(found, func(c wikidataCandidate) bool { return c.QID == qid }) && len(found) < candidatesMax {
-			found = append(found, wikidataCandidate{QID: qid, Sitelinks: n})
+		found := &roots
+		if b.D.Value == "1" {
+			found = &others
+		}
+		if !slices.ContainsFunc(*found, func(c wikidataCandidate) bool { return c.QID == qid }) && len(*found) < candidatesMax {
+			*found = append(*found, wikidataCandidate{QID: qid, Sitelinks: n})
 		}
 	}
-	return found, nil
+	if len(roots) > 0 {
+		return roots, nil
+	}
+	return others, nil
 }
 
 // wikidataItem is the data of a company's item. Companies, places and people are item ids.
@@ -640,7 +669,7 @@ func (i wikidataItem) observe(linked map[string]wikidataLink, req Request) Resul
 	if i.Founded.IsZero() || i.Founded.After(req.Now) {
 		s.absent("organization_age_years")
 	} else {
-		s.ok("organization_age_years", years(req.Now.Sub(i.Founded)))
+		s.ok("organization_age_years", years(i.Founded, req.Now))
 	}
 	s.count("wikipedia_language_count", i.Editions)
 	if i.Listed {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"net/url"
 	"strings"
 	"testing"
 
@@ -26,9 +27,15 @@ func TestWikidataQuery(t *testing.T) {
 	t.Parallel()
 	got := websiteQuery("brindleworks.com")
 	for _, part := range []string{"<https://brindleworks.com>", "<https://brindleworks.com/>", "<http://www.brindleworks.com/>", "wdt:P856",
-		"wd:Q5", "LIMIT 5"} {
+		"wd:Q5", "LIMIT 5", "<https://www.brindleworks.com/global/en.html> 1)"} {
 		if !strings.Contains(got, part) {
 			t.Errorf("%s is not in %s", part, got)
+		}
+	}
+	for _, domain := range []string{"a.co", "brindleworks.com", strings.Repeat(strings.Repeat("a", 62)+".", 4) + "com"} {
+		got := websiteQuery(domain)
+		if size := len(url.QueryEscape(got)); size > 7000 || !strings.Contains(got, "<http://www."+domain+"/> 0)") {
+			t.Errorf("the query for %s has %d bytes: %s", domain, size, got)
 		}
 	}
 	_, err := NewWikidata(nil).Fetch(t.Context(), Request{Domain: "x", Registrable: `x.com> } UNION { ?item ?p ?o`, Now: instant})
@@ -86,6 +93,7 @@ func TestWikidataValues(t *testing.T) {
 	f("market value of long ago", worth("2024-12-31"), "market_value_usd", "absent")
 	f("market value of an unknown day", worth(""), "market_value_usd", "absent")
 	f("founded in a year", obj{"P571": []obj{claimOf("normal", wdDate("1998-00-00", 9))}}, "organization_age_years", "27.692")
+	f("founded long ago", obj{"P571": []obj{claimOf("normal", wdDate("1096-00-00", 9))}}, "organization_age_years", "929.6715")
 	f("founded in a century", obj{"P571": []obj{claimOf("normal", wdDate("1800-00-00", 7))}}, "organization_age_years", "absent")
 	f("founded in the future", obj{"P571": []obj{claimOf("normal", on("2030-01-01"))}}, "organization_age_years", "absent")
 	f("listed", obj{"P414": []obj{claimOf("normal", wdItem("Q1"))}}, "public_listing", "1")
@@ -108,6 +116,35 @@ func TestWikidataChoice(t *testing.T) {
 	f("the one that says more", "Q4", wikidataItem{QID: "Q1", Telling: 1}, wikidataItem{QID: "Q4", Telling: 3})
 	f("the one with more articles", "Q1", wikidataItem{QID: "Q2", Telling: 1}, wikidataItem{QID: "Q1", Telling: 1})
 	f("the older one", "Q2", wikidataItem{QID: "Q30"}, wikidataItem{QID: "Q2"})
+}
+
+func TestWikidataCandidates(t *testing.T) {
+	t.Parallel()
+	f := func(name, want string, rows ...string) {
+		t.Helper()
+		var bindings []string
+		for _, row := range rows {
+			qid, depth, _ := strings.Cut(row, " ")
+			binding := `{"item":{"value":"http://www.wikidata.org/entity/` + qid + `"},"n":{"value":"3"}`
+			if depth != "" {
+				binding += `,"d":{"type":"literal","value":"` + depth + `"}`
+			}
+			bindings = append(bindings, binding+"}")
+		}
+		found, err := parseCandidates(strings.NewReader(`{"results":{"bindings":[` + strings.Join(bindings, ",") + `]}}`))
+		var got []string
+		for _, c := range found {
+			got = append(got, c.QID)
+		}
+		if err != nil || strings.Join(got, " ") != want {
+			t.Errorf("%s: %v, %v; want %s", name, got, err, want)
+		}
+	}
+	f("none", "")
+	f("without a depth", "Q1 Q2", "Q1", "Q2", "Q1")
+	f("a path only", "Q7 Q8", "Q7 1", "Q8 1", "Q7 1")
+	f("a root before paths", "Q8", "Q7 1", "Q8 0", "Q9 1", "Q8 1")
+	f("too many", "Q1 Q2 Q3 Q4 Q5", "Q1 0", "Q2 0", "Q3 0", "Q4 0", "Q5 0", "Q6 0")
 }
 
 func TestWikidataOfSeveralItems(t *testing.T) {

@@ -302,3 +302,37 @@ func TestContact(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusalIsRead checks that the text of a refusal, and of nothing else, is in the error.
+func TestRefusalIsRead(t *testing.T) {
+	t.Parallel()
+	says := func(code int, text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+			fmt.Fprint(w, text)
+		}
+	}
+	for name, c := range map[string]struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		"forbidden":        {says(403, "Blocked Site Error\n"), "Blocked Site Error\n"},
+		"unauthorized":     {says(401, "who\xff?"), "who?"},
+		"long":             {says(403, strings.Repeat("x", 1<<20)), strings.Repeat("x", 1<<10)},
+		"empty":            {says(403, ""), ""},
+		"another failure":  {says(500, "Blocked Site Error"), ""},
+		"not found":        {says(404, "Blocked Site Error"), ""},
+		"unknown encoding": {status(403, "Content-Encoding", "br"), ""},
+	} {
+		network := fakenet.New(t)
+		network.Endpoint("hn", c.answer)
+		client := network.Client()
+		for range 2 { // the second failure is a cached one
+			_, err := ask(t, client, "hn", "hn")
+			var e *fetch.Error
+			if !errors.As(err, &e) || e.Refusal != c.want {
+				t.Errorf("%s: got %.50v, want the refusal %.50q", name, err, c.want)
+			}
+		}
+	}
+}

@@ -137,7 +137,10 @@ func New(cfg Config) (*Client, error) {
 	return c, nil
 }
 
-var contactPattern = regexp.MustCompile(`^[^\s@;]+@[^\s@;]+\.[^\s@;]+$|^https?://[^\s;]+\.[^\s;]+$`)
+var (
+	emailPattern   = regexp.MustCompile(`^[^\s@;:/]+@[^\s@;:/]+\.[^\s@;:/]+$`)
+	addressPattern = regexp.MustCompile(`^https?://[^\s;]+\.[^\s;]+$`)
+)
 
 // CheckContact returns an error unless contact is an e-mail address, a URL, or both.
 func CheckContact(contact string) error {
@@ -145,7 +148,8 @@ func CheckContact(contact string) error {
 		return errors.New("a contact is required: give with --contact the e-mail address or the URL at which the operator can be reached")
 	}
 	for part := range strings.SplitSeq(contact, ";") {
-		if !contactPattern.MatchString(strings.TrimSpace(part)) || strings.ContainsAny(part, "()<>\"\\") {
+		part = strings.TrimSpace(part)
+		if !emailPattern.MatchString(part) && !addressPattern.MatchString(part) || strings.ContainsAny(part, "()<>\"\\") {
 			return fmt.Errorf("contact %q: give an e-mail address, or a URL, or both separated by a semicolon", contact)
 		}
 	}
@@ -198,7 +202,7 @@ func (c *Client) call(req Request) (*call, error) {
 		if err == nil {
 			u, err = c.dialer.guard.url(u)
 		}
-		if err == nil && u.Scheme != "https" {
+		if err == nil && u.Scheme != "https" && !req.Plain {
 			err = errors.New("the URL is not https")
 		}
 		if err != nil {

@@ -26,7 +26,9 @@ type Error struct {
 	Status int
 	// RetryAfter is the pause that the provider asked for, 0 if none.
 	RetryAfter time.Duration
-	Err        error
+	// Refusal is the beginning of the body of a status 401 or 403, at most 1 KiB: it can tell why.
+	Refusal string
+	Err     error
 }
 
 // Error returns the message of the cause.

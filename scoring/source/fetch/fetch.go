@@ -36,6 +36,8 @@ type Request struct {
 	// registry of an RDAP bootstrap file. It must be https, its host must pass the guard, and the
 	// quota with the name of the source applies.
 	URL string
+	// Plain allows http in URL. Answers over http can be read and forged on the way.
+	Plain bool
 	// Accept is the Accept header, application/json if empty.
 	Accept string
 	// Types are the accepted media types of the answer. If empty: application/json and every type

@@ -20,7 +20,7 @@ func (c *Client) handshake(ctx context.Context, host string) (Certificate, error
 		c.metrics.cacheHits.WithLabelValues(policy.Source).Inc()
 		return cached.certificate, nil
 	}
-	done, err := c.limits.acquire(ctx, "tls", host, policy.Total)
+	done, err := c.limits.acquire(ctx, "tls", host, policy.need())
 	if err != nil {
 		c.metrics.requestEnded(policy.Source, err)
 		return Certificate{}, err

@@ -99,19 +99,24 @@ func (l *limits) queue(quota, host string) *queue {
 	})
 }
 
-// acquire waits for a turn in a quota and for a slot among the requests in flight. If the wait
-// would leave less than a quarter of need until the deadline of ctx, it fails at once with
-// CodeRateLimited. Without a wait it never fails for that reason. The returned function releases
-// the slot.
+// acquire waits for a turn in a quota and for a slot among the requests in flight. If the wait for
+// the turn would leave less than need until the deadline of ctx, it fails at once with
+// CodeRateLimited, and if the wait for the slot would, at that time. Without a wait it never fails
+// for that reason. The returned function releases the slot.
 func (l *limits) acquire(ctx context.Context, quota, host string, need time.Duration) (release func(), err error) {
 	q := l.queue(quota, host)
 	if err := l.waitTurn(ctx, q, need); err != nil {
 		return nil, err
 	}
-	if err := q.slots.Acquire(ctx, 1); err != nil {
+	if deadline, ok := ctx.Deadline(); ok {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithDeadline(ctx, deadline.Add(-need))
+		defer cancel()
+	}
+	if err := acquireSlot(ctx, q.slots); err != nil {
 		return nil, &Error{Code: CodeRateLimited, Err: fmt.Errorf("%s: too many requests in flight: %w", quota, context.Cause(ctx))}
 	}
-	if err := l.slots.Acquire(ctx, 1); err != nil {
+	if err := acquireSlot(ctx, l.slots); err != nil {
 		q.slots.Release(1)
 		return nil, &Error{Code: CodeRateLimited, Err: fmt.Errorf("%s: too many requests of the process in flight: %w", quota,
 			context.Cause(ctx))}
@@ -119,12 +124,20 @@ func (l *limits) acquire(ctx context.Context, quota, host string, need time.Dura
 	return func() { l.slots.Release(1); q.slots.Release(1) }, nil
 }
 
+// acquireSlot waits for a slot until ctx ends. A free slot can be had even after that.
+func acquireSlot(ctx context.Context, slots *semaphore.Weighted) error {
+	if slots.TryAcquire(1) {
+		return nil
+	}
+	return slots.Acquire(ctx, 1)
+}
+
 // waitTurn waits for a turn.
 func (l *limits) waitTurn(ctx context.Context, q *queue, need time.Duration) error {
 	now := time.Now()
 	waitMax := pauseMax
 	if deadline, ok := ctx.Deadline(); ok {
-		waitMax = max(0, deadline.Sub(now)-need/4)
+		waitMax = max(0, deadline.Sub(now)-need)
 	}
 	tooLong := func(wait time.Duration) error {
 		return &Error{Code: CodeRateLimited, RetryAfter: wait, Err: fmt.Errorf("%s: the wait of %s would outlast the deadline",

@@ -41,7 +41,7 @@ func TestTurnsComeInOrder(t *testing.T) {
 			all.Go(func() {
 				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 				defer cancel()
-				done, err := l.acquire(ctx, "gdelt", "", 4*time.Second)
+				done, err := l.acquire(ctx, "gdelt", "", time.Second)
 				if codeOf(err) == CodeRateLimited {
 					skipped[i] = time.Since(start) + 1
 					return
@@ -68,6 +68,61 @@ func TestTurnsComeInOrder(t *testing.T) {
 		defer cancel()
 		if done, err := l.acquire(ctx, "gdelt", "", 0); err != nil {
 			t.Errorf("those who were skipped took turns: %v", err)
+		} else {
+			done()
+		}
+	})
+}
+
+// Slow answers do not lower the rate of a quota, and whoever could not get an answer in time is
+// skipped at once.
+func TestSlowAnswersKeepTheRate(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, start, p := newTestLimits(1), time.Now(), PolicyOf("gdelt")
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), p.Deadline)
+				defer cancel()
+				done, err := l.acquire(ctx, "gdelt", "", p.need())
+				took := time.Since(start)
+				switch served := i <= 5; { // the turn of number 6 would leave 14 s
+				case served && (err != nil || took != time.Duration(i)*6*time.Second):
+					t.Errorf("number %d was served after %s, %v", i, took, err)
+				case !served && (codeOf(err) != CodeRateLimited || took != 0):
+					t.Errorf("number %d was skipped after %s, %v", i, took, err)
+				}
+				if err == nil {
+					time.Sleep(23 * time.Second)
+					done()
+				}
+			})
+			synctest.Wait() // so that they come one after the other
+		}
+		all.Wait()
+	})
+}
+
+// A request that waits for a slot gives up when an answer could no longer come in time.
+func TestSlotsLeaveTimeToAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l, start := newTestLimits(1), time.Now()
+		for range 2 {
+			done, err := l.acquire(t.Context(), "wikimedia", "", 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer done()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		defer cancel()
+		if _, err := l.acquire(ctx, "wikimedia", "", 4*time.Second); codeOf(err) != CodeRateLimited || time.Since(start) != 6*time.Second {
+			t.Errorf("gave up after %s: %v", time.Since(start), err)
+		}
+		if done, err := l.acquire(ctx, "hn", "", time.Hour); err != nil {
+			t.Errorf("a request without a wait: %v", err)
 		} else {
 			done()
 		}

@@ -1,6 +1,9 @@
 package fetch
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Policy is the limits of one source. The client enforces the table Policies; the documentation
 // and `source list` print it.
@@ -11,6 +14,9 @@ type Policy struct {
 	Deadline time.Duration
 	// Connect bounds one connection attempt. Total bounds one request with its body.
 	Connect, Total time.Duration
+	// Answer is how long the provider usually takes to answer. A request that has to wait for its
+	// turn is not sent if less time would be left. Zero means a quarter of Total.
+	Answer time.Duration
 	// Retries is the number of retries after a refused connection, 429, 502, 503 or 504, within
 	// the deadline.
 	Retries int
@@ -86,14 +92,14 @@ var Policies = []Policy{
 		BodyMax: 8 * miB, BreakFor: time.Minute},
 	{Source: "github", Deadline: 20 * time.Second, Connect: 3 * time.Second, Total: 8 * time.Second, Retries: 1, TTL: time.Hour,
 		BodyMax: 8 * miB, BreakFor: time.Minute},
-	{Source: "jobs", Deadline: 25 * time.Second, Connect: 3 * time.Second, Total: 10 * time.Second, Retries: 1, TTL: 6 * time.Hour,
-		BodyMax: 8 * miB, BreakFor: time.Minute},
+	{Source: "jobs", Deadline: 25 * time.Second, Connect: 3 * time.Second, Total: 15 * time.Second, Retries: 1, TTL: 6 * time.Hour,
+		BodyMax: 48 * miB, BreakFor: time.Minute},
 	{Source: "wayback", Deadline: 30 * time.Second, Connect: 3 * time.Second, Total: 15 * time.Second, TTL: day, BodyMax: 8 * miB,
 		BreakFor: 10 * time.Minute, BreakOnRefusal: true},
 	{Source: "hn", Deadline: 14 * time.Second, Connect: 3 * time.Second, Total: 6 * time.Second, Retries: 1, TTL: 6 * time.Hour,
 		BodyMax: 8 * miB, BreakFor: time.Minute},
-	{Source: "gdelt", Deadline: 20 * time.Second, Connect: 3 * time.Second, Total: 20 * time.Second, TTL: 12 * time.Hour, BodyMax: 8 * miB,
-		BreakFor: time.Minute},
+	{Source: "gdelt", Deadline: 50 * time.Second, Connect: 3 * time.Second, Total: 25 * time.Second, Answer: 20 * time.Second,
+		TTL: 12 * time.Hour, BodyMax: 8 * miB, BreakFor: time.Minute},
 	{Source: "tranco", Deadline: 10 * time.Second, Connect: 3 * time.Second, Total: 120 * time.Second, Retries: 3, TTL: day,
 		BodyMax: 64 * miB, BreakFor: time.Minute},
 }
@@ -143,9 +149,13 @@ var Quotas = []Quota{
 	{Name: "jobs", Requests: 2, Per: time.Second, Burst: 2, InFlight: 4, PerHost: true},
 	{Name: "wayback", Requests: 15, Per: time.Minute, Burst: 1, InFlight: 1, Shared: true},
 	{Name: "hn", Requests: 1, Per: time.Second, Burst: 2, InFlight: 2, Shared: true},
-	{Name: "gdelt", Requests: 1, Per: 6 * time.Second, Burst: 1, InFlight: 1, Shared: true},
+	// With answers after up to 25 s, fewer in flight would lower the rate.
+	{Name: "gdelt", Requests: 1, Per: 6 * time.Second, Burst: 1, InFlight: 5, Shared: true},
 	{Name: "tranco", Requests: 1, Per: time.Second, Burst: 1, InFlight: 1, Shared: true},
 }
+
+// need returns the time that a request must have left after a wait for its turn.
+func (p Policy) need() time.Duration { return cmp.Or(p.Answer, p.Total/4) }
 
 // PolicyOf returns the policy of a source. It panics if there is none.
 func PolicyOf(source string) Policy {

@@ -74,7 +74,7 @@ func (r *resolver) lookup(ctx context.Context, name string, qtype uint16) (*dns.
 
 // query sends a question to one server over UDP, and over TCP if the answer is truncated.
 func (r *resolver) query(ctx context.Context, server string, q question) (*dns.Msg, error) {
-	done, err := r.limits.acquire(ctx, "dns", "", r.policy.Total)
+	done, err := r.limits.acquire(ctx, "dns", "", r.policy.need())
 	if err != nil {
 		return nil, err
 	}

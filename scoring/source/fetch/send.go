@@ -12,6 +12,7 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -21,6 +22,7 @@ const (
 	headerTimeout      = 5 * time.Second  // for response headers of untrusted hosts
 	knownHeaderTimeout = 30 * time.Second // the policy's limit applies first
 	drainMaxBytes      = 64 << 10
+	refusalMaxBytes    = 1 << 10
 	retryAfterDefault  = 10 * time.Second // pause after a 429 without Retry-After
 )
 
@@ -74,7 +76,7 @@ func (c *Client) send(ctx context.Context, call *call, handle func(*http.Respons
 	if err := b.allow(call.server(), time.Now()); err != nil {
 		return err
 	}
-	done, err := c.limits.acquire(ctx, call.quota, call.url.Host, call.policy.Total)
+	done, err := c.limits.acquire(ctx, call.quota, call.url.Host, call.policy.need())
 	if err != nil {
 		c.metrics.requestEnded(call.policy.Source, err)
 		return err
@@ -92,6 +94,7 @@ func (c *Client) send(ctx context.Context, call *call, handle func(*http.Respons
 	}
 	defer res.Body.Close()
 	if err := c.checkStatus(ctx, call, res); err != nil {
+		err.readRefusal(res)
 		_, _ = io.CopyN(io.Discard, res.Body, drainMaxBytes) // lets the connection be reused
 		return err
 	}
@@ -100,6 +103,17 @@ func (c *Client) send(ctx context.Context, call *call, handle func(*http.Respons
 	}
 	_, _ = io.CopyN(io.Discard, res.Body, drainMaxBytes)
 	return nil
+}
+
+// readRefusal sets Refusal from an answer.
+func (e *Error) readRefusal(res *http.Response) {
+	if !IsRefused(e) {
+		return
+	}
+	if body, err := openBody(res, drainMaxBytes); err == nil {
+		text, _ := io.ReadAll(io.LimitReader(body, refusalMaxBytes)) // what can be read is enough
+		e.Refusal = strings.ToValidUTF8(string(text), "")
+	}
 }
 
 // timeoutIfLate returns err, or CodeTimeout if ctx ended before the answer was read: a cancelled
@@ -205,7 +219,7 @@ func (c *Client) checkRedirect(call *call, from *url.URL, location string) (to *
 
 // checkStatus returns an error for an unusable status. It pauses the quota as the headers of the
 // provider ask.
-func (c *Client) checkStatus(ctx context.Context, call *call, res *http.Response) error {
+func (c *Client) checkStatus(ctx context.Context, call *call, res *http.Response) *Error {
 	pause, stated := retryAfter(res.Header, c.cfg.Now())
 	code := CodeHTTP
 	switch {

@@ -327,7 +327,7 @@ func (s *Site) read(ctx context.Context, u *url.URL, kind *PageKind) (page *Page
 // request makes one request to an untrusted server. It does not follow redirects.
 func (s *Site) request(ctx context.Context, u *url.URL, header http.Header, handle func(*http.Response) error) (err error) {
 	c := s.client
-	done, err := c.limits.acquire(ctx, "web", u.Host, s.policy.Total)
+	done, err := c.limits.acquire(ctx, "web", u.Host, s.policy.need())
 	if err != nil {
 		c.metrics.requestEnded(s.policy.Source, err)
 		return err

@@ -166,6 +166,11 @@ func (s *suite) notations(ctx context.Context) {
 		_, err := fetch.Get(ctx, s.client, fetch.Request{Source: "rdap", URL: url}, decodeThing)
 		s.add("registry "+url, err)
 	}
+	for _, url := range []string{"http://169.254.169.254/latest/", "http://localhost/", "http://rdap.hostile-fake.com:8080/",
+		"http://user:pw@rdap.hostile-fake.com/"} {
+		_, err := fetch.Get(ctx, s.client, fetch.Request{Source: "rdap", URL: url, Plain: true}, decodeThing)
+		s.add("registry over plain http "+url, err)
+	}
 }
 
 // addresses are answers of a hostile DNS.

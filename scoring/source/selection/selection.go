@@ -94,8 +94,16 @@ func (c *Config) Validate() error {
 	return err
 }
 
-// client returns the client of live sources. shared and registry may be nil.
+// client returns the client of live sources, or an error if the configuration does not keep the terms
+// of their providers. shared and registry may be nil.
 func (c *Config) client(shared goredis.UniversalClient, registry prometheus.Registerer, logger *slog.Logger) (*fetch.Client, error) {
+	names, err := c.Names()
+	if err != nil {
+		return nil, err
+	}
+	if err := fetch.CheckTerms(names, c.Contact, tokens()); err != nil {
+		return nil, err
+	}
 	overrides, err := c.overrides()
 	if err != nil {
 		return nil, err
@@ -173,6 +181,9 @@ func (c *Config) Status(name string, chosen []string) string {
 		return "no: not chosen"
 	case c.Contact == "" && name != scoring.FactsSource:
 		return "no: needs --contact"
+	}
+	if err := fetch.CheckTerms([]string{name}, c.Contact, tokens()); err != nil {
+		return "no: " + err.Error()
 	}
 	return "yes"
 }
