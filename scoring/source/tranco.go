@@ -61,7 +61,7 @@ const (
 // Run downloads lists and updates them until ctx ends. Only one Run may be in flight.
 func (t *Tranco) Run(ctx context.Context) {
 	for first := true; ; first = false {
-		next := t.refresh(ctx, time.Now())
+		next := t.refresh(ctx, t.client.Now())
 		if first {
 			close(t.tried)
 		}

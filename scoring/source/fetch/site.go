@@ -76,6 +76,7 @@ func (s *Site) RedirectedTo() string {
 }
 
 func (c *Client) visit(ctx context.Context, host string) (*Site, error) {
+	ctx = withSource(ctx, "web")
 	host, err := c.dialer.guard.host(host)
 	if err != nil {
 		return nil, &Error{Code: CodeAddress, Err: err}
@@ -134,6 +135,7 @@ func isStatus(err error, status int) bool {
 }
 
 func (s *Site) get(ctx context.Context, ref string, kind PageKind) (*Page, error) {
+	ctx = withSource(ctx, s.policy.Source)
 	base := &url.URL{Scheme: s.scheme, Host: s.host, Path: "/"}
 	u, err := base.Parse(ref)
 	if err == nil {
@@ -167,7 +169,7 @@ func (s *Site) load(ctx context.Context, u *url.URL, kind *PageKind) (*Page, err
 		}
 		page, to, err := s.read(ctx, u, kind)
 		switch {
-		case err != nil && tries < s.policy.Retries && u.Path == "/" && retryable(err) && waitRetry(ctx, pauses, err):
+		case err != nil && tries < s.policy.Retries && u.Path == "/" && retryable(err) && s.client.waitRetry(ctx, pauses, err):
 			tries++
 			continue
 		case err != nil:
@@ -300,7 +302,9 @@ func (s *Site) read(ctx context.Context, u *url.URL, kind *PageKind) (page *Page
 // request makes one request to an untrusted server. It does not follow redirects.
 func (s *Site) request(ctx context.Context, u *url.URL, header http.Header, handle func(*http.Response) error) (err error) {
 	c := s.client
-	done, err := c.limits.acquire(ctx, "web", u.Host, s.policy.Total)
+	done, err := c.wire.Turn(getExchange(ctx, u, header), func() (func(), error) {
+		return c.limits.acquire(ctx, "web", u.Host, s.policy.Total)
+	})
 	if err != nil {
 		c.metrics.requestEnded(s.policy.Source, err)
 		return err
@@ -316,7 +320,7 @@ func (s *Site) request(ctx context.Context, u *url.URL, header http.Header, hand
 	req.Header = header
 	req.Header.Set("User-Agent", c.userAgent)
 	req.Header.Set("Accept-Encoding", "gzip")
-	res, err := c.untrusted.RoundTrip(req)
+	res, err := c.roundTrip(req, false)
 	if err != nil {
 		return classify(err)
 	}
