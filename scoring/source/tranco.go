@@ -73,6 +73,9 @@ func (t *Tranco) Run(ctx context.Context) {
 	}
 }
 
+// Ready is closed after the first refresh.
+func (t *Tranco) Ready() <-chan struct{} { return t.tried }
+
 // refresh updates the lists as of now and returns the time until the next refresh.
 func (t *Tranco) refresh(ctx context.Context, now time.Time) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, rankPatient)

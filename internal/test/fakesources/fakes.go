@@ -31,6 +31,9 @@ type Config struct {
 	// Hangs allows faults of servers that never answer. A run then takes as long as the deadline
 	// of its slowest source.
 	Hangs bool
+	// Now is the time as of which everything is invented; zero is the present. A fixed one gives the
+	// same answers at any time.
+	Now time.Time
 	// Ranked is the number of domains in the lists of traffic ranks.
 	Ranked int
 	// Dir is the directory for the files that a client needs.
@@ -68,8 +71,11 @@ func Start(cfg Config) (*Fakes, error) {
 	if cfg.Companies < 1 || cfg.Companies > len(firstWords)*len(secondWords) {
 		return nil, fmt.Errorf("%d companies: there are between 1 and %d", cfg.Companies, len(firstWords)*len(secondWords))
 	}
+	if cfg.Now.IsZero() {
+		cfg.Now = time.Now()
+	}
 	fakes := &Fakes{
-		cfg: cfg, now: time.Now().UTC().Truncate(time.Second), done: make(chan struct{}),
+		cfg: cfg, now: cfg.Now.UTC().Truncate(time.Second), done: make(chan struct{}),
 		byDomain: make(map[string]*Company), byName: make(map[string]*Company), byQID: make(map[string]*Company),
 		byCIK: make(map[string]*Company),
 		byLEI: make(map[string]*Company), byLabel: make(map[string]*Company), faults: make(map[string]map[string]Kind),
@@ -89,7 +95,7 @@ func Start(cfg Config) (*Fakes, error) {
 	}
 	fakes.Fail(cfg.Seed, cfg.Faults)
 	var err error
-	fakes.servers, err = listen(cfg.Dir, fakes.known, http.HandlerFunc(fakes.site), dns.HandlerFunc(fakes.zone), fakes.owner, fakes.shaken)
+	fakes.servers, err = listen(cfg.Dir, fakes.now, fakes.known, http.HandlerFunc(fakes.site), dns.HandlerFunc(fakes.zone), fakes.owner, fakes.shaken)
 	if err != nil {
 		return nil, err
 	}

@@ -61,7 +61,9 @@ func (direct) HTTP(_ Exchange, _ *http.Request, next func() (*http.Response, err
 	return next()
 }
 
-func (direct) DNS(_ Exchange, _ *dns.Msg, next func() (*dns.Msg, error)) (*dns.Msg, error) { return next() }
+func (direct) DNS(_ Exchange, _ *dns.Msg, next func() (*dns.Msg, error)) (*dns.Msg, error) {
+	return next()
+}
 
 func (direct) TLS(_ Exchange, next func() (Handshake, error)) (Handshake, error) { return next() }
 

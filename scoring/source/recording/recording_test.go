@@ -1,0 +1,181 @@
+package recording_test
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"companyscore/internal/test/fakesources"
+	"companyscore/scoring/source"
+	"companyscore/scoring/source/fetch"
+	"companyscore/scoring/source/recording"
+	"companyscore/scoring/worker"
+)
+
+// instant is the clock of the recorded fakes.
+var instant = time.Date(2026, time.November, 20, 12, 0, 0, 0, time.UTC)
+
+const (
+	contact = "Caller.Name@operator-mail.net"
+	token   = "ghp_secretSECRETsecret0123"
+)
+
+func clock() time.Time { return instant }
+
+// private is what must not be in a recording.
+var private = recording.Private{Contact: contact, Tokens: []string{token}, Resolvers: []string{"198.51.100.77:53"}}
+
+// domainsOf returns the domains of the companies, and one that does not exist.
+func domainsOf(fakes *fakesources.Fakes) []string {
+	var domains []string
+	for _, c := range fakes.Companies {
+		domains = append(domains, c.Domain)
+	}
+	return append(domains, "zz-nobody.com")
+}
+
+// record records what all sources answer about domains, and returns what was found.
+func record(t *testing.T, to string, overrides fetch.Overrides, domains ...string) []recording.Found {
+	t.Helper()
+	recorder, err := recording.NewRecorderTo(to, instant)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer recorder.Close()
+	client, err := fetch.New(fetch.Config{Contact: contact, Overrides: &overrides, Now: clock, Wire: recorder,
+		Tokens: map[string]string{"COMPANYSCORE_GITHUB_TOKEN": token}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sources := source.Live(client, "", slog.New(slog.DiscardHandler))
+	manifest := recording.Manifest{Program: "test", Sources: source.Names(sources), Tokens: []string{"COMPANYSCORE_GITHUB_TOKEN"}}
+	found := check(t, sources, domains, func(i int) time.Time {
+		at := instant.Add(time.Duration(i) * time.Second)
+		manifest.Companies = append(manifest.Companies, recording.Company{Domain: domains[i], At: at})
+		return at
+	})
+	if err := recorder.Save(to, manifest, found, private); err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+func check(t *testing.T, sources []source.Source, domains []string, begin func(int) time.Time) []recording.Found {
+	t.Helper()
+	checked, err := worker.Check(t.Context(), sources, domains, begin, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []recording.Found
+	for i, c := range checked {
+		found = append(found, recording.FoundOf(domains[i], c.Trace, c.Err))
+	}
+	return found
+}
+
+// replay replays a recording and checks that it finds what was recorded.
+func replay(t *testing.T, dir string) []recording.Found {
+	t.Helper()
+	r, err := recording.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	p := r.Replay()
+	sources, err := p.Sources(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var domains []string
+	for _, c := range r.Manifest.Companies {
+		domains = append(domains, c.Domain)
+	}
+	found := check(t, sources, domains, p.Begin)
+	for _, request := range p.Missing() {
+		t.Errorf("no answer to %s", request)
+	}
+	wantSame(t, r.Found, found)
+	return found
+}
+
+func wantSame(t *testing.T, before, after []recording.Found) {
+	t.Helper()
+	lines, err := recording.Differences(before, after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range lines {
+		t.Error(line)
+	}
+}
+
+func startFakes(t *testing.T, cfg fakesources.Config) *fakesources.Fakes {
+	t.Helper()
+	cfg.Now, cfg.Dir, cfg.Scale, cfg.Ranked, cfg.Seed = instant, t.TempDir(), 10_000, 2000, 1
+	fakes, err := fakesources.Start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fakes
+}
+
+// A recording gives the same observations as the servers did, also of servers that fail.
+func TestReplayFindsWhatWasRecorded(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]fakesources.Config{
+		"no faults":                         {Companies: 4},
+		"one in four fails":                 {Companies: 8, Faults: 0.25},
+		"one in ten fails, some by silence": {Companies: 3, Faults: 0.3, Hangs: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fakes := startFakes(t, cfg)
+			dir := filepath.Join(t.TempDir(), "recording")
+			found := record(t, dir, fakes.Overrides(), domainsOf(fakes)...)
+			if err := fakes.Close(); err != nil {
+				t.Fatal(err)
+			}
+			observations := 0
+			for range 3 {
+				observations = 0
+				for _, f := range found {
+					observations += len(f.Observations)
+				}
+				wantSame(t, found, replay(t, dir))
+			}
+			if observations < 60*len(fakes.Companies) {
+				t.Errorf("%d observations of %d companies", observations, len(fakes.Companies))
+			}
+			wantNothingPrivate(t, dir)
+		})
+	}
+}
+
+func wantNothingPrivate(t *testing.T, dir string) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		files++
+		text, err := os.ReadFile(path)
+		for _, secret := range []string{contact, strings.ToLower(contact), token, "Bearer", "127.0.0.1", "operator-mail", "198.51.100.77"} {
+			if strings.Contains(string(text), secret) {
+				t.Errorf("%s contains %q", path, secret)
+			}
+		}
+		return err
+	})
+	if err != nil || files < 10 {
+		t.Errorf("%d files were read: %v", files, err)
+	}
+}
+
+var _ = context.Background
+var _ = slices.Sort[[]string]
