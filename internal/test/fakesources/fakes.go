@@ -50,6 +50,7 @@ type Fakes struct {
 	now       time.Time
 	servers   *servers
 	done      chan struct{}
+	close     func() error
 
 	byDomain, byName, byQID, byCIK, byLEI, byLabel map[string]*Company
 
@@ -99,6 +100,10 @@ func Start(cfg Config) (*Fakes, error) {
 	if err != nil {
 		return nil, err
 	}
+	fakes.close = sync.OnceValue(func() error {
+		close(fakes.done)
+		return fakes.servers.close()
+	})
 	fakes.servers.overrides.Scale, fakes.servers.overrides.Failures = cfg.Scale, 1_000_000
 	return fakes, nil
 }
@@ -117,11 +122,8 @@ func (fakes *Fakes) Fail(seed uint64, share float64) {
 // Overrides returns the overrides that send a client to the fakes.
 func (fakes *Fakes) Overrides() fetch.Overrides { return fakes.servers.overrides }
 
-// Close stops the fakes.
-func (fakes *Fakes) Close() error {
-	close(fakes.done)
-	return fakes.servers.close()
-}
+// Close stops the fakes. It may be called again.
+func (fakes *Fakes) Close() error { return fakes.close() }
 
 // InFlight returns the greatest number of companies with requests at one time: between the first
 // request and the last answer about each.

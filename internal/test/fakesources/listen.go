@@ -1,7 +1,8 @@
 // Package fakesources runs fakes of all data sources on loopback for a few hundred invented
 // companies: known servers, company sites with certificates, a registry and name servers. They
-// are slow, and some of them fail. From the data of the companies, and not from the bytes that
-// were served, the package computes the signals that a run must produce.
+// are slow, and some of them fail. Equal seeds and clocks give equal answers. The signals that sources
+// derive from them are in testdata, and with the answers in the recording of all fakes in
+// scoring/source/recording/testdata.
 package fakesources
 
 import (

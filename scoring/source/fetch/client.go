@@ -215,16 +215,12 @@ func (c *Client) call(req Request) (*call, error) {
 		if e.Name != req.Endpoint {
 			continue
 		}
-		base := c.bases[e.Name]
-		if base == nil {
-			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("the overrides name no server for %s", e.Name)}
-		}
-		text := base.String() + req.Path
+		text := e.Base + req.Path
 		if len(req.Query) > 0 {
 			text += "?" + req.Query.Encode()
 		}
 		u, err := url.Parse(text)
-		if err != nil || u.Host != base.Host || u.User != nil {
+		if err != nil || "https://"+u.Host != e.Base || u.User != nil {
 			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("%s: the path %q is not valid in a URL", req.Source, req.Path)}
 		}
 		made.endpoint, made.url, made.quota = e, u, e.Quota

@@ -72,6 +72,9 @@ func transport(dial func(ctx context.Context, network, address string) (net.Conn
 func (c *Client) send(ctx context.Context, call *call, handle func(*http.Response) error) (err error) {
 	b := c.breakers.getOr(call.server(), func() *breaker { return &breaker{failuresMax: c.failures} })
 	done, err := c.wire.Turn(getExchange(ctx, call.url, call.header), func() (func(), error) {
+		if call.endpoint != nil && c.bases[call.endpoint.Name] == nil {
+			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("the overrides name no server for %s", call.endpoint.Name)}
+		}
 		if err := b.allow(call.server(), time.Now()); err != nil {
 			return nil, err
 		}

@@ -83,6 +83,9 @@ func (r *Recording) read() error {
 	if err := decode(text, &r.Found); err != nil {
 		return fmt.Errorf("%s: %w", observationsFile, err)
 	}
+	if !slices.EqualFunc(r.Found, r.Manifest.Companies, func(f Found, c Company) bool { return f.Domain == c.Domain }) {
+		return fmt.Errorf("%s: its companies are not those of %s", observationsFile, manifestFile)
+	}
 	if text, err = r.readFile(exchangesFile, textMaxBytes); err != nil {
 		return err
 	}

@@ -167,8 +167,6 @@ func (r *redactor) bytes(text []byte) []byte {
 	return text
 }
 
-func (r *redactor) string(text string) string { return string(r.bytes([]byte(text))) }
-
 // replaceAddress replaces an address that is not a part of a longer one.
 func replaceAddress(text []byte, a replacement) []byte {
 	var out []byte

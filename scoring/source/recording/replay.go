@@ -27,6 +27,7 @@ type Replay struct {
 
 	mu      sync.Mutex
 	now     time.Time
+	ended   bool // the recorded run of the company ended before its sources did
 	queues  map[question][]*Exchange
 	next    map[question]int
 	missing []string
@@ -86,11 +87,13 @@ func (p *Replay) Now() time.Time {
 func (p *Replay) Begin(company int) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.now = p.of.Manifest.Companies[company].At
+	p.now, p.ended = p.of.Manifest.Companies[company].At, p.of.Found[company].Failure != ""
 	return p.now
 }
 
-// Missing returns the requests, with their source, that the recording has no answer to.
+// Missing returns the requests, with their source, that the recording has no answer to. It has none
+// of a company that is not registered: a run then ends as soon as that is known, whatever its sources
+// were about to ask.
 func (p *Replay) Missing() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -115,7 +118,7 @@ func (p *Replay) take(x fetch.Exchange) (*Exchange, error) {
 	p.mu.Lock()
 	q, e := p.peek(x)
 	p.next[q]++
-	if e == nil {
+	if e == nil && !p.ended {
 		text := fmt.Sprintf("%s: %s", x.Source, x.Request)
 		if !slices.Contains(p.missing, text) {
 			p.missing = append(p.missing, text)
