@@ -62,16 +62,20 @@ It exits 1 if a source failed, changed, or was not understood.`,
 				return err
 			}
 			stop := cli.Working(cmd.ErrOrStderr(), "asking sources about "+host)
-			checked, err := worker.Check(cmd.Context(), sources, []string{host}, now, failureLogger(cmd))
+			checked, err := worker.Check(cmd.Context(), sources, []string{host}, func(int) time.Time {
+				at := time.Now()
+				recorder.Begin(host, at)
+				return at
+			}, failureLogger(cmd))
 			stop()
 			if err != nil {
 				return err
 			}
-			list := checkedSources(recorder.Exchanges(), recorder.Began(), []recording.Company{{Domain: host}}, found([]string{host}, checked))
+			list := checkedSources(recorder.Exchanges(), found([]string{host}, checked))
 			if err := printChecked(cmd, format, list, checked); err != nil {
 				return err
 			}
-			return judge(list)
+			return errors.Join(checked[0].Err, judge(list))
 		},
 	}
 	from.Flags(check.Flags())
@@ -82,9 +86,6 @@ It exits 1 if a source failed, changed, or was not understood.`,
 	}
 	return check
 }
-
-// now is the start of the run of a company that is asked about now.
-func now(int) time.Time { return time.Now() }
 
 // failureLogger logs why sources failed on standard error.
 func failureLogger(cmd *cobra.Command) *slog.Logger {
@@ -195,20 +196,12 @@ func (c checkedSource) notUnderstood() string {
 	return strings.Join(parts, ", ")
 }
 
-// checkedSources returns a row for each source of each company. began is the clock from which
-// exchanges count.
-func checkedSources(exchanges []recording.Exchange, began time.Time, companies []recording.Company, found []recording.Found) []checkedSource {
+// checkedSources returns a row for each source of each company.
+func checkedSources(exchanges []recording.Exchange, found []recording.Found) []checkedSource {
 	var list []checkedSource
-	for i, f := range found {
-		from, to := time.Duration(0), time.Duration(1<<62)
-		if i > 0 {
-			from = companies[i].At.Sub(began).Truncate(time.Millisecond)
-		}
-		if i+1 < len(companies) {
-			to = companies[i+1].At.Sub(began).Truncate(time.Millisecond)
-		}
+	for _, f := range found {
 		for _, s := range f.Sources {
-			seen := recording.SeenOf(exchanges, s.Source, from, to)
+			seen := recording.SeenOf(exchanges, s.Source, f.Domain)
 			c := checkedSource{Domain: f.Domain, Source: s.Source, Outcome: s.Outcome, Reached: seen.Reached, Requests: seen.Requests,
 				MediaTypes: append([]string{}, seen.Types...), TookMs: float64(seen.Took.Milliseconds()),
 				Limits: append([]string{}, seen.Limits...), Observations: []recording.Observation{}, Claimed: []scoring.Claim{}}

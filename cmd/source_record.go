@@ -70,7 +70,7 @@ It is written completely or not at all.`,
 			stop := cli.Working(cmd.ErrOrStderr(), "recording sources about "+strings.Join(domains, ", "))
 			checked, err := worker.Check(cmd.Context(), sources, domains, func(company int) time.Time {
 				at := time.Now().UTC().Round(0)
-				manifest.Companies = append(manifest.Companies, recording.Company{Domain: domains[company], At: at})
+				recorder.Begin(domains[company], at)
 				return at
 			}, failureLogger(cmd))
 			stop()
@@ -80,7 +80,7 @@ It is written completely or not at all.`,
 			if err != nil {
 				return fmt.Errorf("nothing was written to %s: %w", to, err)
 			}
-			list := checkedSources(recorder.Exchanges(), recorder.Began(), manifest.Companies, found(domains, checked))
+			list := checkedSources(recorder.Exchanges(), found(domains, checked))
 			if err := printChecked(cmd, format, list, checked); err != nil {
 				return err
 			}
@@ -183,7 +183,7 @@ recording has no answer to a request, or if an observation is not the recorded o
 			if err != nil {
 				return err
 			}
-			list := checkedSources(r.Exchanges, r.Manifest.Began, r.Manifest.Companies, found(domainsIn(r), checked))
+			list := checkedSources(r.Exchanges, found(domainsIn(r), checked))
 			if err := printChecked(cmd, format, list, checked); err != nil {
 				return err
 			}

@@ -305,6 +305,8 @@ func (r *Recording) checkExchange(e Exchange, files map[string]bool) error {
 		return fmt.Errorf("%s does not name the source %.50q", manifestFile, e.Source)
 	case answers != 1:
 		return errors.New("an exchange has one answer or failure")
+	case e.Company != "" && !slices.ContainsFunc(r.Manifest.Companies, func(c Company) bool { return c.Domain == e.Company }):
+		return fmt.Errorf("%s does not name the company %.100q", manifestFile, e.Company)
 	case e.At < 0 || e.Took < 0:
 		return errors.New("the times are not valid")
 	case e.HTTP != nil && kind != "GET", e.DNS != nil && kind != "DNS", e.TLS != nil && kind != "TLS":

@@ -32,12 +32,13 @@ type Recorder struct {
 	started time.Time // by the clock of this machine
 	dir     string    // of the bodies; "" keeps no bodies
 
-	mu    sync.Mutex
-	kept  []*keptExchange
-	own   []netip.Addr // addresses that servers said are ours
-	bytes int64
-	fault error
-	ended bool
+	mu        sync.Mutex
+	companies []Company
+	kept      []*keptExchange
+	own       []netip.Addr // addresses that servers said are ours
+	bytes     int64
+	fault     error
+	ended     bool
 }
 
 // keptExchange is an exchange with its body.
@@ -85,9 +86,6 @@ func (r *Recorder) Close() error {
 	return os.RemoveAll(r.dir)
 }
 
-// Began returns the time from which exchanges count.
-func (r *Recorder) Began() time.Time { return r.began }
-
 // Exchanges returns the exchanges until now.
 func (r *Recorder) Exchanges() []Exchange {
 	r.mu.Lock()
@@ -106,9 +104,22 @@ func (r *Recorder) Fault() error {
 	return r.fault
 }
 
+// Begin begins the run of a company at an instant, after the run before it has ended.
+func (r *Recorder) Begin(domain string, at time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.companies = append(r.companies, Company{Domain: domain, At: at})
+}
+
 // begin returns a new exchange, which add keeps.
 func (r *Recorder) begin(x fetch.Exchange) *keptExchange {
-	return &keptExchange{Exchange: Exchange{Source: x.Source, Request: x.Request, At: time.Since(r.started).Milliseconds()}}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	e := Exchange{Source: x.Source, Request: x.Request, At: time.Since(r.started).Milliseconds()}
+	if n := len(r.companies); n > 0 {
+		e.Company = r.companies[n-1].Domain
+	}
+	return &keptExchange{Exchange: e}
 }
 
 // add keeps an exchange that has ended, or whose body begins.
@@ -280,8 +291,8 @@ func (r *Recorder) TLS(x fetch.Exchange, next func() (fetch.Handshake, error)) (
 }
 
 // Save writes the recording and what was found to the directory, completely or not at all. It takes
-// out what is private. Save sets the format, the start, the resolvers, the files and the sum of
-// manifest.
+// out what is private. Save sets all of manifest but the program, the sources and the
+// tokens.
 func (r *Recorder) Save(to string, manifest Manifest, found []Found, private Private) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -290,7 +301,7 @@ func (r *Recorder) Save(to string, manifest Manifest, found []Found, private Pri
 		return r.fault
 	}
 	var domains []string
-	for _, c := range manifest.Companies {
+	for _, c := range r.companies {
 		domains = append(domains, c.Domain)
 	}
 	w := &writer{dir: r.dir, redactor: newRedactor(private, append(ownAddresses(), r.own...), domains)}
@@ -314,7 +325,7 @@ func (r *Recorder) Save(to string, manifest Manifest, found []Found, private Pri
 	if err != nil {
 		return fmt.Errorf("write the observations: %w", err)
 	}
-	manifest.Format, manifest.Began, manifest.Resolvers = Format, r.began, r.resolvers()
+	manifest.Format, manifest.Began, manifest.Companies, manifest.Resolvers = Format, r.began, r.companies, r.resolvers()
 	err = errors.Join(w.file(exchangesFile, lines.Bytes()),
 		w.file(observationsFile, append(w.redactor.bytes(observations), '\n')), w.manifest(manifest))
 	if err == nil {

@@ -103,6 +103,8 @@ type Exchange struct {
 	Source string `json:"source"`
 	// Request is the request as in fetch.Exchange.
 	Request string `json:"request"`
+	// Company is the domain of the run, empty for work besides runs, such as lists of all companies.
+	Company string `json:"company,omitempty"`
 	// At is the start since the begin of the recording, and Took the time to the last byte that was
 	// read, both in milliseconds.
 	At      int64    `json:"at_ms"`

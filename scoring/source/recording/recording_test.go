@@ -62,7 +62,7 @@ func record(t *testing.T, to string, overrides fetch.Overrides, domains ...strin
 	manifest := recording.Manifest{Program: "test", Sources: source.Names(sources), Tokens: []string{"COMPANYSCORE_GITHUB_TOKEN"}}
 	found := check(t, sources, domains, func(i int) time.Time {
 		at := instant.Add(time.Duration(i) * time.Second)
-		manifest.Companies = append(manifest.Companies, recording.Company{Domain: domains[i], At: at})
+		recorder.Begin(domains[i], at)
 		return at
 	})
 	if err := recorder.Save(to, manifest, found, private); err != nil {

@@ -23,14 +23,13 @@ type Seen struct {
 	Took time.Duration
 }
 
-// SeenOf returns what the exchanges of a source show that began at from or later and before to.
-func SeenOf(exchanges []Exchange, source string, from, to time.Duration) Seen {
+// SeenOf returns what the exchanges of a source in the run of a company show, with those besides runs.
+func SeenOf(exchanges []Exchange, source, company string) Seen {
 	var s Seen
 	limits := make(map[string]string)
 	first, last := int64(-1), int64(0)
 	for _, e := range exchanges {
-		at := time.Duration(e.At) * time.Millisecond
-		if e.Source != source || at < from || at >= to || e.Failure != nil && e.Failure.Unsent {
+		if e.Source != source || e.Company != company && e.Company != "" || e.Failure != nil && e.Failure.Unsent {
 			continue
 		}
 		s.Requests++
