@@ -71,11 +71,14 @@ It exits 1 if a source failed, changed, or was not understood.`,
 			if err != nil {
 				return err
 			}
+			if checked[0].Err != nil {
+				return checked[0].Err
+			}
 			list := checkedSources(recorder.Exchanges(), found([]string{host}, checked))
 			if err := printChecked(cmd, format, list, checked); err != nil {
 				return err
 			}
-			return errors.Join(checked[0].Err, judge(list))
+			return judge(list)
 		},
 	}
 	from.Flags(check.Flags())
@@ -280,8 +283,8 @@ func judge(list []checkedSource) error {
 	if len(bad) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%d of %d sources were not as expected: %s. The log above has the reasons; docs/sources.md says what each verdict means "+
-		"and where to send a recording", len(bad), len(list), strings.Join(bad, ", "))
+	return fmt.Errorf("%d of %d sources were not as expected: %s. The log above has the reasons; docs/sources.md says what each verdict "+
+		"means and where to send a recording", len(bad), len(list), strings.Join(bad, ", "))
 }
 
 // printChecked prints the rows and, on standard error, what the score would be.
@@ -298,8 +301,8 @@ func printChecked(cmd *cobra.Command, format cli.Output, list []checkedSource, c
 			fmt.Fprintln(cmd.ErrOrStderr(), c.Err)
 			continue
 		}
-		fmt.Fprintf(cmd.ErrOrStderr(), "%s would be %q, %s, with %.1f %% of the data\n", c.Record.Domain, c.Record.CompanyName, c.Record.Rating,
-			c.Record.CompletenessPct)
+		fmt.Fprintf(cmd.ErrOrStderr(), "%s would be %q, %s, with %.1f %% of the data\n", c.Record.Domain, c.Record.CompanyName,
+			c.Record.Rating, c.Record.CompletenessPct)
 	}
 	return nil
 }

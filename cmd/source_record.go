@@ -84,7 +84,8 @@ It is written completely or not at all.`,
 			if err := printChecked(cmd, format, list, checked); err != nil {
 				return err
 			}
-			fmt.Fprintf(cmd.ErrOrStderr(), "%d exchanges are in %s: look through the files before you send them\n", len(recorder.Exchanges()), to)
+			fmt.Fprintf(cmd.ErrOrStderr(), "%d exchanges are in %s: look through the files before you send them\n",
+				len(recorder.Exchanges()), to)
 			return c.compareReplay(cmd.Context(), to)
 		},
 	}

@@ -81,8 +81,8 @@ func TestSourceRecordAndReplay(t *testing.T) {
 	if code != exitDone || !strings.Contains(table, "NOT UNDERSTOOD") || !strings.Contains(table, second) {
 		t.Errorf("replay as a table: exit %d: %s", code, table)
 	}
-	list, err := csv.NewReader(strings.NewReader(func() string { _, out, _ := command(t, "", "source", "replay", to, "-o", "csv"); return out }())).
-		ReadAll()
+	_, text, _ := command(t, "", "source", "replay", to, "-o", "csv")
+	list, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil || !slices.Contains(list[0], "signals_known") {
 		t.Errorf("replay as CSV: %v, %v", list, err)
 	}
@@ -94,7 +94,8 @@ func TestSourceRecordAndReplay(t *testing.T) {
 	if err := os.Truncate(bodies[0], 3); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := command(t, "", "source", "replay", to); code != exitFailed || !strings.Contains(stderr, filepath.Base(bodies[0])+": cut") {
+	cut := filepath.Base(bodies[0]) + ": cut"
+	if code, _, stderr := command(t, "", "source", "replay", to); code != exitFailed || !strings.Contains(stderr, cut) {
 		t.Errorf("replay of a cut recording: exit %d: %s", code, stderr)
 	}
 	if code, _, stderr := command(t, "", "source", "record", first, "--to", to, "--contact", "a@b.net"); code != exitFailed ||
@@ -131,8 +132,8 @@ func TestSourceRecordNeedsItsArguments(t *testing.T) {
 func TestSourceCheckOfFakes(t *testing.T) {
 	t.Parallel()
 	fakes, at := startSources(t)
-	code, stdout, stderr := command(t, "", "source", "check", "--domain", fakes.Companies[0].Domain, "--sources-at", at, "--contact", "a@b.net",
-		"-o", "json")
+	code, stdout, stderr := command(t, "", "source", "check", "--domain", fakes.Companies[0].Domain, "--sources-at", at, "--contact",
+		"a@b.net", "-o", "json")
 	rows := rowsOf(t, stdout)
 	if code != exitDone || len(rows) != len(fetch.Policies) {
 		t.Errorf("exit %d, %d rows: %s", code, len(rows), stderr)

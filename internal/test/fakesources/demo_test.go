@@ -122,8 +122,8 @@ func TestDemoSources(t *testing.T) {
 func recordAndReplay(t *testing.T, fakes *fakesources.Fakes, dir string) (exchanges int, err error) {
 	t.Helper()
 	to := filepath.Join(dir, "recording")
-	out, err := exec.CommandContext(t.Context(), *program, "source", "record", fakes.Companies[0].Domain, fakes.Companies[1].Domain, "--to", to,
-		"--sources-at", filepath.Join(dir, "sources.yaml"), "--contact", "operator@example.com").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), *program, "source", "record", fakes.Companies[0].Domain, fakes.Companies[1].Domain,
+		"--to", to, "--sources-at", filepath.Join(dir, "sources.yaml"), "--contact", "operator@example.com").CombinedOutput()
 	if err == nil {
 		err = fakes.Close()
 	}

@@ -96,7 +96,8 @@ func Start(cfg Config) (*Fakes, error) {
 	}
 	fakes.Fail(cfg.Seed, cfg.Faults)
 	var err error
-	fakes.servers, err = listen(cfg.Dir, fakes.now, fakes.known, http.HandlerFunc(fakes.site), dns.HandlerFunc(fakes.zone), fakes.owner, fakes.shaken)
+	fakes.servers, err = listen(cfg.Dir, fakes.now, fakes.known, http.HandlerFunc(fakes.site), dns.HandlerFunc(fakes.zone), fakes.owner,
+		fakes.shaken)
 	if err != nil {
 		return nil, err
 	}

@@ -54,8 +54,8 @@ type servers struct {
 // listen starts the servers. dir is the directory for files. Certificates are valid from five years
 // before now to ten years after. known handles the requests of an
 // endpoint, site those of all hosts, zone all DNS queries.
-func listen(dir string, now time.Time, known func(endpoint string) http.Handler, site http.Handler, zone dns.Handler, organization func(string) string,
-	shaken func(string) error) (*servers, error) {
+func listen(dir string, now time.Time, known func(endpoint string) http.Handler, site http.Handler, zone dns.Handler,
+	organization func(string) string, shaken func(string) error) (*servers, error) {
 	s := &servers{now: now, organization: organization, shaken: shaken, certificates: make(map[string]*tls.Certificate)}
 	s.overrides.Endpoints = make(map[string]string)
 	if err := s.authorize(dir); err != nil {

@@ -2,6 +2,7 @@ package recording
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -121,23 +122,36 @@ func TestOpenNamesFaults(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	type change = func(t testing.TB, dir, body string)
+	// Without a name these change the body.
+	remove := func(name string) change {
+		return func(t testing.TB, dir, body string) { must(t, os.Remove(path(dir, cmp.Or(name, body)))) }
+	}
+	cut := func(name string, to int64) change {
+		return func(t testing.TB, dir, body string) { must(t, os.Truncate(path(dir, cmp.Or(name, body)), to)) }
+	}
+	sealed := func(edit func(m *Manifest)) change {
+		return func(t testing.TB, dir, _ string) { seal(t, dir, edit) }
+	}
 	for name, c := range map[string]struct {
-		change func(t testing.TB, dir, body string)
+		change change
 		says   string // BODY is the name of the body
 	}{
-		"missing body":         {func(t testing.TB, dir, body string) { must(t, os.Remove(path(dir, body))) }, "BODY: missing"},
-		"cut body":             {func(t testing.TB, dir, body string) { must(t, os.Truncate(path(dir, body), 10)) }, "BODY: cut: it has 10 of"},
-		"missing exchanges":    {func(t testing.TB, dir, _ string) { must(t, os.Remove(path(dir, exchangesFile))) }, "exchanges.jsonl: missing"},
-		"cut exchanges":        {func(t testing.TB, dir, _ string) { must(t, os.Truncate(path(dir, exchangesFile), 999)) }, "exchanges.jsonl: cut: it has 999 of"},
-		"missing observations": {func(t testing.TB, dir, _ string) { must(t, os.Remove(path(dir, observationsFile))) }, "observations.json: missing"},
-		"missing manifest":     {func(t testing.TB, dir, _ string) { must(t, os.Remove(path(dir, manifestFile))) }, "recording.json: missing"},
-		"cut manifest":         {func(t testing.TB, dir, _ string) { must(t, os.Truncate(path(dir, manifestFile), 500)) }, "recording.json: cut or not valid"},
+		"missing body":         {remove(""), "BODY: missing"},
+		"cut body":             {cut("", 10), "BODY: cut: it has 10 of"},
+		"missing exchanges":    {remove(exchangesFile), "exchanges.jsonl: missing"},
+		"cut exchanges":        {cut(exchangesFile, 999), "exchanges.jsonl: cut: it has 999 of"},
+		"missing observations": {remove(observationsFile), "observations.json: missing"},
+		"missing manifest":     {remove(manifestFile), "recording.json: missing"},
+		"cut manifest":         {cut(manifestFile, 500), "recording.json: cut or not valid"},
 		"changed body": {func(t testing.TB, dir, body string) {
 			text := read(t, dir, body)
 			text[len(text)/2] ^= 1
 			write(t, dir, body, text)
 		}, "BODY: changed"},
-		"longer body": {func(t testing.TB, dir, body string) { write(t, dir, body, append(read(t, dir, body), ' ')) }, "BODY: changed: it has"},
+		"longer body": {func(t testing.TB, dir, body string) {
+			write(t, dir, body, append(read(t, dir, body), ' '))
+		}, "BODY: changed: it has"},
 		"changed clock": {func(t testing.TB, dir, _ string) {
 			write(t, dir, manifestFile, bytes.Replace(read(t, dir, manifestFile), []byte("2026-11-20T12"), []byte("2026-11-21T12"), 1))
 		}, "recording.json: changed"},
@@ -153,25 +167,15 @@ func TestOpenNamesFaults(t *testing.T) {
 		"a directory in place of a body": {func(t testing.TB, dir, body string) {
 			must(t, errors.Join(os.Remove(path(dir, body)), os.Mkdir(path(dir, body), 0o755)))
 		}, "BODY: not a regular file"},
-		"a path that leaves": {func(t testing.TB, dir, _ string) {
-			seal(t, dir, func(m *Manifest) { m.Files = append(m.Files, File{Path: "bodies/../../secret"}) })
-		}, `"bodies/../../secret" is not the name of a file`},
-		"an absolute path": {func(t testing.TB, dir, _ string) {
-			seal(t, dir, func(m *Manifest) { m.Files = append(m.Files, File{Path: outside}) })
-		}, "is not the name of a file"},
-		"a file named twice": {func(t testing.TB, dir, _ string) {
-			seal(t, dir, func(m *Manifest) { m.Files = append(m.Files, m.Files[0]) })
-		}, "is named twice"},
-		"a size beyond the bounds": {func(t testing.TB, dir, _ string) {
-			seal(t, dir, func(m *Manifest) { m.Files[0].Bytes = 1 << 40 })
-		}, "at most"},
-		"another format":    {func(t testing.TB, dir, _ string) { seal(t, dir, func(m *Manifest) { m.Format = 2 }) }, "the format is 2"},
-		"an unknown source": {func(t testing.TB, dir, _ string) { seal(t, dir, func(m *Manifest) { m.Sources = []string{"oracle"} }) }, "oracle"},
-		"no company":        {func(t testing.TB, dir, _ string) { seal(t, dir, func(m *Manifest) { m.Companies = nil }) }, "0 companies"},
-		"other companies":   {func(t testing.TB, dir, _ string) { seal(t, dir, func(m *Manifest) { m.Companies = m.Companies[1:] }) }, "observations.json: its companies"},
-		"a domain that is none": {func(t testing.TB, dir, _ string) {
-			seal(t, dir, func(m *Manifest) { m.Companies[0].Domain = "10.0.0.1" })
-		}, "is not a domain"},
+		"a path that leaves":       {sealed(func(m *Manifest) { m.Files = append(m.Files, File{Path: "bodies/../../secret"}) }), `"bodies/../../secret" is not the name of a file`},
+		"an absolute path":         {sealed(func(m *Manifest) { m.Files = append(m.Files, File{Path: outside}) }), "is not the name of a file"},
+		"a file named twice":       {sealed(func(m *Manifest) { m.Files = append(m.Files, m.Files[0]) }), "is named twice"},
+		"a size beyond the bounds": {sealed(func(m *Manifest) { m.Files[0].Bytes = 1 << 40 }), "at most"},
+		"another format":           {sealed(func(m *Manifest) { m.Format = 2 }), "the format is 2"},
+		"an unknown source":        {sealed(func(m *Manifest) { m.Sources = []string{"oracle"} }), "oracle"},
+		"no company":               {sealed(func(m *Manifest) { m.Companies = nil }), "0 companies"},
+		"other companies":          {sealed(func(m *Manifest) { m.Companies = m.Companies[1:] }), "observations.json: its companies"},
+		"a domain that is none":    {sealed(func(m *Manifest) { m.Companies[0].Domain = "10.0.0.1" }), "is not a domain"},
 		"a body of no exchange": {func(t testing.TB, dir, _ string) {
 			write(t, dir, "bodies/999-hn.json", []byte("x"))
 			seal(t, dir, func(m *Manifest) { m.Files = append(m.Files, File{"bodies/999-hn.json", 1, sumOf([]byte("x"))}) })

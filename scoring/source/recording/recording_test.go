@@ -171,7 +171,8 @@ func wantNothingPrivate(t *testing.T, dir string) {
 		}
 		files++
 		text, err := os.ReadFile(path)
-		for _, secret := range []string{contact, strings.ToLower(contact), token, "Bearer ghp", "127.0.0.1", "operator-mail", "198.51.100.77"} {
+		for _, secret := range []string{contact, strings.ToLower(contact), token, "Bearer ghp", "127.0.0.1", "operator-mail",
+			"198.51.100.77"} {
 			if strings.Contains(string(text), secret) {
 				t.Errorf("%s contains %q", path, secret)
 			}

@@ -61,7 +61,8 @@ func kept(header http.Header) http.Header {
 }
 
 // echoHeaders are headers in which servers tell a caller its address.
-var echoHeaders = []string{"X-Client-Ip", "X-Real-Ip", "X-Forwarded-For", "Cf-Connecting-Ip", "True-Client-Ip", "X-Your-Ip", "X-Remote-Addr"}
+var echoHeaders = []string{"X-Client-Ip", "X-Real-Ip", "X-Forwarded-For", "Cf-Connecting-Ip", "True-Client-Ip", "X-Your-Ip",
+	"X-Remote-Addr"}
 
 // echoed returns the addresses of the caller in the headers of an answer.
 func echoed(header http.Header) (found []netip.Addr) {
