@@ -174,7 +174,7 @@ func TestOpenNamesFaults(t *testing.T) {
 		"another format":           {sealed(func(m *Manifest) { m.Format = 2 }), "the format is 2"},
 		"an unknown source":        {sealed(func(m *Manifest) { m.Sources = []string{"oracle"} }), "oracle"},
 		"no company":               {sealed(func(m *Manifest) { m.Companies = nil }), "0 companies"},
-		"other companies":          {sealed(func(m *Manifest) { m.Companies = m.Companies[1:] }), "observations.json: its companies"},
+		"other companies":          {sealed(func(m *Manifest) { m.Companies = m.Companies[1:] }), "its companies are not those"},
 		"a domain that is none":    {sealed(func(m *Manifest) { m.Companies[0].Domain = "10.0.0.1" }), "is not a domain"},
 		"a body of no exchange": {func(t testing.TB, dir, _ string) {
 			write(t, dir, "bodies/999-hn.json", []byte("x"))
