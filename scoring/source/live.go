@@ -25,8 +25,10 @@ func (l live) Name() string { return l.name }
 func (l live) Plan() Plan { return Plan{After: l.after, Deadline: fetch.PolicyOf(l.name).Deadline} }
 
 // Background is a source with work besides runs. The worker calls Run once, before the
-// first Fetch. Run returns when ctx ends.
+// first Fetch. Run returns when ctx ends. Ready is closed when Run has made its first attempt to
+// get what Fetch needs.
 type Background interface {
 	Source
 	Run(ctx context.Context)
+	Ready() <-chan struct{}
 }

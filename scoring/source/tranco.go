@@ -61,7 +61,7 @@ const (
 // Run downloads lists and updates them until ctx ends. Only one Run may be in flight.
 func (t *Tranco) Run(ctx context.Context) {
 	for first := true; ; first = false {
-		next := t.refresh(ctx, time.Now())
+		next := t.refresh(ctx, t.client.Now())
 		if first {
 			close(t.tried)
 		}
@@ -72,6 +72,9 @@ func (t *Tranco) Run(ctx context.Context) {
 		}
 	}
 }
+
+// Ready is closed after the first refresh.
+func (t *Tranco) Ready() <-chan struct{} { return t.tried }
 
 // refresh updates the lists as of now and returns the time until the next refresh.
 func (t *Tranco) refresh(ctx context.Context, now time.Time) time.Duration {

@@ -158,7 +158,6 @@ var (
 		"google": "_spf.google.com", "amazonses": "amazonses.com", "sendgrid": "sendgrid.net", "mailgun": "mailgun.org",
 		"salesforce": "_spf.salesforce.com", "zendesk": "mail.zendesk.com",
 	}
-	paid      = strings.Fields("sendgrid mailgun salesforce zendesk")
 	networks  = strings.Fields("linkedin.com/company x.com facebook.com instagram.com youtube.com tiktok.com")
 	languages = strings.Fields("de fr es it nl ja pt sv")
 	places    = strings.Fields("Berlin London Toronto Tokyo Remote Madrid Sydney")

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"os/exec"
@@ -41,9 +42,11 @@ func TestDemoSources(t *testing.T) {
 		t.Skip("no -program is given")
 	}
 	dir := t.TempDir()
-	fakes, err := fakesources.Start(fakesources.Config{
+	cfg := fakesources.Config{
 		Companies: companies, Seed: *seed, Latency: time.Second, Faults: 0.1, Hangs: true, Ranked: 1_000_000, Dir: dir, Scale: 10_000,
-	})
+		Now: time.Now(),
+	}
+	fakes, err := fakesources.Start(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,22 +83,19 @@ func TestDemoSources(t *testing.T) {
 	outcomes := outcomes(t, data)
 	var signals, warned, injected, wrong int
 	for _, c := range fakes.Companies {
-		got, ok := outcomes[c.Domain]
-		if !ok {
-			continue
-		}
-		faults := fakes.Check(c, got)
-		if len(faults) > 0 && wrong < 20 {
-			t.Log(strings.Join(faults, "\n"))
-		}
-		wrong += len(faults)
-		signals += len(got.Signals)
-		for _, code := range got.Warnings {
+		for _, code := range outcomes[c.Domain].warnings {
 			if code != scoring.WarningDefunct {
 				warned++
 			}
 		}
 		injected += len(fakes.Injected(c.Domain))
+	}
+	for domain, want := range undisturbed(t, cfg, outcomes) {
+		faults := outcomes[domain].differences(want)
+		if wrong += len(faults); len(faults) > 0 && wrong < 20 {
+			t.Logf("%s: %s", domain, strings.Join(faults, "\n"))
+		}
+		signals += len(outcomes[domain].signals)
 	}
 	// verdict prints a figure, and fails the test if it is missed.
 	verdict := func(ok bool, format string, args ...any) {
@@ -109,10 +109,33 @@ func TestDemoSources(t *testing.T) {
 	verdict(len(outcomes) == companies, "%d of %d runs made a record, in %.1f s", len(outcomes), companies, took.Seconds())
 	verdict(warned == injected && injected > 0, "%d sources failed as injected, %d warnings were recorded", injected, warned)
 	verdict(wrong == 0 && signals == companies*scoring.SignalCount,
-		"%d signals compared with the companies' data, with completeness and warnings: %d differences", signals, wrong)
+		"%d signals compared with those of a client without load, with completeness and warnings: %d differences", signals, wrong)
 	verdict(peak > 0 && peak < memoryMaxMB, "the worker's memory peaked at %.0f MB, with a list of 1,000,000 traffic ranks three times, "+
 		"and at %.0f MB before the first run (limit %d MB)", peak, before, memoryMaxMB)
+	exchanges, err := recordAndReplay(t, fakes, dir)
+	verdict(err == nil, "a recording of 2 companies with %d exchanges gave the same observations after the fakes were stopped", exchanges)
 	verdict(fakes.InFlight() >= inFlightMin, "%d runs were in flight at once in one worker (at least %d)", fakes.InFlight(), inFlightMin)
+}
+
+// recordAndReplay records two companies with the program, stops the fakes, and replays the recording.
+// It returns the number of exchanges.
+func recordAndReplay(t *testing.T, fakes *fakesources.Fakes, dir string) (exchanges int, err error) {
+	t.Helper()
+	to := filepath.Join(dir, "recording")
+	out, err := exec.CommandContext(t.Context(), *program, "source", "record", fakes.Companies[0].Domain, fakes.Companies[1].Domain,
+		"--to", to, "--sources-at", filepath.Join(dir, "sources.yaml"), "--contact", "operator@example.com").CombinedOutput()
+	if err == nil {
+		err = fakes.Close()
+	}
+	if err == nil {
+		out, err = exec.CommandContext(t.Context(), *program, "source", "replay", to).CombinedOutput()
+	}
+	if err != nil {
+		t.Logf("%s", out)
+		return 0, err
+	}
+	lines, err := os.ReadFile(filepath.Join(to, "exchanges.jsonl"))
+	return bytes.Count(lines, []byte("\n")), err
 }
 
 // start starts the program with all its parts and returns the process id of its
@@ -194,8 +217,72 @@ func peakMemory(t *testing.T, pid int) float64 {
 	return 0
 }
 
+// seen is the result of one signal.
+type seen struct {
+	state  scoring.State
+	raw    float64
+	reason scoring.Reason
+}
+
+// outcome is the result of one run.
+type outcome struct {
+	scoredAt     time.Time
+	completeness float64
+	signals      map[string]seen
+	warnings     map[string]string // codes by source
+}
+
+// differences lists what is not as wanted.
+func (o outcome) differences(want outcome) (faults []string) {
+	if !maps.Equal(o.warnings, want.warnings) {
+		faults = append(faults, fmt.Sprintf("warnings %v, want %v", o.warnings, want.warnings))
+	}
+	if math.Abs(o.completeness-want.completeness) > 0.05+1e-9 {
+		faults = append(faults, fmt.Sprintf("completeness %.1f, want %.1f", o.completeness, want.completeness))
+	}
+	for id, w := range want.signals {
+		got := o.signals[id]
+		if got.state != w.state || got.reason != w.reason || math.Abs(got.raw-w.raw) > 1e-6*(1+math.Abs(w.raw)) {
+			faults = append(faults, fmt.Sprintf("%s: %v, want %v", id, got, w))
+		}
+	}
+	return faults
+}
+
+// undisturbed scores the same companies at the same instants with a client in this process, a few at
+// a time, on fakes that fail in the same way and take no time. TestSignalsOfInventedCompanies holds
+// the values of such a client.
+func undisturbed(t *testing.T, cfg fakesources.Config, outcomes map[string]outcome) map[string]outcome {
+	t.Helper()
+	cfg.Latency, cfg.Ranked, cfg.Dir = 0, 2000, t.TempDir()
+	fakes, err := fakesources.Start(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fakes.Close()
+	wanted := make(map[string]outcome)
+	at := func(c *fakesources.Company) time.Time {
+		if o, ok := outcomes[c.Domain]; ok {
+			return o.scoredAt
+		}
+		return cfg.Now // its run failed, and the test has
+	}
+	for _, rec := range scoreAll(t, fakes, time.Now, at, 8) {
+		o := outcome{scoredAt: rec.ScoredAt, completeness: rec.CompletenessPct, signals: make(map[string]seen), warnings: warningsOf(rec)}
+		for _, s := range rec.Signals {
+			if s.Reason == scoring.ReasonSourceDisabled {
+				continue // only facts have it, which the program also asks
+			}
+			o.signals[s.ID] = seen{s.State, s.Raw, s.Reason}
+		}
+		wantInjected(t, fakes, rec.Domain, o.warnings)
+		wanted[rec.Domain] = o
+	}
+	return wanted
+}
+
 // outcomes reads what came out of all runs, as an operator can.
-func outcomes(t *testing.T, data string) map[string]fakesources.Outcome {
+func outcomes(t *testing.T, data string) map[string]outcome {
 	t.Helper()
 	ask := func(query string) *bufio.Scanner {
 		out, err := exec.CommandContext(t.Context(), *program, "sql", "--operator", "--data", data, "--format", "JSONEachRow",
@@ -205,7 +292,7 @@ func outcomes(t *testing.T, data string) map[string]fakesources.Outcome {
 		}
 		return bufio.NewScanner(bytes.NewReader(out))
 	}
-	found := make(map[string]fakesources.Outcome)
+	found := make(map[string]outcome)
 	rows := ask("SELECT domain, toUnixTimestamp64Milli(scored_at) AS at, completeness_pct AS pct, `warning.source` AS sources, " +
 		"`warning.code` AS codes FROM score_history FINAL" +
 		" SETTINGS output_format_json_quote_64bit_integers = 0")
@@ -219,10 +306,10 @@ func outcomes(t *testing.T, data string) map[string]fakesources.Outcome {
 		if err := json.Unmarshal(rows.Bytes(), &row); err != nil {
 			t.Fatal(err)
 		}
-		o := fakesources.Outcome{ScoredAt: time.UnixMilli(row.At).UTC(), CompletenessPct: row.Pct,
-			Signals: make(map[string]fakesources.Seen), Warnings: make(map[string]string)}
+		o := outcome{scoredAt: time.UnixMilli(row.At).UTC(), completeness: row.Pct, signals: make(map[string]seen),
+			warnings: make(map[string]string)}
 		for i, source := range row.Sources {
-			o.Warnings[source] = row.Codes[i]
+			o.warnings[source] = row.Codes[i]
 		}
 		found[row.Domain] = o
 	}
@@ -237,7 +324,7 @@ func outcomes(t *testing.T, data string) map[string]fakesources.Outcome {
 		if err := json.Unmarshal(rows.Bytes(), &row); err != nil {
 			t.Fatal(err)
 		}
-		found[row.Domain].Signals[row.Signal] = fakesources.Seen{State: row.State, Raw: row.Raw, Reason: row.Reason}
+		found[row.Domain].signals[row.Signal] = seen{row.State, row.Raw, row.Reason}
 	}
 	return found
 }

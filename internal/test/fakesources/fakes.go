@@ -31,6 +31,9 @@ type Config struct {
 	// Hangs allows faults of servers that never answer. A run then takes as long as the deadline
 	// of its slowest source.
 	Hangs bool
+	// Now is the time as of which everything is invented; zero is the present. A fixed one gives the
+	// same answers at any time.
+	Now time.Time
 	// Ranked is the number of domains in the lists of traffic ranks.
 	Ranked int
 	// Dir is the directory for the files that a client needs.
@@ -47,6 +50,7 @@ type Fakes struct {
 	now       time.Time
 	servers   *servers
 	done      chan struct{}
+	close     func() error
 
 	byDomain, byName, byQID, byCIK, byLEI, byLabel map[string]*Company
 
@@ -68,8 +72,11 @@ func Start(cfg Config) (*Fakes, error) {
 	if cfg.Companies < 1 || cfg.Companies > len(firstWords)*len(secondWords) {
 		return nil, fmt.Errorf("%d companies: there are between 1 and %d", cfg.Companies, len(firstWords)*len(secondWords))
 	}
+	if cfg.Now.IsZero() {
+		cfg.Now = time.Now()
+	}
 	fakes := &Fakes{
-		cfg: cfg, now: time.Now().UTC().Truncate(time.Second), done: make(chan struct{}),
+		cfg: cfg, now: cfg.Now.UTC().Truncate(time.Second), done: make(chan struct{}),
 		byDomain: make(map[string]*Company), byName: make(map[string]*Company), byQID: make(map[string]*Company),
 		byCIK: make(map[string]*Company),
 		byLEI: make(map[string]*Company), byLabel: make(map[string]*Company), faults: make(map[string]map[string]Kind),
@@ -89,10 +96,15 @@ func Start(cfg Config) (*Fakes, error) {
 	}
 	fakes.Fail(cfg.Seed, cfg.Faults)
 	var err error
-	fakes.servers, err = listen(cfg.Dir, fakes.known, http.HandlerFunc(fakes.site), dns.HandlerFunc(fakes.zone), fakes.owner, fakes.shaken)
+	fakes.servers, err = listen(cfg.Dir, fakes.now, fakes.known, http.HandlerFunc(fakes.site), dns.HandlerFunc(fakes.zone), fakes.owner,
+		fakes.shaken)
 	if err != nil {
 		return nil, err
 	}
+	fakes.close = sync.OnceValue(func() error {
+		close(fakes.done)
+		return fakes.servers.close()
+	})
 	fakes.servers.overrides.Scale, fakes.servers.overrides.Failures = cfg.Scale, 1_000_000
 	return fakes, nil
 }
@@ -111,11 +123,8 @@ func (fakes *Fakes) Fail(seed uint64, share float64) {
 // Overrides returns the overrides that send a client to the fakes.
 func (fakes *Fakes) Overrides() fetch.Overrides { return fakes.servers.overrides }
 
-// Close stops the fakes.
-func (fakes *Fakes) Close() error {
-	close(fakes.done)
-	return fakes.servers.close()
-}
+// Close stops the fakes. It may be called again.
+func (fakes *Fakes) Close() error { return fakes.close() }
 
 // InFlight returns the greatest number of companies with requests at one time: between the first
 // request and the last answer about each.

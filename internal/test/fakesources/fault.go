@@ -80,6 +80,9 @@ type Fault struct {
 	Kind   Kind
 }
 
+// Code returns the warning code of the fault.
+func (f Fault) Code() string { return f.Kind.code(f.Source) }
+
 // Injected returns the faults of a company so far, sorted by source.
 func (fakes *Fakes) Injected(domain string) []Fault {
 	fakes.mu.Lock()

@@ -1,7 +1,8 @@
 // Package fakesources runs fakes of all data sources on loopback for a few hundred invented
 // companies: known servers, company sites with certificates, a registry and name servers. They
-// are slow, and some of them fail. From the data of the companies, and not from the bytes that
-// were served, the package computes the signals that a run must produce.
+// are slow, and some of them fail. Equal seeds and clocks give equal answers. The signals that sources
+// derive from them are in testdata, and with the answers in the recording of all fakes in
+// scoring/source/recording/testdata.
 package fakesources
 
 import (
@@ -39,6 +40,7 @@ type servers struct {
 	overrides                fetch.Overrides
 	authority                *x509.Certificate
 	key                      *ecdsa.PrivateKey
+	now                      time.Time
 	// organization returns the owner in the certificate of a host.
 	organization func(host string) string
 	// shaken handles a handshake without a request; an error refuses it.
@@ -49,11 +51,12 @@ type servers struct {
 	ended        sync.WaitGroup
 }
 
-// listen starts the servers. dir is the directory for files. known handles the requests of an
+// listen starts the servers. dir is the directory for files. Certificates are valid from five years
+// before now to ten years after. known handles the requests of an
 // endpoint, site those of all hosts, zone all DNS queries.
-func listen(dir string, known func(endpoint string) http.Handler, site http.Handler, zone dns.Handler, organization func(string) string,
-	shaken func(string) error) (*servers, error) {
-	s := &servers{organization: organization, shaken: shaken, certificates: make(map[string]*tls.Certificate)}
+func listen(dir string, now time.Time, known func(endpoint string) http.Handler, site http.Handler, zone dns.Handler,
+	organization func(string) string, shaken func(string) error) (*servers, error) {
+	s := &servers{now: now, organization: organization, shaken: shaken, certificates: make(map[string]*tls.Certificate)}
 	s.overrides.Endpoints = make(map[string]string)
 	if err := s.authorize(dir); err != nil {
 		return nil, err
@@ -145,7 +148,7 @@ func (s *servers) authorize(dir string) (err error) {
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "Fake Authority"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		KeyUsage: x509.KeyUsageCertSign, NotBefore: s.now.AddDate(-5, 0, 0), NotAfter: s.now.AddDate(10, 0, 0),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &s.key.PublicKey, s.key)
 	if err != nil {
@@ -175,7 +178,7 @@ func (s *servers) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, err
 	}
 	template := &x509.Certificate{
 		SerialNumber: big.NewInt(int64(len(s.certificates) + 2)), Subject: pkix.Name{CommonName: host}, DNSNames: []string{host},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(20 * time.Hour),
+		NotBefore: s.now.AddDate(-5, 0, 0), NotAfter: s.now.AddDate(10, 0, 0),
 	}
 	if owner := s.organization(host); owner != "" {
 		template.Subject.Organization = []string{owner}

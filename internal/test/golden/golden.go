@@ -14,6 +14,9 @@ import (
 
 var update = flag.Bool("update", false, "write golden files instead of comparing with them")
 
+// Updating reports whether golden files are written: with -update.
+func Updating() bool { return *update }
+
 // Compare compares a text with a file and reports the difference as an error of the
 // test. With -update it writes the file, and its directory.
 func Compare(t testing.TB, path, got string) {

@@ -34,6 +34,7 @@ func (a *cachedAnswer) size(key string) int64 {
 // memory.
 func get[T any](ctx context.Context, c *Client, req Request, parse func(*Response) (T, error)) (T, error) {
 	var none T
+	ctx = withSource(ctx, req.Source)
 	call, err := c.call(req)
 	if err != nil {
 		return none, err

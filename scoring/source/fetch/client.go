@@ -38,8 +38,11 @@ type Config struct {
 	// Never lists domains, addresses and address ranges that the client never connects to: those
 	// of companies that opted out, and the service's own.
 	Never []string
-	// Now is the clock of the caches; nil means time.Now. Waits use the real clock.
+	// Now is the clock of the caches and of verified certificates; nil means time.Now. Waits use
+	// the real clock.
 	Now func() time.Time
+	// Wire stands between the client and the network; nil is the network alone.
+	Wire Wire
 	// Registry registers the metrics of the client; nil disables them.
 	Registry prometheus.Registerer
 	// Logger logs failures of shared quotas; nil disables it.
@@ -49,6 +52,7 @@ type Config struct {
 // Client is the network client of the sources. It is safe for concurrent use and needs no Close.
 type Client struct {
 	cfg          Config
+	wire         Wire
 	userAgent    string
 	dialer       *dialer
 	resolver     *resolver
@@ -78,6 +82,9 @@ func New(cfg Config) (*Client, error) {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
+	if cfg.Wire == nil {
+		cfg.Wire = direct{}
+	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -89,7 +96,7 @@ func New(cfg Config) (*Client, error) {
 	if len(resolvers) == 0 {
 		resolvers = publicResolvers
 	}
-	c := &Client{cfg: cfg, metrics: newMetrics(cfg.Registry), bases: make(map[string]*url.URL), failures: failuresMax}
+	c := &Client{cfg: cfg, wire: cfg.Wire, metrics: newMetrics(cfg.Registry), bases: make(map[string]*url.URL), failures: failuresMax}
 	var overrides *overrideAddresses
 	if r := cfg.Overrides; r != nil {
 		overrides, err = r.addresses()
@@ -102,14 +109,10 @@ func New(cfg Config) (*Client, error) {
 		c.failures = max(c.failures, r.Failures)
 	}
 	for _, e := range Endpoints {
-		base := e.Base
-		if cfg.Overrides != nil {
-			base = cfg.Overrides.Endpoints[e.Name]
-		}
-		if base == "" {
+		if cfg.Overrides != nil && cfg.Overrides.Endpoints[e.Name] == "" {
 			continue
 		}
-		if c.bases[e.Name], err = url.Parse(strings.TrimSuffix(base, "/")); err != nil {
+		if c.bases[e.Name], err = url.Parse(e.Base); err != nil {
 			faults = append(faults, fmt.Errorf("endpoint %s: %w", e.Name, err))
 		}
 	}
@@ -124,7 +127,7 @@ func New(cfg Config) (*Client, error) {
 	c.userAgent = userAgent(cfg.Contact)
 	c.limits = newLimits(cfg.Redis, scale, cfg.Logger)
 	c.slowness = time.Duration(slowness)
-	c.resolver = &resolver{servers: resolvers, policy: c.policy("dns"), limits: c.limits, now: cfg.Now,
+	c.resolver = &resolver{servers: resolvers, policy: c.policy("dns"), limits: c.limits, wire: cfg.Wire, now: cfg.Now,
 		answers: newLRU[question, answer](dnsAnswersMax)}
 	c.dialer = &dialer{resolver: c.resolver, guard: g, overrides: overrides, slots: newLRU[netip.Addr, *semaphore.Weighted](hostsMax)}
 	c.breakers = newLRU[string, *breaker](hostsMax)
@@ -216,16 +219,12 @@ func (c *Client) call(req Request) (*call, error) {
 		if e.Name != req.Endpoint {
 			continue
 		}
-		base := c.bases[e.Name]
-		if base == nil {
-			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("the overrides name no server for %s", e.Name)}
-		}
-		text := base.String() + req.Path
+		text := e.Base + req.Path
 		if len(req.Query) > 0 {
 			text += "?" + req.Query.Encode()
 		}
 		u, err := url.Parse(text)
-		if err != nil || u.Host != base.Host || u.User != nil {
+		if err != nil || "https://"+u.Host != e.Base || u.User != nil {
 			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("%s: the path %q is not valid in a URL", req.Source, req.Path)}
 		}
 		made.endpoint, made.url, made.quota = e, u, e.Quota
@@ -236,6 +235,9 @@ func (c *Client) call(req Request) (*call, error) {
 	}
 	panic("fetch: no endpoint " + req.Endpoint)
 }
+
+// Now returns the time of the clock of the client.
+func (c *Client) Now() time.Time { return c.cfg.Now() }
 
 // HasToken reports whether a token is configured for an endpoint.
 func (c *Client) HasToken(endpoint string) bool {

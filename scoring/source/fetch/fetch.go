@@ -149,5 +149,5 @@ func (c *Client) Handshake(ctx context.Context, host string) (Certificate, error
 // not errors. The error has CodeDNS or CodeTimeout, or CodeRateLimited if the wait would outlast
 // the deadline.
 func (c *Client) Lookup(ctx context.Context, name string, qtype uint16) (*dns.Msg, error) {
-	return c.resolver.lookup(ctx, name, qtype)
+	return c.resolver.lookup(withSource(ctx, "dns"), name, qtype)
 }

@@ -31,6 +31,7 @@ type resolver struct {
 	servers []string
 	policy  Policy
 	limits  *limits
+	wire    Wire
 	now     func() time.Time
 	answers *lru[question, answer]
 }
@@ -59,8 +60,8 @@ func (r *resolver) lookup(ctx context.Context, name string, qtype uint16) (*dns.
 		return cached.msg, nil
 	}
 	var fault error
-	for _, server := range r.servers {
-		msg, err := r.query(ctx, server, q)
+	for i, server := range r.servers {
+		msg, err := r.query(ctx, i+1, server, q)
 		if err == nil {
 			r.answers.put(q, answer{msg, r.now().Add(ttlOf(msg))}, 1)
 			return msg, nil
@@ -72,9 +73,13 @@ func (r *resolver) lookup(ctx context.Context, name string, qtype uint16) (*dns.
 	return nil, fault
 }
 
-// query sends a question to one server over UDP, and over TCP if the answer is truncated.
-func (r *resolver) query(ctx context.Context, server string, q question) (*dns.Msg, error) {
-	done, err := r.limits.acquire(ctx, "dns", "", r.policy.need())
+// query sends a question to one server over UDP, and over TCP if the answer is truncated. number
+// is the place of the server, from 1.
+func (r *resolver) query(ctx context.Context, number int, server string, q question) (*dns.Msg, error) {
+	over := func(network string) Exchange {
+		return exchange(ctx, fmt.Sprintf("%s %s %s %d", q.name, dns.Type(q.qtype), network, number))
+	}
+	done, err := r.wire.Turn(over("udp"), func() (func(), error) { return r.limits.acquire(ctx, "dns", "", r.policy.need()) })
 	if err != nil {
 		return nil, err
 	}
@@ -85,9 +90,12 @@ func (r *resolver) query(ctx context.Context, server string, q question) (*dns.M
 	message.SetQuestion(q.name, q.qtype)
 	message.AuthenticatedData = true // ask the resolver to report DNSSEC validation
 	message.SetEdns0(udpPayloadMax, false)
-	reply, err := r.exchange(ctx, "udp", server, message)
+	send := func(network string) (*dns.Msg, error) {
+		return r.wire.DNS(over(network), message, func() (*dns.Msg, error) { return r.exchange(ctx, network, server, message) })
+	}
+	reply, err := send("udp")
 	if err == nil && reply.Truncated {
-		reply, err = r.exchange(ctx, "tcp", server, message)
+		reply, err = send("tcp")
 	}
 	fault := func(err error) error {
 		return &Error{Code: CodeDNS, Err: fmt.Errorf("look up %s %s: %w", q.name, dns.TypeToString[q.qtype], err)}

@@ -18,7 +18,7 @@ func (c *Client) exchange(ctx context.Context, call *call, handle func(*http.Res
 	pauses := newPauses()
 	for tries := 0; ; tries++ {
 		err := c.send(ctx, call, handle)
-		if err == nil || tries >= call.policy.Retries || !retryable(err) || !waitRetry(ctx, pauses, err) {
+		if err == nil || tries >= call.policy.Retries || !retryable(err) || !c.waitRetry(ctx, pauses, err) {
 			return err
 		}
 	}
@@ -62,21 +62,11 @@ func newPauses() *backoff.ExponentialBackOff {
 
 // waitRetry waits before the next try, at least for the Retry-After of err. It returns
 // false if the deadline comes first.
-func waitRetry(ctx context.Context, pauses *backoff.ExponentialBackOff, err error) bool {
+func (c *Client) waitRetry(ctx context.Context, pauses *backoff.ExponentialBackOff, err error) bool {
 	wait := pauses.NextBackOff()
 	var e *Error
 	if errors.As(err, &e) {
 		wait = max(wait, e.RetryAfter)
 	}
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) <= wait {
-		return false
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return c.wire.Pause(ctx, wait)
 }

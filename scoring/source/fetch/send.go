@@ -73,12 +73,20 @@ func transport(dial func(ctx context.Context, network, address string) (net.Conn
 // closed when handle returns. Statuses other than 2xx and 304 are errors.
 func (c *Client) send(ctx context.Context, call *call, handle func(*http.Response) error) (err error) {
 	b := c.breakers.getOr(call.server(), func() *breaker { return &breaker{failuresMax: c.failures} })
-	if err := b.allow(call.server(), time.Now()); err != nil {
-		return err
-	}
-	done, err := c.limits.acquire(ctx, call.quota, call.url.Host, call.policy.need())
+	done, err := c.wire.Turn(getExchange(ctx, call.url, call.header), func() (func(), error) {
+		if call.endpoint != nil && c.bases[call.endpoint.Name] == nil {
+			return nil, &Error{Code: CodeHTTP, Err: fmt.Errorf("the overrides name no server for %s", call.endpoint.Name)}
+		}
+		if err := b.allow(call.server(), time.Now()); err != nil {
+			return nil, err
+		}
+		done, err := c.limits.acquire(ctx, call.quota, call.url.Host, call.policy.need())
+		if err != nil {
+			c.metrics.requestEnded(call.policy.Source, err)
+		}
+		return done, err
+	})
 	if err != nil {
-		c.metrics.requestEnded(call.policy.Source, err)
 		return err
 	}
 	defer done()
@@ -159,11 +167,7 @@ func (c *Client) follow(ctx context.Context, call *call) (*http.Response, error)
 				req.Header.Set("Authorization", "Bearer "+token)
 			}
 		}
-		through := c.untrusted
-		if known {
-			through = c.known
-		}
-		res, err := through.RoundTrip(req)
+		res, err := c.roundTrip(req, known)
 		if err != nil {
 			return nil, classify(err)
 		}

@@ -85,6 +85,7 @@ func (s *Site) RedirectedTo() string {
 }
 
 func (c *Client) visit(ctx context.Context, host string) (*Site, error) {
+	ctx = withSource(ctx, "web")
 	host, err := c.dialer.guard.host(host)
 	if err != nil {
 		return nil, &Error{Code: CodeAddress, Err: err}
@@ -175,6 +176,7 @@ func (s *Site) address(ref string) (*url.URL, error) {
 // load reads a page and follows its redirects. kind is nil for robots.txt, which robots.txt rules
 // do not apply to.
 func (s *Site) load(ctx context.Context, u *url.URL, kind *PageKind) (*Page, error) {
+	ctx = withSource(ctx, s.policy.Source)
 	if err := s.countPage(); err != nil {
 		return nil, err
 	}
@@ -191,7 +193,7 @@ func (s *Site) load(ctx context.Context, u *url.URL, kind *PageKind) (*Page, err
 		}
 		page, to, err := s.read(ctx, u, kind)
 		switch {
-		case err != nil && tries < s.policy.Retries && u.Path == "/" && retryable(err) && waitRetry(ctx, pauses, err):
+		case err != nil && tries < s.policy.Retries && u.Path == "/" && retryable(err) && s.client.waitRetry(ctx, pauses, err):
 			tries++
 			continue
 		case err != nil:
@@ -327,7 +329,9 @@ func (s *Site) read(ctx context.Context, u *url.URL, kind *PageKind) (page *Page
 // request makes one request to an untrusted server. It does not follow redirects.
 func (s *Site) request(ctx context.Context, u *url.URL, header http.Header, handle func(*http.Response) error) (err error) {
 	c := s.client
-	done, err := c.limits.acquire(ctx, "web", u.Host, s.policy.need())
+	done, err := c.wire.Turn(getExchange(ctx, u, header), func() (func(), error) {
+		return c.limits.acquire(ctx, "web", u.Host, s.policy.need())
+	})
 	if err != nil {
 		c.metrics.requestEnded(s.policy.Source, err)
 		return err
@@ -343,7 +347,7 @@ func (s *Site) request(ctx context.Context, u *url.URL, header http.Header, hand
 	req.Header = header
 	req.Header.Set("User-Agent", c.userAgent)
 	req.Header.Set("Accept-Encoding", "gzip")
-	res, err := c.untrusted.RoundTrip(req)
+	res, err := c.roundTrip(req, false)
 	if err != nil {
 		return classify(err)
 	}

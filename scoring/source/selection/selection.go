@@ -90,18 +90,19 @@ func (c *Config) Validate() error {
 		return errors.New("live sources need --contact, an e-mail address or a URL at which you can be reached, since providers want to " +
 			"know who asks: give it, or ask imported facts alone with --sources facts")
 	}
-	_, err = c.client(nil, nil, slog.New(slog.DiscardHandler))
+	_, err = c.client(nil, nil, nil, slog.New(slog.DiscardHandler))
 	return err
 }
 
 // client returns the client of live sources, or an error if the configuration does not keep the terms
-// of their providers. shared and registry may be nil.
-func (c *Config) client(shared goredis.UniversalClient, registry prometheus.Registerer, logger *slog.Logger) (*fetch.Client, error) {
+// of their providers. shared, registry and wire may be nil.
+func (c *Config) client(shared goredis.UniversalClient, registry prometheus.Registerer, wire fetch.Wire, logger *slog.Logger,
+) (*fetch.Client, error) {
 	names, err := c.Names()
 	if err != nil {
 		return nil, err
 	}
-	if err := fetch.CheckTerms(names, c.Contact, tokens()); err != nil {
+	if err := fetch.CheckTerms(names, c.Contact, Tokens()); err != nil {
 		return nil, err
 	}
 	overrides, err := c.overrides()
@@ -110,13 +111,13 @@ func (c *Config) client(shared goredis.UniversalClient, registry prometheus.Regi
 	}
 	return fetch.New(fetch.Config{
 		Contact: c.Contact, Resolvers: c.Resolvers, Never: c.Never, Redis: shared, Registry: registry, Logger: logger,
-		Tokens: tokens(), Overrides: overrides,
+		Tokens: Tokens(), Overrides: overrides, Wire: wire,
 	})
 }
 
-// tokens returns the tokens of endpoints by environment variable. They are secrets, and everyone
+// Tokens returns the tokens of endpoints by environment variable. They are secrets, and everyone
 // can see the arguments of a process, so they have no flags.
-func tokens() map[string]string {
+func Tokens() map[string]string {
 	given := make(map[string]string)
 	for _, e := range fetch.Endpoints {
 		if token := os.Getenv(e.Token); e.Token != "" && token != "" {
@@ -144,7 +145,7 @@ func (c *Config) Pace() (live bool, perSecond float64, err error) {
 	if err != nil {
 		return false, 0, err
 	}
-	return true, fetch.RefreshPace(names, tokens(), overrides), nil
+	return true, fetch.RefreshPace(names, Tokens(), overrides), nil
 }
 
 // Open returns the chosen sources. facts stores imported facts. shared is the Redis through which
@@ -162,16 +163,34 @@ func (c *Config) Open(facts source.FactStore, shared goredis.UniversalClient, re
 	if !isLive(names) {
 		return all, nil
 	}
-	client, err := c.client(shared, registry, logger)
+	client, err := c.client(shared, registry, nil, logger)
 	if err != nil {
 		return nil, err
 	}
+	return append(all, c.live(client, names, logger)...), nil
+}
+
+// OpenLive returns the chosen live sources. Their exchanges with the network pass through wire.
+func (c *Config) OpenLive(wire fetch.Wire, logger *slog.Logger) ([]source.Source, error) {
+	names, err := c.Names()
+	if err != nil {
+		return nil, err
+	}
+	client, err := c.client(nil, nil, wire, logger)
+	if err != nil {
+		return nil, err
+	}
+	return c.live(client, names, logger), nil
+}
+
+// live returns the live sources among names.
+func (c *Config) live(client *fetch.Client, names []string, logger *slog.Logger) (chosen []source.Source) {
 	for _, s := range source.Live(client, c.Ranks, logger) {
 		if slices.Contains(names, s.Name()) {
-			all = append(all, s)
+			chosen = append(chosen, s)
 		}
 	}
-	return all, nil
+	return chosen
 }
 
 // Status returns "yes" if a live source is asked, and else "no" with the reason.
@@ -182,7 +201,7 @@ func (c *Config) Status(name string, chosen []string) string {
 	case c.Contact == "" && name != scoring.FactsSource:
 		return "no: needs --contact"
 	}
-	if err := fetch.CheckTerms([]string{name}, c.Contact, tokens()); err != nil {
+	if err := fetch.CheckTerms([]string{name}, c.Contact, Tokens()); err != nil {
 		return "no: " + err.Error()
 	}
 	return "yes"
@@ -190,7 +209,7 @@ func (c *Config) Status(name string, chosen []string) string {
 
 // Limits describes the quotas of a source's servers, with the tokens of the environment.
 func Limits(name string) []string {
-	given := tokens()
+	given := Tokens()
 	var quotas, lines []string
 	for _, e := range fetch.Endpoints {
 		quota := e.Quota
