@@ -167,8 +167,12 @@ func TestOpenNamesFaults(t *testing.T) {
 		"a directory in place of a body": {func(t testing.TB, dir, body string) {
 			must(t, errors.Join(os.Remove(path(dir, body)), os.Mkdir(path(dir, body), 0o755)))
 		}, "BODY: not a regular file"},
-		"a path that leaves":       {sealed(func(m *Manifest) { m.Files = append(m.Files, File{Path: "bodies/../../secret"}) }), `bodies/../../secret" is not the name`},
-		"an absolute path":         {sealed(func(m *Manifest) { m.Files = append(m.Files, File{Path: outside}) }), "is not the name of a file"},
+		"a path that leaves": {sealed(func(m *Manifest) {
+			m.Files = append(m.Files, File{Path: "bodies/../../secret"})
+		}), `bodies/../../secret" is not the name`},
+		"an absolute path": {sealed(func(m *Manifest) {
+			m.Files = append(m.Files, File{Path: outside})
+		}), "is not the name of a file"},
 		"a file named twice":       {sealed(func(m *Manifest) { m.Files = append(m.Files, m.Files[0]) }), "is named twice"},
 		"a size beyond the bounds": {sealed(func(m *Manifest) { m.Files[0].Bytes = 1 << 40 }), "at most"},
 		"another format":           {sealed(func(m *Manifest) { m.Format = 2 }), "the format is 2"},

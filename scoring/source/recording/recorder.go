@@ -44,7 +44,8 @@ type Recorder struct {
 // keptExchange is an exchange with its body.
 type keptExchange struct {
 	Exchange
-	body  *os.File
+	body  *os.File // nil when it was read
+	file  string   // of the body, "" without one
 	chain []byte
 }
 
@@ -76,9 +77,7 @@ func (r *Recorder) Close() error {
 	defer r.mu.Unlock()
 	r.ended = true
 	for _, e := range r.kept {
-		if e.body != nil {
-			_ = e.body.Close() // it is read by its name, or removed
-		}
+		_ = e.closeBody() // it is removed
 	}
 	if r.dir == "" {
 		return nil
@@ -174,8 +173,12 @@ func (r *Recorder) HTTP(x fetch.Exchange, _ *http.Request, next func() (*http.Re
 	if r.dir != "" {
 		if e.body, err = os.CreateTemp(r.dir, "body-*"); err != nil {
 			res.Body.Close()
-			return nil, &fetch.Error{Code: fetch.CodeHTTP, Err: fmt.Errorf("keep an answer: %w", err)}
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.failLocked(fmt.Errorf("keep an answer: %w", err))
+			return nil, &fetch.Error{Code: fetch.CodeHTTP, Err: r.fault}
 		}
+		e.file = e.body.Name()
 	}
 	r.mu.Lock()
 	for _, addr := range echoed(res.Header) {
@@ -203,6 +206,26 @@ func (b *keptBody) Read(p []byte) (int, error) {
 		return 0, full
 	}
 	return n, err
+}
+
+// Close closes the body and its copy.
+func (b *keptBody) Close() error {
+	b.recorder.mu.Lock()
+	defer b.recorder.mu.Unlock()
+	if err := b.of.closeBody(); err != nil {
+		b.recorder.failLocked(fmt.Errorf("keep an answer: %w", err))
+	}
+	return b.ReadCloser.Close()
+}
+
+// closeBody closes the copy of the body, if it is open.
+func (e *keptExchange) closeBody() error {
+	if e.body == nil {
+		return nil
+	}
+	body := e.body
+	e.body = nil
+	return body.Close()
 }
 
 // keep keeps a piece of a body, and how the body ended. It returns an error if the recording is full.
@@ -376,11 +399,12 @@ func (w *writer) exchange(number int, e *keptExchange) error {
 		e.TLS.Chain = name("pem")
 		return w.file(e.TLS.Chain, e.chain)
 	}
-	if e.body == nil {
+	if e.file == "" {
 		return nil
 	}
-	raw, err := os.ReadFile(e.body.Name())
-	if err = errors.Join(err, e.body.Close(), os.Remove(e.body.Name())); err != nil {
+	err := e.closeBody() // a source that did not end in time may still read it
+	raw, readErr := os.ReadFile(e.file)
+	if err = errors.Join(err, readErr, os.Remove(e.file)); err != nil {
 		return err
 	}
 	body := w.redactor.bytes(decoded(raw, e.HTTP))

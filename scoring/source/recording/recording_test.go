@@ -185,9 +185,8 @@ func wantNothingPrivate(t *testing.T, dir string) {
 }
 
 // testdata/fakes is a recording of all fakes, with the observations that come of it. With -update it
-// is recorded anew.
+// is recorded anew, before the parallel tests that read it.
 func TestRecordedFakes(t *testing.T) {
-	t.Parallel()
 	const dir = "testdata/fakes"
 	if golden.Updating() {
 		fakes := startFakes(t, fakesources.Config{Companies: 3})

@@ -139,7 +139,9 @@ func fail(run context.Context, f *Failure) error {
 	if f.Deadline {
 		if d, ok := run.Value(deadlineKey{}).(*deadline); ok {
 			d.end(context.DeadlineExceeded)
-			<-run.Done()
+			if done := run.Done(); done != nil {
+				<-done // it passes on the end of d
+			}
 		}
 	}
 	return f.err()
