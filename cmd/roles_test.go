@@ -52,22 +52,19 @@ func TestFailedRoleLeavesNothingRunning(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = taken.Close() })
-	const refused = "redis://127.0.0.1:1"
-	for name, c := range map[string]struct {
-		args []string
-		says string
-	}{
-		"serve on a taken address":               {[]string{"serve", "--listen", taken.Addr().String()}, "another companyscore"},
-		"serve on a taken address for operators": {[]string{"serve", "--listen", "127.0.0.1:0", "--admin-listen", taken.Addr().String()}, "--admin-listen"},
-		"serve without Redis":                    {[]string{"serve", "--listen", "127.0.0.1:0", "--redis-url", refused}, "refused"},
-		"work on a taken address for operators":  {[]string{"work", "--sources", "facts", "--admin-listen", taken.Addr().String()}, "--admin-listen"},
-		"work without Redis":                     {[]string{"work", "--sources", "facts", "--redis-url", refused}, "refused"},
-		"batch without Redis":                    {[]string{"batch", "--sources", "facts", "--redis-url", refused}, "refused"},
+	for name, c := range map[string]struct{ args, says string }{
+		"serve on a taken address":               {"serve --listen TAKEN", "another companyscore"},
+		"serve on a taken address for operators": {"serve --listen 127.0.0.1:0 --admin-listen TAKEN", "--admin-listen"},
+		"serve without Redis":                    {"serve --listen 127.0.0.1:0 --redis-url redis://127.0.0.1:1", "refused"},
+		"work on a taken address for operators":  {"work --sources facts --admin-listen TAKEN", "--admin-listen"},
+		"work without Redis":                     {"work --sources facts --redis-url redis://127.0.0.1:1", "refused"},
+		"batch without Redis":                    {"batch --sources facts --redis-url redis://127.0.0.1:1", "refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			goroutines.MustEnd(t, goroutines.Own, func(context.Context) {
-				args := append(c.args, "--data", data, "--clickhouse-url", runtimeOf(t, data).ClickHouseURL)
+				args := strings.Fields(strings.ReplaceAll(c.args, "TAKEN", taken.Addr().String()))
+				args = append(args, "--data", data, "--clickhouse-url", runtimeOf(t, data).ClickHouseURL)
 				if code, stdout, stderr := command(t, "", args...); code != exitFailed || !strings.Contains(stderr, c.says) {
 					t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 				}

@@ -42,8 +42,9 @@ func TestStatementsThatAreNotBounded(t *testing.T) {
 		t.Helper()
 		s := startChild(t, config)
 		defer s.stop()
-		if status, body := s.ask(t.Context(), "analyst", "SELECT 1", nil); status != http.StatusForbidden || !strings.Contains(body, until) ||
-			!strings.Contains(body, "may have 1024") || !strings.Contains(body, "polygonsUnion") {
+		status, body := s.ask(t.Context(), "analyst", "SELECT 1", nil)
+		if status != http.StatusForbidden || !strings.Contains(body, until) || !strings.Contains(body, "may have 1024") ||
+			!strings.Contains(body, "polygonsUnion") {
 			t.Errorf("%d %s; want %s", status, body, until)
 		}
 		if status, body := s.ask(t.Context(), "companyscore", "SELECT 1", nil); status != http.StatusOK {

@@ -103,7 +103,8 @@ func TestRegionOf(t *testing.T) {
 		"Berlin, DE": scoring.GeoEurope, "Bengaluru, IN": scoring.GeoAsiaPacific, "Anywhere / EMEA": scoring.GeoEurope,
 		"Europe": scoring.GeoEurope, "LatAm": scoring.GeoLatinAmerica, "Remote (EMEA)": scoring.GeoEurope, "APAC": scoring.GeoAsiaPacific,
 		"North America": scoring.GeoNorthAmerica, "Remote: United States": scoring.GeoNorthAmerica, "Remote, EU": scoring.GeoEurope,
-		"Remote-Friendly, United States": scoring.GeoNorthAmerica, "Ontario, CAN": scoring.GeoNorthAmerica, "MENA": scoring.GeoMiddleEastAfrica,
+		"Remote-Friendly, United States": scoring.GeoNorthAmerica, "Ontario, CAN": scoring.GeoNorthAmerica,
+		"MENA": scoring.GeoMiddleEastAfrica,
 		"Washington, D.C.": scoring.GeoNorthAmerica, "U.S.": scoring.GeoNorthAmerica, "Bangalore, Karnataka": scoring.GeoAsiaPacific,
 		"New York, NY (HQ)": scoring.GeoNorthAmerica, "Atlantis": "", ",;/|()-": "",
 	} {

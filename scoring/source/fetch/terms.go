@@ -27,7 +27,8 @@ var Terms = []Term{
 		Kept: "`--contact` needs an e-mail address; 5 per second", check: emailContact},
 	{Source: "github", Asks: "a User-Agent; a token for more than 60 requests per hour", Kept: "the quota depends on the token"},
 	{Source: "ct", Asks: "a token at Cert Spotter for more than a few requests", Kept: "the quota depends on the token"},
-	{Source: "wayback", Asks: "at most 24 searches per minute; none after a refusal", Kept: "15 per minute; 10 minutes of rest after a 429"},
+	{Source: "wayback", Asks: "at most 24 searches per minute; none after a refusal",
+		Kept: "15 per minute; 10 minutes of rest after a 429"},
 	{Source: "gdelt", Asks: "a User-Agent; at most one request in 5 seconds", Kept: "one in 6 seconds"},
 	{Source: "tranco", Asks: "research; a citation in publications", Kept: "left to the operator"},
 }
