@@ -104,7 +104,7 @@ func TestRegionOf(t *testing.T) {
 		"Europe": scoring.GeoEurope, "LatAm": scoring.GeoLatinAmerica, "Remote (EMEA)": scoring.GeoEurope, "APAC": scoring.GeoAsiaPacific,
 		"North America": scoring.GeoNorthAmerica, "Remote: United States": scoring.GeoNorthAmerica, "Remote, EU": scoring.GeoEurope,
 		"Remote-Friendly, United States": scoring.GeoNorthAmerica, "Ontario, CAN": scoring.GeoNorthAmerica,
-		"MENA": scoring.GeoMiddleEastAfrica,
+		"MENA":             scoring.GeoMiddleEastAfrica,
 		"Washington, D.C.": scoring.GeoNorthAmerica, "U.S.": scoring.GeoNorthAmerica, "Bangalore, Karnataka": scoring.GeoAsiaPacific,
 		"New York, NY (HQ)": scoring.GeoNorthAmerica, "Atlantis": "", ",;/|()-": "",
 	} {
