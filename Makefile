@@ -27,7 +27,7 @@ test: deps ## Run the tests, but for what test-all adds
 
 .PHONY: test-all
 test-all: deps ## Run all tests: with the race detector, crashes, and containers where podman is installed
-	CI=$${CI:-} TEST_ALL=1 $(GO) test -race -trimpath -vet=off -count=1 -timeout 30m ./...
+	CI=$${CI:-} TEST_ALL=1 $(GO) test -race -vet=off -count=1 -timeout 30m ./...
 	CGO_ENABLED=0 $(GO) test -trimpath -vet=off -count=1 -run Allocates ./server
 	@if command -v podman >/dev/null 2>&1; then scripts/compose-test.sh --quick || [ $$? = 77 ]; fi # 77: no container can run here
 
