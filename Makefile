@@ -50,7 +50,7 @@ lint: ## Check format, width of lines, vet, staticcheck, spelling, and words tha
 	$(GO) vet ./...
 	$(GO) run $(STATICCHECK) ./...
 	@git ls-files '*.go' '*.lua' '*.sh' '*.sql' '*.md' '*.yaml' Makefile | grep -v /testdata/ | \
-		xargs $(GO) run $(MISSPELL) -error -i clientes,productos # Spanish, in links of sites
+		xargs $(GO) run $(MISSPELL) -error -i clientes,productos,assistante,architecte # other languages, in links and roles
 	@scripts/words.sh
 	@scripts/width.sh
 
