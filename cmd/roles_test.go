@@ -12,7 +12,7 @@ import (
 	"companyscore/internal/test/goroutines"
 )
 
-// TestFailedUpLeavesNothingRunning starts an `up` of which a later part fails.
+// TestFailedUpLeavesNothingRunning starts an `up` whose later part fails.
 func TestFailedUpLeavesNothingRunning(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

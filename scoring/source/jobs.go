@@ -141,7 +141,7 @@ type role struct {
 	Published time.Time
 }
 
-// newRole returns a role with the places in texts, of which each can name several.
+// newRole returns a role. Each text names one or several places of it.
 func newRole(title string, published time.Time, texts ...string) role {
 	r := role{Title: roleText(title), Published: published}
 	for _, text := range texts {

@@ -89,7 +89,7 @@ func TestJobsRejectsBadAnswers(t *testing.T) {
 	}
 	many := `{"jobs":[` + strings.TrimSuffix(strings.Repeat(`{"title":"a"},`, rolesMax+1), ",") + `]}`
 	if _, err := parseAshby(strings.NewReader(many)); WarningCode(err) != fetch.CodeTooLarge {
-		t.Errorf("too many roles are told as %q", WarningCode(err))
+		t.Errorf("too many roles have the warning code %q", WarningCode(err))
 	}
 }
 

@@ -148,7 +148,7 @@ func TestSECFacts(t *testing.T) {
 	delete(burn, cash)
 	f("runway of unknown cash", burn, "cash_runway_months", "not_found")
 	f("runway of one that earns", facts{cashFlow: yearsOf(1), payments: yearsOf(0)}, "cash_runway_months", "60")
-	f("runway of one that earns and invests what nobody knows", facts{cashFlow: yearsOf(1)}, "cash_runway_months", "not_found")
+	f("runway of a filer with profits and unknown investments", facts{cashFlow: yearsOf(1)}, "cash_runway_months", "not_found")
 
 	f("five years", facts{"NetIncomeLoss": yearsOf(1, -1, 1, 1, 1, -1, -1)}, "profitable_years_5", "4")
 	f("five years of two concepts", facts{"NetIncomeLoss": yearsOf(1, -1), "ProfitLoss": yearsOf(-1, 1, 1, 1, -1)}, "profitable_years_5",

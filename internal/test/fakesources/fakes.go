@@ -31,7 +31,7 @@ type Config struct {
 	// Hangs allows faults of servers that never answer. A run then takes as long as the deadline
 	// of its slowest source.
 	Hangs bool
-	// Now is the time as of which everything is invented; zero is the present. A fixed one gives the
+	// Now is the clock of the invented companies; zero is the real one. A fixed one gives the
 	// same answers at any time.
 	Now time.Time
 	// Ranked is the number of domains in the lists of traffic ranks.

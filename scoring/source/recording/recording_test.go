@@ -184,8 +184,8 @@ func wantNothingPrivate(t *testing.T, dir string) {
 	}
 }
 
-// testdata/fakes is a recording of all fakes, with the observations that come of it. With -update it
-// is recorded anew, before the parallel tests that read it.
+// testdata/fakes is a recording of all fakes, with the observations that come of it. With -update the
+// test writes it again. The test is not parallel, so it ends before the parallel tests read the files.
 func TestRecordedFakes(t *testing.T) {
 	const dir = "testdata/fakes"
 	if golden.Updating() {
