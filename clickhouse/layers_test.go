@@ -174,7 +174,8 @@ func TestInterruptedImportIsAsBeforeOrComplete(t *testing.T) {
 	importRows(t, store, "crm.csv", "domain,employees\na.com,1\nb.com,1\n")
 	employees := func(want string) {
 		t.Helper()
-		if got := column(t, db, "SELECT concat(domain, ' ', toString(employees)) FROM company_facts FINAL WHERE employees > 0 ORDER BY domain"); fmt.Sprint(got) != want {
+		got := column(t, db, "SELECT concat(domain, ' ', toString(employees)) FROM company_facts FINAL WHERE employees > 0 ORDER BY domain")
+		if fmt.Sprint(got) != want {
 			t.Errorf("facts are %v, want %s", got, want)
 		}
 	}
@@ -196,7 +197,8 @@ func TestInterruptedImportIsAsBeforeOrComplete(t *testing.T) {
 	employees("[a.com 1 b.com 1]")
 	importRows(t, store, "other.csv", "domain,founded_year\nc.com,1999\n")
 	employees("[a.com 2 b.com 2]")
-	if left := column(t, db, "SELECT toString(count()) FROM facts_import FINAL WHERE state = 'committed'"); !slices.Equal(left, []string{"0"}) {
+	left := column(t, db, "SELECT toString(count()) FROM facts_import FINAL WHERE state = 'committed'")
+	if !slices.Equal(left, []string{"0"}) {
 		t.Errorf("%s imports are open", left)
 	}
 }

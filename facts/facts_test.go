@@ -31,7 +31,9 @@ func (m memory) Stage(_ context.Context, _ string, layers []scoring.CompanyFacts
 	return nil
 }
 
-func (m memory) Commit(_ context.Context, i table.FactsImport) (table.FactsImport, error) { return i, nil }
+func (m memory) Commit(_ context.Context, i table.FactsImport) (table.FactsImport, error) {
+	return i, nil
+}
 
 func (m memory) Discard(context.Context, table.FactsImport, error) error {
 	clear(m)

@@ -246,7 +246,8 @@ func caseOf(in Input) referenceCase {
 		c.Previous = &referencePrevious{ScoredAt: p.ScoredAt.UnixMilli(), Country: p.Country, Sector: p.Sector, Reach: p.GeoScope,
 			Warnings: warningsOf(p.Warnings)}
 		for _, s := range p.Signals {
-			c.Previous.Signals = append(c.Previous.Signals, referenceSignal{s.ID, s.State, s.Raw, s.Source, s.Origin, s.ObservedAt.UnixMilli()})
+			c.Previous.Signals = append(c.Previous.Signals,
+				referenceSignal{s.ID, s.State, s.Raw, s.Source, s.Origin, s.ObservedAt.UnixMilli()})
 		}
 	}
 	if in.Reference != nil {

@@ -70,7 +70,8 @@ func Verdicts(layers []scoring.CompanyFacts, prefer scoring.Preference) []Verdic
 			if value == "" {
 				continue
 			}
-			v := Verdict{Fact: text.name, Value: value, Origin: layers[i].Origin, Day: dayOf(layers[i].AsOf), Counts: first < 0, Why: "the only one"}
+			v := Verdict{Fact: text.name, Value: value, Origin: layers[i].Origin, Day: dayOf(layers[i].AsOf), Counts: first < 0,
+				Why: "the only one"}
 			if first < 0 {
 				first = len(all)
 			} else {

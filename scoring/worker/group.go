@@ -73,7 +73,8 @@ func (w *Worker) runGroup(ctx context.Context, runs []scoring.Run, lost func(i i
 		case lost(i):
 			outcomes[i].Err = errLost
 		default:
-			found := &findings{plan: w.plan, spreads: w.spreads.Load(), trust: w.trust, answers: []sourceResult{{result: results[i], took: took}}}
+			found := &findings{plan: w.plan, spreads: w.spreads.Load(), trust: w.trust,
+				answers: []sourceResult{{result: results[i], took: took}}}
 			rec, err := found.scoreInGroup(run, earlier[i])
 			if err != nil {
 				outcomes[i].Err = err

@@ -28,7 +28,7 @@ type Config struct {
 	// Trust is that of scoring.Preference; it may be nil.
 	Trust  []string
 	Stores Stores
-	Queue   *queue.Queue
+	Queue  *queue.Queue
 	// Weights are the weights of the lanes.
 	Weights queue.Weights
 	// Concurrency is the most runs in flight. Zero means what half of MemoryMB holds.

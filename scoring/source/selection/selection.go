@@ -49,7 +49,8 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 
 // TrustFlag adds --trust.
 func TrustFlag(flags *pflag.FlagSet, trust *[]string) {
-	flags.StringSliceVar(trust, "trust", nil, "origins of facts and sources, most trusted first, for values of one day (default facts first)")
+	flags.StringSliceVar(trust, "trust", nil,
+		"origins of facts and sources, most trusted first, for values of one day (default facts first)")
 }
 
 // ChoiceFlags adds the flags that choose sources and servers. what begins the help of --sources.
