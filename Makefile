@@ -31,8 +31,10 @@ test-all: deps ## Run all tests: with the race detector, crashes, and containers
 	CGO_ENABLED=0 $(GO) test -trimpath -vet=off -count=1 -run Allocates ./server
 	@if command -v podman >/dev/null 2>&1; then scripts/compose-test.sh --quick || [ $$? = 77 ]; fi # 77: no container can run here
 
-backtest: build ## Measure the scores of 880 real companies against outcomes; fails if a figure is beyond examples/limits.json
+backtest: build ## Measure the scores of 880 companies, and of 227 with statements; fails if a figure is beyond its limit in examples/
 	@$(BIN) backtest examples/companies.csv --outcome revenue_usd,market_cap_usd,status --at 2026-11-22 --limits examples/limits.json
+	@echo
+	@$(BIN) backtest examples/statements.csv --outcome revenue_usd --at 2010-07-01 --limits examples/statements-limits.json
 
 demo-universe: deps build ## Import and score 20,863 listed companies and print statistics; fails if a limit is not met
 	@scripts/demo-universe.sh

@@ -23,7 +23,7 @@ var parameters = map[string]any{
 	"blocks":    uint32(1),
 	"scored_ms": []int64{1}, "previous_days": uint16(400), "min_days": uint16(20), "best_days": uint16(30), "max_days": uint16(120),
 	"database": "default", "import": "i", "origin": "o",
-	"after":    "", "until": "b", "from": "", "to": "v1",
+	"after": "", "until": "b", "from": "", "to": "v1",
 	"first": uint64(0), "last": uint64(9), "x_from": uint32(0), "x_last": uint32(9), "records": uint32(2), "detailed": uint32(1),
 	"mix":            uint64(1),
 	"asked_since_ms": int64(1), "asked_ms": int64(1), "others_ms": int64(1), "live": true,

@@ -101,7 +101,8 @@ var Columns = []Column{
 		`^[A-Z0-9][A-Z0-9.^=&/ -]{0,19}$`, "not a stock symbol")},
 	{"exchange", "Exchange of the symbol, such as NYSE.", text(func(r *scoring.CompanyFacts) *string { return &r.Exchange })},
 	{"cik", "Central Index Key of a filer with the SEC, up to ten digits.", identifier(
-		func(r *scoring.CompanyFacts) *string { return &r.CIK }, func(s string) string { return strings.TrimLeft(s, "0") }, `^[0-9]{1,10}$`, "not a Central Index Key")},
+		func(r *scoring.CompanyFacts) *string { return &r.CIK }, func(s string) string { return strings.TrimLeft(s, "0") },
+		`^[0-9]{1,10}$`, "not a Central Index Key")},
 	{"lei", "Legal Entity Identifier, 20 letters and digits.", identifier(func(r *scoring.CompanyFacts) *string { return &r.LEI },
 		strings.ToUpper, `^[A-Z0-9]{18}[0-9]{2}$`, "not a Legal Entity Identifier")},
 	{"isin", "International Securities Identification Number.", identifier(func(r *scoring.CompanyFacts) *string { return &r.ISIN },

@@ -1,8 +1,10 @@
 package scoring
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 )
@@ -58,6 +60,9 @@ func TestScale(t *testing.T) {
 	f("headcount of an unlisted company", 2*0.4875854755/2.3, map[int]float64{employeeCount: 20_000, publicListing: 0})
 	f("too small to count", 0, map[int]float64{employeeCount: 250, revenue: 2.5e7, trafficRank: 300_000})
 	f("middle of the traffic ranks", 0.75*0.5/1.05, map[int]float64{trafficRank: math.Sqrt(300_000 * 300)})
+	// ln(2,000,000,000/50,000,000) / ln(4,000,000,000,000/50,000,000) is 0.3267450 of the range of assets.
+	f("assets", 2*0.3267450/2.3, map[int]float64{totalAssets: 2e9})
+	f("assets beside revenue", 0.3*0.3267450/3.1, map[int]float64{totalAssets: 2e9, revenue: 1})
 	f("impossible values", 0.75/7.35, map[int]float64{
 		employeeCount: -1, revenue: -1e308, totalAssets: 0, marketValue: -1, fundingTotal: -1, trafficRank: -5, wikipediaEditions: -1,
 	})
@@ -86,6 +91,54 @@ func TestPremiumIsContinuous(t *testing.T) {
 					t.Fatalf("%s of %v: premium %v after %v", manifest[m.signal].ID, raws[m.signal], got, before)
 				}
 				before = got
+			}
+		}
+	}
+}
+
+// Of two or more measures that agree, each raises the premium, and one that is left out lowers it by at most 3.5 points.
+func TestPremiumWithoutOneMeasure(t *testing.T) {
+	t.Parallel()
+	for set := range 1 << len(measures) {
+		for _, share := range []float64{0.1, 0.5, 0.9, 1} {
+			all := make(map[int]float64)
+			for i, m := range measures {
+				if set&(1<<i) != 0 {
+					all[m.signal] = m.from * math.Pow(m.to/m.from, share)
+				}
+			}
+			for left := range all {
+				raws := maps.Clone(all)
+				delete(raws, left)
+				with, without := premium(scaleOf(known(all))), premium(scaleOf(known(raws)))
+				if with <= without || len(raws) > 0 && with-without > 3.5*share {
+					t.Errorf("share %v of %v: premium %v, and %v without %s", share, all, with, without, manifest[left].ID)
+				}
+			}
+		}
+	}
+}
+
+// The premium of a company with statements hardly depends on revenue: if revenue and assets are within a third of the range of
+// each other, it falls by at most 3.5 points without either.
+func TestPremiumOfStatements(t *testing.T) {
+	t.Parallel()
+	r := rand.New(rand.NewPCG(5, 67))
+	raw := func(signal int, share float64) float64 {
+		m := measures[slices.IndexFunc(measures[:], func(m measure) bool { return m.signal == signal })]
+		return m.from * math.Pow(m.to/m.from, share)
+	}
+	for range rounds {
+		sold := r.Float64()
+		owned := clamp(sold+(2*r.Float64()-1)/3, 0, 1)
+		listed := float64(r.IntN(2))
+		both := map[int]float64{revenue: raw(revenue, sold), totalAssets: raw(totalAssets, owned), publicListing: listed}
+		full := premium(scaleOf(known(both)))
+		for _, left := range []int{revenue, totalAssets} {
+			less := maps.Clone(both)
+			delete(less, left)
+			if change := premium(scaleOf(known(less))) - full; math.Abs(change) > 3.5 {
+				t.Errorf("shares %v of revenue and %v of assets: %+v points without %s", sold, owned, change, manifest[left].ID)
 			}
 		}
 	}

@@ -94,9 +94,9 @@ func gradeTable() string {
 }
 
 func measureTable() string {
-	b := golden.NewTable("signal", "from", "to", "weight")
+	b := golden.NewTable("signal", "from", "to", "weight", "without revenue")
 	for _, m := range measures {
-		b.Row("`"+manifest[m.signal].ID+"`", plain(m.from), plain(m.to), plain(m.weight))
+		b.Row("`"+manifest[m.signal].ID+"`", plain(m.from), plain(m.to), plain(m.weight), plain(m.withoutRevenue))
 	}
 	return b.String()
 }

@@ -127,7 +127,7 @@ func premiumPath(p Profile, s signalScores) PremiumPath {
 	path := PremiumPath{Profile: p, PriorWeight: priorWeight, Scale: scaleOf(s)}
 	path.Points = round1(premium(path.Scale))
 	for _, m := range measures {
-		part := PremiumPart{Signal: manifest[m.signal].ID, Weight: m.weight}
+		part := PremiumPart{Signal: manifest[m.signal].ID, Weight: m.weightBeside(s[revenue].State == StateOK)}
 		if s[m.signal].State == StateOK {
 			part.Known, part.Share = true, m.share(s[m.signal].Raw)
 		}

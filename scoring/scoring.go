@@ -15,7 +15,7 @@ import (
 
 // PipelineVersion is the version of the formulas and the manifest. Records of different versions
 // are not comparable.
-const PipelineVersion = "v1"
+const PipelineVersion = "v2"
 
 // SignalCount is the number of signals in the manifest.
 const SignalCount = 67

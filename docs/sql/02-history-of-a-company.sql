@@ -4,5 +4,5 @@
 -- Columns: scored_at, composite, change, rating
 SELECT scored_at, composite, round(composite - lagInFrame(composite, 1, composite) OVER (ORDER BY scored_at ROWS BETWEEN 1 PRECEDING AND CURRENT ROW), 1) AS change, rating
 FROM v1_score_history
-WHERE domain = 'example.com' AND pipeline_version = 'v1'
+WHERE domain = 'example.com' AND pipeline_version = 'v2'
 ORDER BY scored_at DESC

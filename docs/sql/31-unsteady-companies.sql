@@ -3,7 +3,7 @@
 -- Columns: domain, records, stddev, lowest, highest
 SELECT domain, count() AS records, round(stddevPop(composite), 2) AS stddev, min(composite) AS lowest, max(composite) AS highest
 FROM v1_score_history
-WHERE pipeline_version = 'v1' AND scored_at >= now() - INTERVAL 365 DAY AND confidence >= 'medium'
+WHERE pipeline_version = 'v2' AND scored_at >= now() - INTERVAL 365 DAY AND confidence >= 'medium'
 GROUP BY domain
 HAVING records >= 3
 ORDER BY stddev DESC, domain

@@ -3,6 +3,6 @@
 -- Columns: domain, scored_at, rating_before, rating, composite_before, composite, completeness_pct_before, completeness_pct
 SELECT domain, scored_at, rating_before, rating, composite_before, composite, completeness_pct_before, completeness_pct
 FROM v1_rating_change
-WHERE scored_at >= now() - INTERVAL 90 DAY AND pipeline_version = 'v1'
+WHERE scored_at >= now() - INTERVAL 90 DAY AND pipeline_version = 'v2'
 ORDER BY scored_at DESC, domain
 LIMIT 50

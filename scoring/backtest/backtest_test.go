@@ -194,27 +194,34 @@ func TestWithheldScoreDoesNotSeeOutcome(t *testing.T) {
 	}
 }
 
-// TestExamplesMeetTheLimits runs the back-test of `make backtest`.
+// TestExamplesMeetTheLimits runs the back-tests of `make backtest`.
 func TestExamplesMeetTheLimits(t *testing.T) {
 	t.Parallel()
-	limits, err := ReadLimits("../../examples/limits.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	r, err := Run(t.Context(), Config{Path: "../../examples/companies.csv", Outcomes: []string{"revenue_usd", "market_cap_usd", "status"},
-		Now: now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	checks, err := r.Check(limits)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range checks {
-		if !c.OK {
-			t.Error(c)
+	f := func(name, limits string, now time.Time, outcomes ...string) {
+		t.Helper()
+		bounds, err := ReadLimits("../../examples/" + limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := Run(t.Context(), Config{Path: "../../examples/" + name, Outcomes: outcomes, Now: now})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checks, err := r.Check(bounds)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range checks {
+			if !c.OK {
+				t.Errorf("%s: %s", name, c)
+			}
+		}
+		if r.Invalid > 0 || len(r.Ignored) > 0 {
+			t.Errorf("%s: %d invalid rows, ignored columns %v", name, r.Invalid, r.Ignored)
 		}
 	}
+	f("companies.csv", "limits.json", now, "revenue_usd", "market_cap_usd", "status")
+	f("statements.csv", "statements-limits.json", time.Date(2010, time.July, 1, 0, 0, 0, 0, time.UTC), "revenue_usd")
 }
 
 func TestLimitsBoundFigures(t *testing.T) {

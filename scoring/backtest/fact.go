@@ -103,7 +103,9 @@ func signalFact(s scoring.Signal) fact {
 		},
 	}
 	for score := 0.0; score <= 100; score += 10 { // from the worst to the best value
-		f.grid = append(f.grid, s.Curve.Raw(score))
+		if raw := s.Curve.Raw(score); s.Range().Check(raw) == nil { // ends of a curve can be beyond its unit
+			f.grid = append(f.grid, raw)
+		}
 	}
 	return f
 }

@@ -171,7 +171,7 @@ type Coverage struct {
 
 // measureCoverage removes half of the facts of each company at random. The interval is restricted to the
 // signals that the removed facts decide, because what no fact of the file tells is missing on both
-// sides. The spreads are those of other companies: the sample is split into folds parts.
+// sides. For the same reason it leaves out the age of the facts that stay. The spreads are those of other companies: the sample is split into folds parts.
 func measureCoverage(ctx context.Context, sample []scoring.CompanyFacts, now time.Time, rng *rand.Rand) (Coverage, error) {
 	order := rng.Perm(len(sample))
 	var others [folds][]scoring.Record
@@ -210,7 +210,8 @@ func measureCoverage(ctx context.Context, sample []scoring.CompanyFacts, now tim
 		if len(open) == 0 {
 			continue
 		}
-		interval, _ := scoring.Likely(rec, spreads[i%folds], func(signal string) bool { return open[signal] })
+		c.AsOf = now
+		interval, _ := scoring.Likely(score(c, now, spreads[i%folds]), spreads[i%folds], func(signal string) bool { return open[signal] })
 		out.Cases++
 		out.Width += interval.High - interval.Low
 		out.FullWidth += rec.Interval.High - rec.Interval.Low

@@ -23,7 +23,10 @@ const signals = table("signals").map(([id, bucket, weight, , curve, absent, days
   id, bucket, weight: Number(weight), curve: parseCurve(curve), absent: absent === "missing" ? null : Number(absent),
   maxAge: Number(days) * day, notFor: notFor === "developers" ? developers : list(notFor), sources: list(sources),
 }));
-const measures = table("measures").map(([id, from, to, weight]) => ({ id, from: Number(from), to: Number(to), weight: Number(weight) }));
+const measures = table("measures").map(([id, ...numbers]) => {
+  const [from, to, weight, withoutRevenue] = numbers.map(Number);
+  return { id, from, to, weight, withoutRevenue };
+});
 const sectors = table("sectors").map(([name, codes, phrases, keywords]) => ({
   name, codes: list(codes).map((range) => range.split("-").map(Number)), phrases: list(phrases, "; "), keywords: list(keywords, "; "),
 }));
@@ -253,15 +256,22 @@ function score(input) {
   const base = weighted(scores);
 
   // Scale and premium.
-  let sum = 0, weights = 0.3, missing = 0;
+  const revenue = of("revenue_latest_usd").state;
+  let sum = 0, weights = 0.3, likely = 0.3, missing = 0;
   for (const m of measures) {
     const s = of(m.id);
+    const weight = revenue === "ok" ? m.weight : m.withoutRevenue;
+    const later = revenue === "ok" || revenue === "missing" ? m.weight : m.withoutRevenue; // if all were known
     if (s.state === "ok") {
-      sum += m.weight * limited(Math.log(Math.max(s.raw, 1) / m.from) / Math.log(m.to / m.from), 0, 1);
-      weights += m.weight;
-    } else if (s.state === "missing") missing += m.weight;
+      sum += weight * limited(Math.log(Math.max(s.raw, 1) / m.from) / Math.log(m.to / m.from), 0, 1);
+      weights += weight;
+      likely += later;
+    } else if (s.state === "missing") {
+      likely += later;
+      missing += later;
+    }
   }
-  const unknown = missing / (weights + missing);
+  const unknown = missing / likely;
   const listed = atLeast("public_listing", 0.5);
   const scale = (sum + (listed ? 0.1 * 0.3 : 0)) / (weights + (listed ? 0.1 : 0));
   const premium = defunct ? 0 : rounded(12 * scale);

@@ -12,4 +12,7 @@ ENGINE = ReplacingMergeTree
 ORDER BY number
 COMMENT 'Pipeline versions. Private: query v1_freshness.';
 
-INSERT INTO pipeline_version (number, version, changes) SELECT 1, 'v1', 'The first one';
+INSERT INTO pipeline_version (number, version, changes)
+SELECT 1, 'v1', 'The first one'
+UNION ALL
+SELECT 2, 'v2', 'Curves of seven signals of finance are counted from filings; total assets take the place of missing revenue in the premium';
