@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"strings"
@@ -72,21 +71,9 @@ func (i *recipeImport) run(cmd *cobra.Command, with withFacts, files []string, o
 		if err != nil {
 			return err
 		}
-		printRecipeReport(cmd.OutOrStdout(), report)
-		return nil
+		_, err = fmt.Fprint(cmd.OutOrStdout(), report)
+		return err
 	})
-}
-
-// printRecipeReport prints the counts of an import with a recipe.
-func printRecipeReport(w io.Writer, r recipe.Report) {
-	same := ""
-	if n := r.Matched - r.Changed; n > 0 {
-		same = fmt.Sprintf(", %d as before", n)
-	}
-	fmt.Fprintf(w, "read %d rows, imported %d companies%s\n", r.Read, r.Matched, same)
-	for _, reason := range r.Reasons() {
-		fmt.Fprintf(w, "not imported: %d, %s\n", r.Unmatched[reason], reason)
-	}
 }
 
 // recipeEngine runs the statement of a recipe in a process of its own.
@@ -130,7 +117,7 @@ func factsRecipes() *cobra.Command {
 		Use:   "recipes",
 		Short: "List the recipes, which read files of publishers",
 		Long: `List the recipes of this program, each with the publisher of its files, their licence, their names and
-format, and the signals that they give. docs/facts.md says how to write a recipe.`,
+format, and the signals that they give. docs/recipes.md says how to write one.`,
 		Example: "  companyscore facts recipes --output json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

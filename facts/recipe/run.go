@@ -155,14 +155,19 @@ func writeIdentifiers(ctx context.Context, from Identifiers, path string) (err e
 	return out.Flush()
 }
 
-// Reasons returns the reasons of unmatched rows, the most frequent first.
-func (r *Report) Reasons() []string {
-	return slices.SortedFunc(maps.Keys(r.Unmatched), func(a, b string) int {
-		if n := cmp.Compare(r.Unmatched[b], r.Unmatched[a]); n != 0 {
-			return n
-		}
-		return strings.Compare(a, b)
-	})
+// String returns the counts as lines of text, the most frequent reason first.
+func (r Report) String() string {
+	text := fmt.Sprintf("read %d rows, imported %d companies", r.Read, r.Matched)
+	if n := r.Matched - r.Changed; n > 0 {
+		text += fmt.Sprintf(", %d as before", n)
+	}
+	text += "\n"
+	for _, reason := range slices.SortedFunc(maps.Keys(r.Unmatched), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Unmatched[b], r.Unmatched[a]), strings.Compare(a, b))
+	}) {
+		text += fmt.Sprintf("not imported: %d, %s\n", r.Unmatched[reason], reason)
+	}
+	return text
 }
 
 var (

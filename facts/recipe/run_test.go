@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -371,4 +372,33 @@ func TestImportRefusesArchives(t *testing.T) {
 	}
 	twice := write(t, "2026q3.zip", whole)
 	fails(t, config(t, statements, twice, twice), "given twice")
+}
+
+var fenced = regexp.MustCompile("(?ms)^```([a-z]*)\n(.*?)^```$")
+
+// TestExampleOfTheDocumentation runs the recipe of docs/recipes.md over its file.
+func TestExampleOfTheDocumentation(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/recipes.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := map[string]string{}
+	for _, block := range fenced.FindAllStringSubmatch(string(page), -1) {
+		blocks[block[1]] = block[2]
+	}
+	cfg := config(t, blocks["sql"], write(t, "sellers-2026.csv", []byte(blocks["csv"])))
+	cfg.Identifiers = known{{"quillworks.com", "name", "Quill Works"}, {"brindle.com", "name", "Brindle"}}
+	store := newMemory()
+	report, err := recipe.Import(t.Context(), store, cfg, today)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := report.String(); got != blocks[""] {
+		t.Errorf("the page says\n%s, the command prints\n%s", blocks[""], got)
+	}
+	if *store.stored["quillworks.com"].Employees != 120 || store.stored["quillworks.com"].Signals["open_roles"] != 4 ||
+		len(store.stored["brindle.com"].Signals) != 0 {
+		t.Errorf("stored: %+v", store.stored)
+	}
 }
