@@ -15,6 +15,7 @@ import (
 const (
 	roleService  = "service"
 	roleAnalysts = "analysts"
+	roleRecipes  = "recipes"
 )
 
 // accessDir is the directory with the configuration of the engine, in the data directory.
@@ -40,9 +41,11 @@ func writeAccess(path, public string, memory uint64) (config string, err error) 
 		users: "<clickhouse><profiles><default/></profiles><quotas><default/></quotas>\n" +
 			"<roles>\n<" + roleService + ">" + grants("GRANT ALL ON *.* WITH GRANT OPTION") + "</" + roleService + ">\n" +
 			"<" + roleAnalysts + ">" + grants("GRANT SELECT ON "+xmlEscaper.Replace(quoteName(public))+".*",
-			"GRANT CREATE TEMPORARY TABLE ON *.*") + "</" + roleAnalysts + ">\n</roles>\n" +
+			"GRANT CREATE TEMPORARY TABLE ON *.*") + "</" + roleAnalysts + ">\n" +
+			"<" + roleRecipes + ">" + grants("GRANT READ ON FILE", "GRANT CREATE TEMPORARY TABLE ON *.*") + "</" + roleRecipes +
+			">\n</roles>\n" +
 			"<users><default><password/><networks><ip>::/0</ip></networks><profile>default</profile><quota>default</quota>" +
-			grants("GRANT "+roleService+", "+roleAnalysts) + "</default></users></clickhouse>\n",
+			grants("GRANT "+roleService+", "+roleAnalysts+", "+roleRecipes) + "</default></users></clickhouse>\n",
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			return "", fmt.Errorf("write users of the engine: %w", err)

@@ -41,6 +41,9 @@ func run(m *testing.M) int {
 	if text := os.Getenv(childVariable); text != "" {
 		return serveChild(text)
 	}
+	if of := os.Getenv(recipeVariable); of != "" {
+		return serveRecipe(of)
+	}
 	dir, err := os.MkdirTemp("", "companyscore-embedded-")
 	if err != nil {
 		panic(err)

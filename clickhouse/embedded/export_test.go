@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -36,6 +37,30 @@ func WithConfiguration(data, file string, statements []string) (answers []string
 		answers = append(answers, string(out))
 	}
 	return answers, nil
+}
+
+// RunRecipes runs recipes over the same files one after the other in one engine and returns the errors, "" for none.
+func RunRecipes(ctx context.Context, data string, recipes []Recipe) (failures []string, err error) {
+	library, err := Find()
+	if err != nil {
+		return nil, err
+	}
+	e, err := openEngine(library, data, "companyscore", 0)
+	if err != nil {
+		return nil, err
+	}
+	guard, err := newRecipeGuard(e.control, slices.Sorted(maps.Keys(recipes[0].Files)), recipes[0].limits(), 1<<30)
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range recipes {
+		text := ""
+		if _, err := r.run(ctx, e, guard); err != nil {
+			text = err.Error()
+		}
+		failures = append(failures, text)
+	}
+	return failures, e.close()
 }
 
 // Allowing returns c with more names that analysts may use: lines of allowed.txt.

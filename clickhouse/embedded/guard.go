@@ -32,6 +32,9 @@ type analystGuard struct {
 	public          string         // database of the views
 	privateDatabase string         // lower case
 	private         *regexp.Regexp // name of a private table in a text of the engine
+
+	recipe bool     // the statement is that of a recipe, not of an analyst
+	files  []string // parameters that a recipe may read as files
 }
 
 // newAnalystGuard returns the guard of no analyst; see of. list is the text of what analysts may name, and spill limits the bytes of
@@ -105,6 +108,11 @@ func (g *analystGuard) uncertain() error {
 func (g *analystGuard) check(st statement) (statement, error) {
 	if !slices.Contains(analystVerbs, st.verb) {
 		return statement{}, g.readonly()
+	}
+	if g.recipe {
+		if err := g.checkRecipe(st); err != nil {
+			return statement{}, err
+		}
 	}
 	edits, err := g.inspect(st)
 	if err != nil {
@@ -243,6 +251,8 @@ func (in *inspection) name(tok token, name string) (last token, err error) {
 		return tok,
 			in.denied("%s is the name of a function, and would be called: write a lambda such as x -> %[1]s(x), or qualify the column",
 				quoteName(name))
+	case next.isMark('(') && in.recipe && folded == "file":
+		return tok, in.file()
 	case next.isMark('(') && !(tok.kind == tokenWord && slices.Contains(beforeBracket, name)):
 		signature, err := in.call(name)
 		in.called = bracket{function: name, signature: signature}

@@ -34,6 +34,8 @@ func (in *inspection) systemTable(database token, folded string) (last token, er
 	table, _ := last.identifier()
 	with, open := catalogue[folded+"."+strings.ToLower(table)]
 	switch after := ahead.peek(); {
+	case in.recipe:
+		return last, in.denied("A recipe reads files and no tables: %s.%s", folded, table)
 	case !open:
 		return last, in.denied("To execute this query, it's necessary to have the grant SELECT ON %s.%s", folded, table)
 	case with == "" || in.st.verb == "EXISTS" || in.st.verb == "DESCRIBE": // these do not read it
