@@ -32,7 +32,7 @@ func (c *program) facts() *cobra.Command {
 		defer db.Close()
 		return do(cmd.Context(), clickhouse.NewFacts(db))
 	}
-	cmd.AddCommand(factsImport(with), factsShow(with), factsOrigins(with), factsRemove(with))
+	cmd.AddCommand(factsImport(with), factsShow(with), factsOrigins(with), factsRemove(with), factsRecipes())
 	return cmd
 }
 
@@ -42,16 +42,27 @@ type withFacts func(cmd *cobra.Command, do func(ctx context.Context, store *clic
 func factsImport(with withFacts) *cobra.Command {
 	var opt facts.Options
 	var quiet bool
+	var bulk recipeImport
 	cmd := &cobra.Command{
-		Use:   "import FILE.csv|FILE.jsonl|FILE.parquet",
+		Use:   "import FILE.csv|FILE.jsonl|FILE.parquet | --recipe NAME|FILE.sql FILE...",
 		Short: "Import company facts from a file",
 		Long: `Import company facts from a CSV, JSONL or Parquet file; docs/facts.md lists the columns.
 Facts are kept by company and origin. An import replaces what the same origin said about the
 companies in the file before, and nothing else. Valid rows are imported, all at once; invalid rows
-are reported with line, column and reason. Exits 1 if any row was invalid.`,
-		Example: "  companyscore facts import examples/companies.csv\n  companyscore facts import suppliers.csv --origin crm",
-		Args:    cobra.ExactArgs(1),
+are reported with line, column and reason. Exits 1 if any row was invalid.
+
+With --recipe the files are those of a publisher, as downloaded, and together one import. The recipe
+decides which rows are imported; one invalid row of its result stops the import, and nothing changes.`,
+		Example: "  companyscore facts import examples/companies.csv\n  companyscore facts import suppliers.csv --origin crm\n" +
+			"  companyscore facts import --recipe sec-statements 2026q2.zip 2026q3.zip --unmatched unmatched.csv",
+		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if bulk.name != "" {
+				return bulk.run(cmd, with, args, opt)
+			}
+			if len(args) > 1 {
+				return cli.Usage(fmt.Errorf("%d files: without --recipe an import has one", len(args)))
+			}
 			return with(cmd, func(ctx context.Context, store *clickhouse.Facts) error {
 				bar := cli.NewBar(cmd.ErrOrStderr(), quiet, "importing", true)
 				opt.Progress = func(read, total int64) {
@@ -67,7 +78,9 @@ are reported with line, column and reason. Exits 1 if any row was invalid.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&opt.Origin, "origin", "", "origin of all rows (default the column source, else the name of the file)")
+	cmd.Flags().StringVar(&opt.Origin, "origin", "",
+		"origin of all rows (default the recipe, else the column source, else the name of the file)")
+	bulk.flags(cmd.Flags())
 	cmd.Flags().BoolVar(&quiet, "quiet", false, "show no progress bar")
 	return cmd
 }

@@ -85,6 +85,17 @@ type Options struct {
 	Recipe, Digest string
 	// Progress is called after each page with the bytes read and the size of the file; it may be nil.
 	Progress func(read, total int64)
+	// Rejected counts the rows that the source left out, by reason. It is read after the last row; it may
+	// be nil.
+	Rejected map[string]uint64
+}
+
+// WithDay returns o with the present day, UTC, if it has none.
+func (o Options) WithDay() Options {
+	if o.Day.IsZero() {
+		o.Day = time.Now().UTC().Truncate(24 * time.Hour)
+	}
+	return o
 }
 
 // Import reads a .csv, .jsonl (or .ndjson) or .parquet file and stores its valid rows: all of them at
@@ -97,11 +108,7 @@ func Import(ctx context.Context, store Store, path string, opt Options) (Report,
 		return Report{}, fmt.Errorf("import %s: %w", path, err)
 	}
 	defer reader.Close()
-	report, err := importAll(ctx, store, reader, filepath.Base(path), opt)
-	if err != nil {
-		err = fmt.Errorf("import %s: %w", path, err)
-	}
-	return report, err
+	return importRows(ctx, store, reader, filepath.Base(path), opt)
 }
 
 // ImportCSV is Import for the text of a CSV file with a name.
@@ -110,25 +117,43 @@ func ImportCSV(ctx context.Context, store Store, name string, text []byte, opt O
 	if err != nil {
 		return Report{}, fmt.Errorf("import %s: %w", name, err)
 	}
-	report, err := importAll(ctx, store, newReader(t, name, false, nil), name, opt)
+	return importRows(ctx, store, newReader(t, name, false, nil), name, opt)
+}
+
+func importRows(ctx context.Context, store Store, reader *Reader, file string, opt Options) (Report, error) {
+	opt = opt.WithDay()
+	reader.SetLayer(opt.Origin, opt.Day)
+	report, err := ImportFrom(ctx, store, reader, file, opt)
 	if err != nil {
-		err = fmt.Errorf("import %s: %w", name, err)
+		err = fmt.Errorf("import %s: %w", file, err)
 	}
 	return report, err
 }
 
-func importAll(ctx context.Context, store Store, reader *Reader, file string, opt Options) (report Report, err error) {
+// Source has the rows of an import. [Reader] is one.
+type Source interface {
+	// Next returns the layer of the next row. The error is io.EOF at the end, a Fault for an invalid row, and
+	// another one if nothing may be imported.
+	Next() (scoring.CompanyFacts, error)
+	// Line returns the line of the last row.
+	Line() int
+	// Progress returns the bytes read and those in total.
+	Progress() (read, total int64)
+}
+
+// ImportFrom stores the valid rows of a source as those of a file: all of them at once, or none if it
+// returns an error. The source has set origins and days.
+func ImportFrom(ctx context.Context, store Store, from Source, file string, opt Options) (report Report, err error) {
 	if err := store.Recover(ctx); err != nil {
 		return report, err
 	}
-	if opt.Day.IsZero() {
-		opt.Day = time.Now().UTC().Truncate(24 * time.Hour)
-	}
 	i := table.NewImport(table.ImportFile)
 	i.File, i.Recipe, i.Digest = file, opt.Recipe, opt.Digest
-	reader.origin, reader.day = opt.Origin, opt.Day
-	if report, i.Origins, err = stage(ctx, store, reader, i.ID, opt.Progress); err == nil && report.Imported > 0 {
-		i.Rows, i.Matched = uint64(report.Rows), uint64(report.Imported)
+	if report, i.Origins, err = stage(ctx, store, from, i.ID, opt.Progress); err == nil && report.Imported > 0 {
+		i.Rows, i.Matched, i.Rejected = uint64(report.Rows), uint64(report.Imported), opt.Rejected
+		for _, n := range opt.Rejected {
+			i.Rows += n
+		}
 		if faults := len(report.Faults) + report.FaultsOmitted; faults > 0 {
 			i.Rejected = map[string]uint64{"invalid": uint64(faults)}
 		}
@@ -147,7 +172,7 @@ func importAll(ctx context.Context, store Store, reader *Reader, file string, op
 const discardMax = 10 * time.Second
 
 // stage stages all valid rows and returns their origins.
-func stage(ctx context.Context, store Store, reader *Reader, importID string, progress func(read, total int64)) (report Report,
+func stage(ctx context.Context, store Store, from Source, importID string, progress func(read, total int64)) (report Report,
 	origins []string, err error) {
 	var page []scoring.CompanyFacts
 	flush := func() error {
@@ -157,12 +182,12 @@ func stage(ctx context.Context, store Store, reader *Reader, importID string, pr
 		report.Imported += len(page)
 		page = page[:0]
 		if progress != nil {
-			progress(reader.rows.progress())
+			progress(from.Progress())
 		}
 		return nil
 	}
 	for ctx.Err() == nil {
-		company, err := reader.Next()
+		company, err := from.Next()
 		if errors.Is(err, io.EOF) {
 			slices.Sort(origins)
 			return report, origins, flush()
@@ -178,7 +203,7 @@ func stage(ctx context.Context, store Store, reader *Reader, importID string, pr
 		}
 		if !slices.Contains(origins, company.Origin) {
 			if len(origins) == originsMax {
-				return report, nil, fmt.Errorf("line %d: more than %d origins in one file; give one with --origin", reader.line, originsMax)
+				return report, nil, fmt.Errorf("line %d: more than %d origins in one file; give one with --origin", from.Line(), originsMax)
 			}
 			origins = append(origins, company.Origin)
 		}
@@ -282,11 +307,18 @@ func (r *Reader) Close() error { return r.rows.Close() }
 func (r *Reader) Columns() []string { return r.rows.names() }
 
 // Text returns the value of a column to keep in the last row, without surrounding space. It is empty
-// if the row has none.
+// if the row has none. A row with a fault in a value has all texts.
 func (r *Reader) Text(column string) string { return r.kept[column] }
 
 // Line returns the line of the last row, for Parquet its number.
 func (r *Reader) Line() int { return r.line }
+
+// Progress returns the bytes read and the size of the file.
+func (r *Reader) Progress() (read, total int64) { return r.rows.progress() }
+
+// SetLayer sets the origin of all rows and the day of rows without as_of, which is the last one that as_of may
+// have. Without an origin, a row has that of its column source or the name of the file.
+func (r *Reader) SetLayer(origin string, day time.Time) { r.origin, r.day = origin, day }
 
 // Next returns the facts of the next row. The error is io.EOF at the end and a [Fault] for
 // an invalid row. The caller may continue after a Fault, but not after another error.
@@ -300,6 +332,11 @@ func (r *Reader) Next() (scoring.CompanyFacts, error) {
 	clear(r.kept)
 	r.line = line
 	for _, c := range cells {
+		if slices.Contains(r.keep, c.name) {
+			r.kept[c.name] = strings.TrimSpace(c.text)
+		}
+	}
+	for _, c := range cells {
 		if c.name == "domain" {
 			domain = c
 		}
@@ -311,9 +348,6 @@ func (r *Reader) Next() (scoring.CompanyFacts, error) {
 			r.columns[c.name] = column
 		}
 		text := strings.TrimSpace(c.text)
-		if slices.Contains(r.keep, c.name) {
-			r.kept[c.name] = text
-		}
 		if text == "" {
 			continue
 		}

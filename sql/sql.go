@@ -1,7 +1,7 @@
 // Package sql holds all SQL text of the project: migrations, which are applied
 // once and in order; views for analysts and for operators, which are replaced at
-// every migration; queries, one statement to a file; and checks, the statements of
-// `companyscore doctor`.
+// every migration; queries, one statement to a file; checks, the statements of
+// `companyscore doctor`; and recipes, which read files of publishers (package facts/recipe).
 //
 // Until the first release each table has one migration, which is edited in place. From
 // the first release on, migrations are only added and never edited.
@@ -21,7 +21,7 @@ import (
 	"unicode"
 )
 
-//go:embed checks/*.sql migrations/*.sql queries/*.sql views/*.sql operator
+//go:embed checks/*.sql migrations/*.sql queries/*.sql views/*.sql operator recipes
 var files embed.FS
 
 // Public is the name of the public database, unless the address of ClickHouse has
@@ -43,6 +43,17 @@ func Query(name string) string {
 
 // Check returns the statement of checks/NAME.sql. It panics when there is none.
 func Check(name string) string { return read("checks", name) }
+
+// Recipe returns the text of recipes/NAME.sql. ok is false if there is none.
+func Recipe(name string) (text string, ok bool) {
+	if !slices.Contains(Recipes(), name) {
+		return "", false
+	}
+	return read("recipes", name), true
+}
+
+// Recipes lists the names of all recipes, sorted.
+func Recipes() []string { return names("recipes") }
 
 // Queries lists the names of all queries, sorted.
 func Queries() []string { return names("queries") }
