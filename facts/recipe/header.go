@@ -2,6 +2,7 @@ package recipe
 
 import (
 	"bufio"
+	"bytes"
 	"compress/bzip2"
 	"compress/gzip"
 	"encoding/csv"
@@ -51,20 +52,11 @@ func (p placed) checkHeader() error {
 
 // firstLine returns the first line without its end and without a byte order mark.
 func (p placed) firstLine() (string, error) {
-	f, err := os.Open(p.path)
+	in, err := p.open()
 	if err != nil {
 		return "", err
 	}
-	defer f.Close()
-	var in io.Reader = f
-	switch {
-	case strings.HasSuffix(p.path, ".gz"):
-		if in, err = gzip.NewReader(f); err != nil {
-			return "", err
-		}
-	case strings.HasSuffix(p.path, ".bz2"):
-		in = bzip2.NewReader(f)
-	}
+	defer in.Close()
 	line, err := bufio.NewReader(io.LimitReader(in, headerMax)).ReadString('\n')
 	switch {
 	case err != nil && !errors.Is(err, io.EOF):
@@ -75,6 +67,55 @@ func (p placed) firstLine() (string, error) {
 		return "", fmt.Errorf("the line is longer than %d bytes", headerMax)
 	}
 	return strings.TrimPrefix(strings.TrimRight(line, "\r\n"), "\uFEFF"), nil
+}
+
+// open opens the file and decompresses it.
+func (p placed) open() (io.ReadCloser, error) {
+	f, err := os.Open(p.path)
+	if err != nil {
+		return nil, err
+	}
+	text := struct {
+		io.Reader
+		io.Closer
+	}{f, f}
+	switch {
+	case strings.HasSuffix(p.path, ".gz"):
+		if text.Reader, err = gzip.NewReader(f); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+	case strings.HasSuffix(p.path, ".bz2"):
+		text.Reader = bzip2.NewReader(f)
+	}
+	return text, nil
+}
+
+// partBytes is the size of the parts in which the engine reads a file.
+const partBytes = 10 << 20
+
+// line returns the line of a row that the engine reports. The engine counts rows from 1 without the names of columns in the first part of a
+// file, and with them behind it.
+func (p placed) line(row int) int {
+	if p.file.Required == nil {
+		return row
+	}
+	in, err := p.open()
+	if err != nil {
+		return row + 1
+	}
+	defer in.Close()
+	lines, buffer := 0, make([]byte, 64<<10)
+	for read := 0; read < partBytes; {
+		n, err := in.Read(buffer[:min(len(buffer), partBytes-read)])
+		lines, read = lines+bytes.Count(buffer[:n], []byte{'\n'}), read+n
+		if err != nil {
+			return row + 1
+		}
+	}
+	if row < lines+1 {
+		return row + 1
+	}
+	return row
 }
 
 // shorten returns the beginning of a text for a message.

@@ -219,9 +219,9 @@ func unpackMember(ctx context.Context, member *zip.File, to string) (err error) 
 	size := int64(member.UncompressedSize64)
 	n, err := io.Copy(out, io.LimitReader(contextReader{ctx, in}, size+1))
 	switch {
-	case n > size, errors.Is(err, io.ErrUnexpectedEOF), err == nil && n < size:
+	case n > size, err == nil && n < size, errors.Is(err, zip.ErrFormat), errors.Is(err, io.ErrUnexpectedEOF):
 		return errLies
-	case errors.Is(err, zip.ErrFormat), errors.Is(err, zip.ErrChecksum):
+	case errors.Is(err, zip.ErrChecksum):
 		return fmt.Errorf("the archive is damaged: %w", err)
 	}
 	return err

@@ -191,10 +191,7 @@ func explain(err error, r *Recipe, files []placed) error {
 	place := in.name
 	if at := atRow.FindStringSubmatch(text); at != nil {
 		row, _ := strconv.Atoi(at[1])
-		if in.file.Required != nil {
-			row++ // the names of columns
-		}
-		place += ": line " + strconv.Itoa(row)
+		place += ": line " + strconv.Itoa(in.line(row))
 	}
 	if detail := rowError.FindStringSubmatch(text); detail != nil {
 		reason += ": " + detail[1]
