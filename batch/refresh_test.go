@@ -282,7 +282,7 @@ func TestFactsRefreshRecordsOnlyChanges(t *testing.T) {
 	if err := os.WriteFile(path, []byte("domain,employees\nsame.com,10\nnew.com,20\nyoung.com,30\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if report, err := facts.Import(t.Context(), clickhouse.NewFacts(s.db), path, nil); err != nil || report.Imported != 3 {
+	if report, err := facts.Import(t.Context(), clickhouse.NewFacts(s.db), path, facts.Options{}); err != nil || report.Imported != 3 {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	s.record(0, scoring.PipelineVersion, "same.com") // scored from these facts

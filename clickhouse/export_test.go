@@ -6,6 +6,7 @@ import (
 	ch "github.com/ClickHouse/clickhouse-go/v2"
 	"github.com/ClickHouse/clickhouse-go/v2/lib/driver"
 
+	"companyscore/internal/table"
 	"companyscore/scoring"
 	"companyscore/sql"
 )
@@ -41,6 +42,12 @@ func (s *Scores) LatestHead(ctx context.Context, domain string) (scoring.Record,
 		return scoring.Record{}, scoring.ErrNotFound
 	}
 	return rec, nil
+}
+
+// NoteCommitted stores that an import is committed, and does nothing else.
+func (f *Facts) NoteCommitted(ctx context.Context, i table.FactsImport) error {
+	_, err := f.noteCommitted(ctx, i)
+	return err
 }
 
 // SetRecentMax sets the maximum number of recent records of a count.

@@ -11,21 +11,18 @@ import (
 	"companyscore/sql"
 )
 
-var (
-	factsInsert = sql.Query("facts_insert")
-	factsGet    = sql.Query("facts_get")
-)
+var factsGet = sql.Query("facts_get")
 
 // Facts stores and reads imported facts. It is safe for concurrent use.
 type Facts struct {
 	db      *DB
-	lookups *coalesce.Coalescer[string, scoring.CompanyFacts]
+	lookups *coalesce.Coalescer[string, []scoring.CompanyFacts]
 }
 
 // NewFacts returns the store of facts in db.
 func NewFacts(db *DB) *Facts {
 	f := &Facts{db: db}
-	f.lookups = coalesce.New(coalesce.Config[string, scoring.CompanyFacts]{Query: f.GetMany, KeysMax: runPage, Pause: runPause,
+	f.lookups = coalesce.New(coalesce.Config[string, []scoring.CompanyFacts]{Query: f.GetMany, KeysMax: runPage, Pause: runPause,
 		Timeout: runTimeout})
 	return f
 }
@@ -41,6 +38,7 @@ const (
 // factsRow is a row of company_facts.
 type factsRow struct {
 	Domain          string             `ch:"domain"`
+	Origin          string             `ch:"origin"`
 	CompanyName     string             `ch:"company_name"`
 	Country         string             `ch:"country"`
 	Region          string             `ch:"region"`
@@ -65,21 +63,31 @@ type factsRow struct {
 	Founders        *float64           `ch:"founders"`
 	HiringRegions   *uint16            `ch:"hiring_regions"`
 	Listed          *bool              `ch:"listed"`
+	Ticker          string             `ch:"ticker"`
+	Exchange        string             `ch:"exchange"`
+	CIK             string             `ch:"cik"`
+	LEI             string             `ch:"lei"`
+	ISIN            string             `ch:"isin"`
+	GitHub          string             `ch:"github"`
+	Wikidata        string             `ch:"wikidata"`
 	Signals         map[string]float64 `ch:"signal"`
+	AtLeast         []string           `ch:"at_least"`
 	Source          string             `ch:"source"`
-	AsOf            *time.Time         `ch:"as_of"`
-	ImportedAt      time.Time          `ch:"imported_at"`
+	AsOf            time.Time          `ch:"as_of"`
+	Removed         bool               `ch:"removed"`   // of rows read
+	ImportID        string             `ch:"import_id"` // of rows staged
 }
 
 func (r *factsRow) facts() scoring.CompanyFacts {
 	f := scoring.CompanyFacts{
-		Domain: r.Domain, CompanyName: r.CompanyName, Country: r.Country, Region: r.Region, City: r.City,
+		Domain: r.Domain, Origin: r.Origin, CompanyName: r.CompanyName, Country: r.Country, Region: r.Region, City: r.City,
 		Industry: r.Industry, Categories: r.Categories, Status: r.Status,
 		Employees: r.Employees, RevenueUSD: r.RevenueUSD, TotalAssetsUSD: r.TotalAssetsUSD, EBITDAUSD: r.EBITDAUSD,
 		MarketCapUSD: r.MarketCapUSD, MarketCapClass: r.MarketCapClass, PERatio: r.PERatio, PriceSales: r.PriceSales,
 		PriceBook:       r.PriceBook,
 		FundingTotalUSD: r.FundingTotalUSD, FundingRounds: r.FundingRounds, Founders: r.Founders,
-		Listed: r.Listed, Signals: maps.Clone(r.Signals), Source: r.Source,
+		Listed: r.Listed, Ticker: r.Ticker, Exchange: r.Exchange, CIK: r.CIK, LEI: r.LEI, ISIN: r.ISIN, GitHub: r.GitHub,
+		Wikidata: r.Wikidata, Signals: maps.Clone(r.Signals), AtLeast: r.AtLeast, Source: r.Source, AsOf: r.AsOf.UTC(),
 	}
 	if r.SIC != nil {
 		f.SIC = int(*r.SIC)
@@ -93,29 +101,24 @@ func (r *factsRow) facts() scoring.CompanyFacts {
 	if r.LastFundingDate != nil {
 		f.LastFundingDate = r.LastFundingDate.UTC()
 	}
-	if r.AsOf != nil {
-		f.AsOf = r.AsOf.UTC()
-	}
 	return f
 }
 
-// factsRowOf returns the row of a company's facts. Unknown values are NULL.
-func factsRowOf(c scoring.CompanyFacts, importedAt time.Time) *factsRow {
+// factsRowOf returns the staged row of a layer. Unknown values are NULL.
+func factsRowOf(c *scoring.CompanyFacts, importID string) *factsRow {
 	row := &factsRow{
-		Domain: c.Domain, CompanyName: c.CompanyName, Country: c.Country, Region: c.Region, City: c.City,
+		Domain: c.Domain, Origin: c.Origin, CompanyName: c.CompanyName, Country: c.Country, Region: c.Region, City: c.City,
 		Industry: c.Industry, Categories: c.Categories, Status: c.Status,
 		Employees: c.Employees, RevenueUSD: c.RevenueUSD, TotalAssetsUSD: c.TotalAssetsUSD, EBITDAUSD: c.EBITDAUSD,
 		MarketCapUSD: c.MarketCapUSD, MarketCapClass: c.MarketCapClass, PERatio: c.PERatio, PriceSales: c.PriceSales,
 		PriceBook:       c.PriceBook,
 		FundingTotalUSD: c.FundingTotalUSD, FundingRounds: c.FundingRounds, Founders: c.Founders,
 		SIC: known(c.SIC), FoundedYear: known(c.FoundedYear), HiringRegions: known(c.HiringRegions),
-		Listed: c.Listed, Signals: c.Signals, Source: c.Source, ImportedAt: importedAt,
+		Listed: c.Listed, Ticker: c.Ticker, Exchange: c.Exchange, CIK: c.CIK, LEI: c.LEI, ISIN: c.ISIN, GitHub: c.GitHub,
+		Wikidata: c.Wikidata, Signals: c.Signals, AtLeast: c.AtLeast, Source: c.Source, AsOf: c.AsOf, ImportID: importID,
 	}
 	if !c.LastFundingDate.IsZero() {
 		row.LastFundingDate = &c.LastFundingDate
-	}
-	if !c.AsOf.IsZero() {
-		row.AsOf = &c.AsOf
 	}
 	return row
 }
@@ -129,41 +132,27 @@ func known(n int) *uint16 {
 	return &v
 }
 
-// Insert stores facts of companies and returns when they are durable. Each domain may occur
-// once. The facts replace earlier ones of the same companies.
-func (f *Facts) Insert(ctx context.Context, companies []scoring.CompanyFacts) error {
-	// A record made before this instant did not use these facts, so the refresh job starts
-	// a run. A record made between this instant and the end of the insert may have used them.
-	rows, now := make([]*factsRow, len(companies)), time.Now()
-	for i, c := range companies {
-		rows[i] = factsRowOf(c, now)
-	}
-	return insert(ctx, f.db, factsInsert, rows)
-}
-
-// Get returns the facts of a company, or scoring.ErrNotFound. Callers may share the
-// result and must not change it.
-func (f *Facts) Get(ctx context.Context, domain string) (scoring.CompanyFacts, error) {
-	facts, found, err := f.lookups.Get(ctx, domain)
-	if err == nil && !found {
-		err = scoring.ErrNotFound
-	}
+// Get returns the facts of a company, one layer per origin. Callers may share the result and must not
+// change it.
+func (f *Facts) Get(ctx context.Context, domain string) ([]scoring.CompanyFacts, error) {
+	layers, _, err := f.lookups.Get(ctx, domain)
 	if err != nil {
-		return scoring.CompanyFacts{}, fmt.Errorf("facts of %s: %w", domain, err)
+		return nil, fmt.Errorf("facts of %s: %w", domain, err)
 	}
-	return facts, nil
+	return layers, nil
 }
 
 // GetMany returns the facts of companies by domain. Companies without facts are not in the
 // map.
-func (f *Facts) GetMany(ctx context.Context, domains []string) (map[string]scoring.CompanyFacts, error) {
+func (f *Facts) GetMany(ctx context.Context, domains []string) (map[string][]scoring.CompanyFacts, error) {
 	rows, err := listOf[factsRow](ctx, f.db, factsGet, domains)
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[string]scoring.CompanyFacts, len(rows))
+	found := make(map[string][]scoring.CompanyFacts, len(rows))
 	for i := range rows {
-		found[rows[i].Domain] = rows[i].facts()
+		domain := rows[i].Domain
+		found[domain] = append(found[domain], rows[i].facts())
 	}
 	return found, nil
 }

@@ -1,7 +1,6 @@
 package clickhouse_test
 
 import (
-	"errors"
 	"io"
 	"net/http"
 	"os"
@@ -23,7 +22,8 @@ func TestImportRealCompanies(t *testing.T) {
 	stored := clickhouse.NewFacts(open(t))
 	var done, total int64
 	for range 2 { // importing again replaces
-		report, err := facts.Import(t.Context(), stored, "../examples/companies.csv", func(d, t int64) { done, total = d, t })
+		report, err := facts.Import(t.Context(), stored, "../examples/companies.csv",
+			facts.Options{Progress: func(d, t int64) { done, total = d, t }})
 		if err != nil || report.Rows != 880 || report.Imported != 880 || len(report.Faults) != 0 {
 			t.Fatalf("import = %+v, %v; want 880 rows and no fault", report, err)
 		}
@@ -31,18 +31,25 @@ func TestImportRealCompanies(t *testing.T) {
 	if done != total || total == 0 {
 		t.Errorf("progress ended at %d of %d bytes", done, total)
 	}
-	got, err := stored.Get(t.Context(), "zoetis.com")
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := onlyLayer(t, stored, "zoetis.com")
 	if got.CompanyName != "Zoetis" || got.Country != "US" || *got.Employees != 13800 || *got.RevenueUSD != 9.3e9 ||
 		*got.PriceSales != 3.3721652 ||
 		got.PriceBook != nil || got.FoundedYear != 0 || got.Listed != nil || got.AsOf.Format("2006-01-02") != "2025-06-01" {
 		t.Errorf("facts of zoetis.com = %+v", got)
 	}
-	if _, err := stored.Get(t.Context(), "unknown.com"); !errors.Is(err, scoring.ErrNotFound) {
-		t.Errorf("facts of an unknown company: %v, want ErrNotFound", err)
+	if layers, err := stored.Get(t.Context(), "unknown.com"); err != nil || len(layers) != 0 {
+		t.Errorf("facts of an unknown company: %v, %v", layers, err)
 	}
+}
+
+// onlyLayer returns the facts of a company with one origin.
+func onlyLayer(t *testing.T, stored *clickhouse.Facts, domain string) scoring.CompanyFacts {
+	t.Helper()
+	layers, err := stored.Get(t.Context(), domain)
+	if err != nil || len(layers) != 1 {
+		t.Fatalf("facts of %s: %+v, %v; want one layer", domain, layers, err)
+	}
+	return layers[0]
 }
 
 // TestImportParquetOfClickHouse reads Parquet files written by ClickHouse with common
@@ -84,7 +91,7 @@ func TestImportParquetOfClickHouse(t *testing.T) {
 		toFixedString('US', 2) AS country, toLowCardinality('Rome') AS city,
 		CAST('dead', 'Enum8(\'dead\' = 1)') AS status, toFloat64(nan) AS ` + "`signal:open_roles`" + `
 		FROM numbers(3) SETTINGS output_format_parquet_row_group_size = 2`)
-	report, err := facts.Import(t.Context(), stored, path, nil)
+	report, err := facts.Import(t.Context(), stored, path, facts.Options{})
 	if err != nil || report.Rows != 3 || len(report.Faults) != 3 || report.Faults[2].Line != 3 ||
 		report.Faults[2].Field != "signal:open_roles" {
 		t.Fatalf("import = %+v, %v; want three rows at fault, as their signal is not a number", report, err)
@@ -100,32 +107,33 @@ func TestImportParquetOfClickHouse(t *testing.T) {
 		toFixedString('US', 2) AS country, toLowCardinality('Rome') AS city,
 		CAST('dead', 'Enum8(\'dead\' = 1)') AS status
 		FROM numbers(3) SETTINGS output_format_parquet_row_group_size = 2`)
-	report, err = facts.Import(t.Context(), stored, path, nil)
+	report, err = facts.Import(t.Context(), stored, path, facts.Options{})
 	if err != nil || report.Rows != 3 || report.Imported != 3 {
 		t.Fatalf("import = %+v, %v", report, err)
 	}
 	number := func(v float64) *float64 { return &v }
 	yes := true
-	got, err := stored.Get(t.Context(), "company-1.com")
+	got := onlyLayer(t, stored, "company-1.com")
 	want := scoring.CompanyFacts{
-		Domain: "company-1.com", EBITDAUSD: number(-1234567.89), RevenueUSD: number(12345678901234.5),
+		Domain: "company-1.com", Origin: "export", EBITDAUSD: number(-1234567.89), RevenueUSD: number(12345678901234.5),
 		MarketCapUSD: number(999999999999999),
 		PERatio:      number(-5), Employees: number(200), PriceSales: number(0.1), AsOf: time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC),
 		FoundedYear: 1851,
 		Categories:  []string{"a", "b"}, Listed: &yes, Country: "US", City: "Rome", Status: "dead", Signals: map[string]float64{},
+		AtLeast: []string{},
 	}
-	if diff := cmp.Diff(want, got); err != nil || diff != "" {
-		t.Errorf("facts: %v\n%s", err, diff)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("facts:\n%s", diff)
 	}
-	if got, err := stored.Get(t.Context(), "company-2.com"); err != nil || got.EBITDAUSD != nil {
-		t.Errorf("facts without EBITDA = %+v, %v", got, err)
+	if got := onlyLayer(t, stored, "company-2.com"); got.EBITDAUSD != nil {
+		t.Errorf("facts without EBITDA = %+v", got)
 	}
 	for query, want := range map[string]string{
 		"SELECT 'a.com' AS domain, map('open_roles', 1) AS city": "structure or map",
 		"SELECT 'a.com' AS domain, 1 AS employes":                `"employees"`,
 		"SELECT 1 AS employees":                                  `no column "domain"`,
 	} {
-		if _, err := facts.Import(t.Context(), stored, export(query), nil); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := facts.Import(t.Context(), stored, export(query), facts.Options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want an error saying %s", query, err, want)
 		}
 	}

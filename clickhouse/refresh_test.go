@@ -226,7 +226,7 @@ func TestImportedFactsAreNewerThanRecords(t *testing.T) {
 	}
 	load := func() {
 		t.Helper()
-		if report, err := facts.Import(t.Context(), clickhouse.NewFacts(db), path, nil); err != nil || report.Imported != 1 {
+		if report, err := facts.Import(t.Context(), clickhouse.NewFacts(db), path, facts.Options{}); err != nil || report.Imported != 1 {
 			t.Fatalf("%+v, %v", report, err)
 		}
 	}
@@ -238,6 +238,17 @@ func TestImportedFactsAreNewerThanRecords(t *testing.T) {
 	record()
 	wants(true)
 	load()
+	wants(true) // the same facts
+	if err := os.WriteFile(path, []byte("domain,employees\nacme.com,11\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	load()
+	wants(false)
+	record()
+	wants(true)
+	if _, err := clickhouse.NewFacts(db).RemoveOrigin(t.Context(), "facts"); err != nil {
+		t.Fatal(err)
+	}
 	wants(false)
 }
 

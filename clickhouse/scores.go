@@ -112,6 +112,7 @@ type recordRow struct {
 	SignalRaw             []float64   `ch:"signal.raw"`
 	SignalScore           []float64   `ch:"signal.score"`
 	SignalSource          []string    `ch:"signal.source"`
+	SignalOrigin          []string    `ch:"signal.origin"`
 	SignalReason          []string    `ch:"signal.reason"`
 	SignalObservedAt      []time.Time `ch:"signal.observed_at"`
 	SignalShare           []float64   `ch:"signal.share"` // written only
@@ -141,6 +142,7 @@ func newRecordRow(r scoring.Record) *recordRow {
 		row.SignalRaw = append(row.SignalRaw, s.Raw)
 		row.SignalScore = append(row.SignalScore, s.Score)
 		row.SignalSource = append(row.SignalSource, s.Source)
+		row.SignalOrigin = append(row.SignalOrigin, s.Origin)
 		row.SignalReason = append(row.SignalReason, string(s.Reason))
 		row.SignalObservedAt = append(row.SignalObservedAt, toColumn(s.ObservedAt))
 	}
@@ -183,7 +185,8 @@ func (r *recordRow) record() scoring.Record {
 	for i := range r.SignalID {
 		rec.Signals = append(rec.Signals, scoring.SignalScore{
 			ID: r.SignalID[i], State: scoring.State(r.SignalState[i]), Raw: r.SignalRaw[i], Score: r.SignalScore[i],
-			Source: r.SignalSource[i], Reason: scoring.Reason(r.SignalReason[i]), ObservedAt: fromColumn(r.SignalObservedAt[i]),
+			Source: r.SignalSource[i], Origin: r.SignalOrigin[i], Reason: scoring.Reason(r.SignalReason[i]),
+			ObservedAt: fromColumn(r.SignalObservedAt[i]),
 		})
 	}
 	for i := range r.WarningSource {

@@ -22,7 +22,7 @@ var parameters = map[string]any{
 	"start_7d_ms": int64(1), "start_30d_ms": int64(1), "start_90d_ms": int64(1), "leaders": uint16(201), "recent_max": uint32(10),
 	"blocks":    uint32(1),
 	"scored_ms": []int64{1}, "previous_days": uint16(400), "min_days": uint16(20), "best_days": uint16(30), "max_days": uint16(120),
-	"database": "default",
+	"database": "default", "import": "i", "origin": "o",
 	"after":    "", "until": "b", "from": "", "to": "v1",
 	"first": uint64(0), "last": uint64(9), "x_from": uint32(0), "x_last": uint32(9), "records": uint32(2), "detailed": uint32(1),
 	"mix":            uint64(1),

@@ -50,7 +50,7 @@ func (c *program) work() *cobra.Command {
 			if cfg.Queue, err = open.Queue(limits, c.logger); err != nil {
 				return err
 			}
-			cfg.Weights, cfg.MemoryMB, cfg.Logger = limits.Lanes, memory.LimitMB, c.logger
+			cfg.Weights, cfg.MemoryMB, cfg.Logger, cfg.Trust = limits.Lanes, memory.LimitMB, c.logger, from.Trust
 			cfg.Stores = worker.Stores{Records: open.Scores(insertPause), Traces: open.Traces(insertPause), ClickHouse: open.DB,
 				Redis: open.Redis}
 			cfg.Sources = func(registry prometheus.Registerer) ([]source.Source, error) {

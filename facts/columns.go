@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -96,8 +97,23 @@ var Columns = []Column{
 		r.Listed = &listed
 		return nil
 	}},
-	{"source", "Where the row came from.", text(func(r *scoring.CompanyFacts) *string { return &r.Source })},
-	{"as_of", "Day on which the row was true, YYYY-MM-DD; headcount and money older than six years are not used.",
+	{"ticker", "Stock symbol, such as AAPL.", identifier(func(r *scoring.CompanyFacts) *string { return &r.Ticker }, strings.ToUpper,
+		`^[A-Z0-9][A-Z0-9.^=&/ -]{0,19}$`, "not a stock symbol")},
+	{"exchange", "Exchange of the symbol, such as NYSE.", text(func(r *scoring.CompanyFacts) *string { return &r.Exchange })},
+	{"cik", "Central Index Key of a filer with the SEC, up to ten digits.", identifier(
+		func(r *scoring.CompanyFacts) *string { return &r.CIK }, func(s string) string { return strings.TrimLeft(s, "0") }, `^[0-9]{1,10}$`, "not a Central Index Key")},
+	{"lei", "Legal Entity Identifier, 20 letters and digits.", identifier(func(r *scoring.CompanyFacts) *string { return &r.LEI },
+		strings.ToUpper, `^[A-Z0-9]{18}[0-9]{2}$`, "not a Legal Entity Identifier")},
+	{"isin", "International Securities Identification Number.", identifier(func(r *scoring.CompanyFacts) *string { return &r.ISIN },
+		strings.ToUpper, `^[A-Z]{2}[A-Z0-9]{9}[0-9]$`, "not an ISIN")},
+	{"github", "Login of the organisation on GitHub.", identifier(func(r *scoring.CompanyFacts) *string { return &r.GitHub },
+		strings.ToLower, `^[a-z0-9](-?[a-z0-9])*-?$`, "not a login on GitHub")},
+	{"wikidata", "Item in Wikidata, such as Q312.", identifier(func(r *scoring.CompanyFacts) *string { return &r.Wikidata },
+		strings.ToUpper, `^Q[1-9][0-9]*$`, "not an item of Wikidata")},
+	{"source", "Where the row came from; its origin, unless the import names one.",
+		text(func(r *scoring.CompanyFacts) *string { return &r.Source })},
+	{"as_of", "Day on which the row was true, YYYY-MM-DD, not in the future; that of the import if empty. Maximum ages of signals " +
+		"count from it.",
 		setDay(func(r *scoring.CompanyFacts) *time.Time { return &r.AsOf })},
 }
 
@@ -120,6 +136,27 @@ func text(field func(*scoring.CompanyFacts) *string) func(*scoring.CompanyFacts,
 		*field(r) = s
 		return nil
 	}
+}
+
+// identifier returns the setter of a text that has a form once normal has been applied.
+func identifier(field func(*scoring.CompanyFacts) *string, normal func(string) string, form, fault string,
+) func(*scoring.CompanyFacts, string) error {
+	matcher := regexp.MustCompile(form)
+	return func(r *scoring.CompanyFacts, s string) error {
+		if s = normal(s); !matcher.MatchString(s) {
+			return errors.New(fault)
+		}
+		*field(r) = s
+		return nil
+	}
+}
+
+// boundable are the columns, apart from raw values of signals, that may have lower bounds.
+var boundable = []string{"employees", "revenue_usd", "total_assets_usd", "market_cap_usd", "funding_total_usd", "funding_rounds"}
+
+// bounded reports whether the column may have lower bounds, written as ">=5".
+func (c Column) bounded() bool {
+	return strings.HasPrefix(c.Name, signalPrefix) || slices.Contains(boundable, c.Name)
 }
 
 // The ranges of numbers that are not of a signal.

@@ -1,9 +1,11 @@
-// Package facts reads company facts from CSV, JSONL and Parquet files. It defines the
-// columns of these files and their bounds, and imports no store.
+// Package facts reads company facts from CSV, JSONL and Parquet files and stores them in layers, one
+// per company and origin. It defines the columns of these files and their bounds, and imports no
+// store.
 package facts
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +15,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
+	"unicode"
 	"unicode/utf8"
 
+	"companyscore/internal/table"
 	"companyscore/scoring"
 )
 
@@ -43,8 +48,9 @@ func (f Fault) Error() string {
 
 // Report is the result of an import.
 type Report struct {
-	// Rows is the number of rows read, Imported that of rows stored.
-	Rows, Imported int
+	// Rows is the number of rows read, Imported that of valid rows, Changed that of layers that were not
+	// the same already.
+	Rows, Imported, Changed int
 	// Faults has the first 1000 faults; FaultsOmitted counts the others.
 	Faults        []Fault
 	FaultsOmitted int
@@ -52,83 +58,144 @@ type Report struct {
 
 const (
 	faultMax = 1000
-	pageSize = 5000 // companies per insert
+	pageSize = 20_000 // rows per insert
 )
 
-// Store stores facts.
+// Store stores facts in layers, one per company and origin.
 type Store interface {
-	// Insert stores facts of companies and returns when they are durable. Each domain
-	// occurs once. The facts replace earlier ones of the same companies.
-	Insert(ctx context.Context, companies []scoring.CompanyFacts) error
+	// Stage keeps layers of an import aside and returns when they are durable. Nothing reads them before
+	// Commit.
+	Stage(ctx context.Context, importID string, layers []scoring.CompanyFacts) error
+	// Commit replaces the layers of the staged companies and origins, all of them or, if it fails before
+	// it is stored, none. A repeated commit of the same layers changes nothing.
+	Commit(ctx context.Context, i table.FactsImport) (table.FactsImport, error)
+	// Discard drops what was staged and stores the cause.
+	Discard(ctx context.Context, i table.FactsImport, cause error) error
+	// Recover completes imports that were committed when a process ended.
+	Recover(ctx context.Context) error
 }
 
-// Import reads a .csv, .jsonl (or .ndjson) or .parquet file and stores its valid rows.
-// The report lists invalid rows. If Import returns an error, some rows may be stored; the
-// import may be repeated.
+// Options are how files are imported.
+type Options struct {
+	// Origin is that of all layers. Empty means the column source of a row, or the name of the file.
+	Origin string
+	// Day is the day of rows without as_of, and the last one that as_of may have. Zero means today.
+	Day time.Time
+	// Recipe is the recipe that made the rows, empty for none. Digest is the SHA-256 of the files.
+	Recipe, Digest string
+	// Progress is called after each page with the bytes read and the size of the file; it may be nil.
+	Progress func(read, total int64)
+}
+
+// Import reads a .csv, .jsonl (or .ndjson) or .parquet file and stores its valid rows: all of them at
+// once, or none if it returns an error. The report lists invalid rows.
 //
-// Import streams the file. Memory grows only with the number of domains. It calls progress
-// after each insert with the bytes read and the size of the file; progress may be nil.
-func Import(ctx context.Context, store Store, path string, progress func(read, total int64)) (Report, error) {
+// Import streams the file. Memory grows only with the number of domains.
+func Import(ctx context.Context, store Store, path string, opt Options) (Report, error) {
 	reader, err := Open(path)
 	if err != nil {
 		return Report{}, fmt.Errorf("import %s: %w", path, err)
 	}
 	defer reader.Close()
-	report, err := importAll(ctx, store, reader, progress)
+	report, err := importAll(ctx, store, reader, filepath.Base(path), opt)
 	if err != nil {
 		err = fmt.Errorf("import %s: %w", path, err)
 	}
 	return report, err
 }
 
-// ImportCSV is Import for the text of a CSV file.
-func ImportCSV(ctx context.Context, store Store, text []byte) (Report, error) {
+// ImportCSV is Import for the text of a CSV file with a name.
+func ImportCSV(ctx context.Context, store Store, name string, text []byte, opt Options) (Report, error) {
 	t, err := newCSVTable(io.NopCloser(bytes.NewReader(text)), int64(len(text)), false)
 	if err != nil {
-		return Report{}, fmt.Errorf("import facts: %w", err)
+		return Report{}, fmt.Errorf("import %s: %w", name, err)
 	}
-	report, err := importAll(ctx, store, newReader(t, false, nil), nil)
+	report, err := importAll(ctx, store, newReader(t, name, false, nil), name, opt)
 	if err != nil {
-		err = fmt.Errorf("import facts: %w", err)
+		err = fmt.Errorf("import %s: %w", name, err)
 	}
 	return report, err
 }
 
-func importAll(ctx context.Context, store Store, reader *Reader, progress func(read, total int64)) (report Report, err error) {
+func importAll(ctx context.Context, store Store, reader *Reader, file string, opt Options) (report Report, err error) {
+	if err := store.Recover(ctx); err != nil {
+		return report, err
+	}
+	if opt.Day.IsZero() {
+		opt.Day = time.Now().UTC().Truncate(24 * time.Hour)
+	}
+	i := table.NewImport(table.ImportFile)
+	i.File, i.Recipe, i.Digest = file, opt.Recipe, opt.Digest
+	reader.origin, reader.day = opt.Origin, opt.Day
+	if report, i.Origins, err = stage(ctx, store, reader, i.ID, opt.Progress); err == nil && report.Imported > 0 {
+		i.Rows, i.Matched = uint64(report.Rows), uint64(report.Imported)
+		if faults := len(report.Faults) + report.FaultsOmitted; faults > 0 {
+			i.Rejected = map[string]uint64{"invalid": uint64(faults)}
+		}
+		i, err = store.Commit(ctx, i)
+		report.Changed = int(i.Changed)
+	}
+	if err != nil && i.CommittedAt.IsZero() {
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardMax)
+		defer cancel()
+		err = errors.Join(err, store.Discard(ending, i, err))
+	}
+	return report, err
+}
+
+// discardMax is the time in which a failed import is dropped.
+const discardMax = 10 * time.Second
+
+// stage stages all valid rows and returns their origins.
+func stage(ctx context.Context, store Store, reader *Reader, importID string, progress func(read, total int64)) (report Report,
+	origins []string, err error) {
 	var page []scoring.CompanyFacts
 	flush := func() error {
-		if err := store.Insert(ctx, page); err != nil {
+		if err := store.Stage(ctx, importID, page); err != nil {
 			return err
 		}
 		report.Imported += len(page)
 		page = page[:0]
 		if progress != nil {
-			progress(reader.table.progress())
+			progress(reader.rows.progress())
 		}
 		return nil
 	}
 	for ctx.Err() == nil {
 		company, err := reader.Next()
 		if errors.Is(err, io.EOF) {
-			return report, flush()
+			slices.Sort(origins)
+			return report, origins, flush()
 		}
 		var fault Fault
 		if err != nil && !errors.As(err, &fault) {
-			return report, err
+			return report, nil, err
 		}
 		report.Rows++
 		if err != nil {
 			report.add(fault)
 			continue
 		}
+		if !slices.Contains(origins, company.Origin) {
+			if len(origins) == originsMax {
+				return report, nil, fmt.Errorf("line %d: more than %d origins in one file; give one with --origin", reader.line, originsMax)
+			}
+			origins = append(origins, company.Origin)
+		}
 		if page = append(page, company); len(page) >= pageSize {
 			if err := flush(); err != nil {
-				return report, err
+				return report, nil, err
 			}
 		}
 	}
-	return report, context.Cause(ctx)
+	return report, nil, context.Cause(ctx)
 }
+
+// originsMax is the largest number of origins in one file, and originMaxBytes the length of an origin.
+const (
+	originsMax     = 1000
+	originMaxBytes = 100
+)
 
 func (r *Report) add(fault Fault) {
 	if len(r.Faults) < faultMax {
@@ -145,9 +212,9 @@ type cell struct {
 	line, column int
 }
 
-// table reads the rows of a file in order. next returns io.EOF at the end and a Fault for
+// rows reads the rows of a file in order. next returns io.EOF at the end and a Fault for
 // an invalid row. The cells are valid until the next call.
-type table interface {
+type rows interface {
 	// names returns the names of the columns, of JSONL those in the lines read so far.
 	names() []string
 	next() (line int, cells []cell, err error)
@@ -157,10 +224,13 @@ type table interface {
 
 // Reader reads facts from a file. It is not safe for concurrent use.
 type Reader struct {
-	table   table
+	rows    rows
 	columns map[string]Column
-	seen    map[string]int // line per domain
-	others  bool           // whether columns that are no facts are allowed
+	seen    map[[2]string]int // line per domain and origin
+	others  bool              // whether columns that are no facts are allowed
+	file    string            // name of the file without extension
+	origin  string            // of all rows; empty for that of each row
+	day     time.Time         // of rows without as_of; zero for none
 	keep    []string
 	kept    map[string]string // values of keep in the last row
 	line    int
@@ -183,7 +253,7 @@ func open(path string, others bool, keep []string) (*Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	var t table
+	var t rows
 	switch ext := strings.ToLower(filepath.Ext(path)); ext {
 	case ".csv":
 		t, err = newCSVTable(f, info.Size(), others)
@@ -197,19 +267,19 @@ func open(path string, others bool, keep []string) (*Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return newReader(t, others, keep), nil
+	return newReader(t, filepath.Base(path), others, keep), nil
 }
 
-func newReader(t table, others bool, keep []string) *Reader {
-	return &Reader{table: t, columns: make(map[string]Column), seen: make(map[string]int), others: others, keep: keep,
-		kept: make(map[string]string)}
+func newReader(t rows, file string, others bool, keep []string) *Reader {
+	return &Reader{rows: t, columns: make(map[string]Column), seen: make(map[[2]string]int), others: others, keep: keep,
+		kept: make(map[string]string), file: strings.TrimSuffix(file, filepath.Ext(file))}
 }
 
 // Close closes the file.
-func (r *Reader) Close() error { return r.table.Close() }
+func (r *Reader) Close() error { return r.rows.Close() }
 
 // Columns returns the names of the columns in the file, of JSONL those in the lines read so far.
-func (r *Reader) Columns() []string { return r.table.names() }
+func (r *Reader) Columns() []string { return r.rows.names() }
 
 // Text returns the value of a column to keep in the last row, without surrounding space. It is empty
 // if the row has none.
@@ -221,7 +291,7 @@ func (r *Reader) Line() int { return r.line }
 // Next returns the facts of the next row. The error is io.EOF at the end and a [Fault] for
 // an invalid row. The caller may continue after a Fault, but not after another error.
 func (r *Reader) Next() (scoring.CompanyFacts, error) {
-	line, cells, err := r.table.next()
+	line, cells, err := r.rows.next()
 	if err != nil {
 		return scoring.CompanyFacts{}, err
 	}
@@ -253,6 +323,11 @@ func (r *Reader) Next() (scoring.CompanyFacts, error) {
 		case !utf8.ValidString(text):
 			err = fmt.Errorf("%q: not UTF-8", shorten(text))
 		default:
+			bound, isBound := strings.CutPrefix(text, ">=")
+			if isBound = isBound && column.bounded(); isBound {
+				company.AtLeast = append(company.AtLeast, c.name)
+				text = strings.TrimSpace(bound)
+			}
 			if err = column.set(&company, text); err != nil {
 				err = fmt.Errorf("%q: %w", shorten(text), err)
 			}
@@ -264,12 +339,33 @@ func (r *Reader) Next() (scoring.CompanyFacts, error) {
 	if company.Domain == "" {
 		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "domain", "no domain"}
 	}
-	if first, twice := r.seen[company.Domain]; twice {
+	if err := r.place(&company); err != nil {
+		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "", err.Error()}
+	}
+	// Substrings would keep the whole line in memory.
+	key := [2]string{strings.Clone(company.Domain), strings.Clone(company.Origin)}
+	if first, twice := r.seen[key]; twice {
 		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "domain", fmt.Sprintf("%s stands in line %d already",
 			company.Domain, first)}
 	}
-	r.seen[strings.Clone(company.Domain)] = line // a substring would keep the whole line in memory
+	r.seen[key] = line
 	return company, nil
+}
+
+// place sets origin and day of a row.
+func (r *Reader) place(company *scoring.CompanyFacts) error {
+	company.Origin = cmp.Or(r.origin, company.Source, r.file)
+	if len(company.Origin) > originMaxBytes || strings.ContainsFunc(company.Origin, unicode.IsControl) {
+		return fmt.Errorf("origin %q: longer than %d bytes or with control characters; give one with --origin", shorten(company.Origin),
+			originMaxBytes)
+	}
+	if company.AsOf.IsZero() {
+		company.AsOf = r.day
+	}
+	if !r.day.IsZero() && company.AsOf.After(r.day) {
+		return fmt.Errorf("as_of %s is in the future", company.AsOf.Format(time.DateOnly))
+	}
+	return nil
 }
 
 func shorten(s string) string {

@@ -16,19 +16,31 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"companyscore/facts"
+	"companyscore/internal/table"
 	"companyscore/internal/test/golden"
 	"companyscore/scoring"
 )
 
-// memory is a store of facts by domain.
+// memory is a store of staged facts by domain.
 type memory map[string]scoring.CompanyFacts
 
-func (m memory) Insert(_ context.Context, companies []scoring.CompanyFacts) error {
-	for _, c := range companies {
+func (m memory) Stage(_ context.Context, _ string, layers []scoring.CompanyFacts) error {
+	for _, c := range layers {
 		m[c.Domain] = c
 	}
 	return nil
 }
+
+func (m memory) Commit(_ context.Context, i table.FactsImport) (table.FactsImport, error) {
+	return i, nil
+}
+
+func (m memory) Discard(context.Context, table.FactsImport, error) error {
+	clear(m)
+	return nil
+}
+
+func (m memory) Recover(context.Context) error { return nil }
 
 func (m memory) get(domain string) (scoring.CompanyFacts, error) {
 	c, ok := m[domain]
@@ -45,7 +57,7 @@ func importText(t *testing.T, store facts.Store, name, text string) (facts.Repor
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return facts.Import(t.Context(), store, path, nil)
+	return facts.Import(t.Context(), store, path, facts.Options{})
 }
 
 func TestImportReportsFaultsAndKeepsRest(t *testing.T) {
@@ -110,7 +122,7 @@ func TestImportRefusesFilesItCannotUnderstand(t *testing.T) {
 	f("a.csv", "domain,domain\nx.com,y.com\n", "duplicate")
 	f("a.parquet", "PAR1", "Parquet")
 	f("a.xlsx", "", "use .csv")
-	if _, err := facts.Import(t.Context(), store, "not/there.csv", nil); !errors.Is(err, os.ErrNotExist) {
+	if _, err := facts.Import(t.Context(), store, "not/there.csv", facts.Options{}); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("import of a file that is not there = %v", err)
 	}
 }
@@ -181,7 +193,7 @@ func TestImportParquet(t *testing.T) {
 		t.Fatal(err)
 	}
 	var done, total int64
-	report, err := facts.Import(t.Context(), store, path, func(d, t int64) { done, total = d, t })
+	report, err := facts.Import(t.Context(), store, path, facts.Options{Progress: func(d, t int64) { done, total = d, t }})
 	if err != nil || report.Imported != 2 || len(report.Faults) != 1 || report.Faults[0].Line != 2 {
 		t.Fatalf("report = %+v, %v", report, err)
 	}
@@ -208,7 +220,7 @@ func TestImportRefusesValuesOutsideTheirUnit(t *testing.T) {
 		if strings.HasPrefix(want, "not ") {
 			want = fmt.Sprintf("line 2, column 7 (%s): %q: %s", column, value, want)
 		}
-		report, err := facts.ImportCSV(t.Context(), make(memory), []byte("domain,"+column+"\na.com,"+value+"\n"))
+		report, err := facts.ImportCSV(t.Context(), make(memory), "a.csv", []byte("domain,"+column+"\na.com,"+value+"\n"), facts.Options{})
 		var got string
 		for _, fault := range report.Faults {
 			got = fault.Error()

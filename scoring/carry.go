@@ -9,10 +9,10 @@ import (
 
 // carryForward replaces chosen observations by those of the previous record where the run has no news.
 // An old observation is carried until the signal's MaxAge, if one of its sources had no news, unless the
-// run has one that supersedes it.
-func carryForward(chosen *[SignalCount]Observation, in Input) {
+// run has one that supersedes it. It returns which signals it replaced.
+func carryForward(chosen *[SignalCount]Observation, in Input) (carried [SignalCount]bool) {
 	if in.Previous == nil {
-		return
+		return carried
 	}
 	failing := slices.ContainsFunc(in.Warnings, Warning.failure)
 	silent := make(map[[2]string]bool) // signal and source
@@ -38,19 +38,22 @@ func carryForward(chosen *[SignalCount]Observation, in Input) {
 		now := &chosen[i]
 		// An absence is a statement of all sources. It stays if one of them has no news.
 		stays := old.State == StateAbsent && now.State == StateMissing && now.Reason.noNews(failing)
-		if answered(old.ID, old.Source) && !stays || supersedes(manifest[i].Sources, *now, old) {
+		earlier := Observation{Signal: old.ID, State: old.State, Raw: old.Raw, Source: old.Source, Origin: old.Origin, At: old.ObservedAt}
+		if answered(old.ID, old.Source) && !stays || in.preference().supersedes(manifest[i].Sources, *now, earlier) {
 			continue
 		}
-		*now = Observation{Signal: old.ID, State: old.State, Raw: old.Raw, Source: old.Source, At: old.ObservedAt}
+		*now, carried[i] = earlier, true
 	}
+	return carried
 }
 
 // supersedes reports whether an observation counts although the sources of an old one have no news.
 // An absence does so only for an absence, or if it is a fact: the silent source could have a value.
-func supersedes(listed []string, now Observation, old SignalScore) bool {
+func (p Preference) supersedes(listed []string, now, old Observation) bool {
 	switch now.State {
 	case StateOK:
-		return old.State == StateAbsent || distrust(listed, now.Source) <= distrust(listed, old.Source)
+		old.At = time.Time{} // its source would have said it today
+		return p.prefer(listed, now, old) <= 0
 	case StateAbsent:
 		return old.State == StateAbsent || now.Source == FactsSource
 	}
@@ -83,7 +86,7 @@ func warnings(in Input, signals signalScores, now time.Time) []Warning {
 	}
 	for i := range signals {
 		s := &signals[i]
-		if !s.Stale(now) {
+		if !s.carried {
 			continue
 		}
 		for _, source := range staleSources(s.Source, in.Answered) {
@@ -107,16 +110,23 @@ func staleSources(sources string, answered []string) []string {
 	return silent
 }
 
+// disputeMax is the time between two days on which different values contradict each other. Values of
+// days further apart may both be true.
+const disputeMax = 366 * 24 * time.Hour
+
 // noteDoubts sets the doubt of signals with a value that is a range, and of those for which two
-// sources observed different values.
-func noteDoubts(signals signalScores, observations []Observation) {
+// sources or origins observed different values.
+func (p Preference) noteDoubts(signals signalScores, observations []Observation) {
 	for _, o := range observations {
 		i, found := signalIndex[o.Signal]
-		if !found || o.State != StateOK || !finite(o.Raw) || signals[i].State != StateOK {
+		if !found || o.State != StateOK || !finite(o.Raw) || signals[i].State != StateOK || p.tooOld(i, o) {
 			continue
 		}
 		s, curve := &signals[i], manifest[i].Curve
-		if s.Source == o.Source && s.Raw == o.Raw && o.High > o.Low {
+		if p.day(s.ObservedAt).Sub(p.day(o.At)).Abs() > disputeMax {
+			continue
+		}
+		if s.Source == o.Source && s.Origin == o.Origin && s.Raw == o.Raw && o.High > o.Low {
 			s.doubt = max(s.doubt, math.Abs(curve.Score(o.High)-curve.Score(o.Low))/math.Sqrt(12)) // uniform
 			continue
 		}

@@ -63,8 +63,8 @@ func TestCarryForward(t *testing.T) {
 	headcount("a failed source", 1, said{wiki}, []string{"web"}, said{missing("wikidata", timeout)}, wiki, true)
 	headcount("a source that was not asked", 1, said{wiki}, none, nil, wiki, true)
 	headcount("a source that is off", 1, said{wiki}, none, said{missing("wikidata", ReasonSourceDisabled)}, wiki, true)
-	headcount("at the largest age", 365, said{wiki}, none, nil, wiki, true)
-	headcount("beyond the largest age", 366, said{wiki}, none, nil, missing("", ""), false)
+	headcount("at the largest age", 2190, said{wiki}, none, nil, wiki, true)
+	headcount("beyond the largest age", 2191, said{wiki}, none, nil, missing("", ""), false)
 	headcount("a source that has no value any more", 1, said{wiki}, both, said{missing("wikidata", ReasonNotFound)}, missing("", ""), false)
 	headcount("a new value", 1, said{wiki}, both, said{ok("wikidata", 120)}, ok("wikidata", 120), false)
 	headcount("a less trusted source while the other failed", 1, said{wiki}, []string{"web"}, said{missing("wikidata", timeout), web}, wiki,

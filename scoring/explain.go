@@ -31,7 +31,9 @@ type SignalPart struct {
 	Unit   string   `json:"unit"`
 	Score  float64  `json:"score"`
 	Source string   `json:"source,omitempty"`
-	Reason Reason   `json:"reason,omitempty"`
+	// Origin is the origin of imported facts, empty for another source.
+	Origin string `json:"origin,omitempty"`
+	Reason Reason `json:"reason,omitempty"`
 	// ObservedAt is nil if the signal is missing or not applicable.
 	ObservedAt *time.Time `json:"observed_at"`
 	// Weight is the signal's share in its bucket, 0 if it is not applicable.
@@ -84,6 +86,7 @@ func Explain(rec Record) Explanation {
 		weight := signals.share(i, weights)
 		part := SignalPart{
 			ID: s.ID, Name: s.Name, Bucket: s.Bucket, State: got.State, Unit: s.Unit, Score: got.Score, Source: got.Source,
+			Origin: got.Origin,
 			Reason: got.Reason,
 			Weight: weight, Contribution: got.Score * shares[i],
 		}

@@ -28,7 +28,7 @@ const (
 // of the missing signals; nil means all of them.
 //
 // Signals of one source miss together and move together: their deviations add up. Those of
-// different sources are independent. A stale signal counts as uncertain by its age, a disputed one
+// different sources are independent. An old value counts as uncertain by its age, a disputed one
 // by the difference between the sources, a range by its width. The interval always holds the
 // composite. That of a defunct company is all that it may have.
 func Likely(rec Record, spreads *Spreads, open func(signal string) bool) (Interval, float64) {
@@ -46,10 +46,7 @@ func Likely(rec Record, spreads *Spreads, open func(signal string) bool) (Interv
 		case s.State == StateMissing && (open == nil || open(s.ID)):
 			centre += shares[i] * (mean - Neutral)
 		case s.Known():
-			age := 0.0 // as a share of the largest
-			if s.Stale(rec.ScoredAt) {
-				age = min(float64(rec.ScoredAt.Sub(s.ObservedAt))/float64(manifest[i].MaxAge), 1)
-			}
+			age := min(float64(s.age(rec.ScoredAt))/float64(manifest[i].MaxAge), 1) // as a share of the largest
 			deviation = max(s.doubt, deviation*math.Sqrt(age)/2)
 		default:
 			continue

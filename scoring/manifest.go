@@ -35,7 +35,8 @@ type Signal struct {
 	// Normalization is the rule that Curve was parsed from.
 	Normalization string
 	Curve         Curve
-	// MaxAge is the age until which an observation is carried forward while its source has no news.
+	// MaxAge is the age until which a value counts: a fact from its day on, and an observation that is
+	// carried forward while its source has no news.
 	MaxAge time.Duration
 	// NotFor are the companies for which the signal means nothing: sectors, or one of Listed and
 	// Unlisted.

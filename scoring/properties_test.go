@@ -46,6 +46,12 @@ func randomObservation(r *rand.Rand, s Signal) Observation {
 	if r.IntN(2) == 0 {
 		o.Source = pick(r, s.Sources)
 	}
+	if o.Source == FactsSource {
+		o.Origin = pick(r, []string{"", "crm", "filings"})
+	}
+	if r.IntN(3) == 0 { // some in the future
+		o.At = exampleNow.Truncate(time.Millisecond).Add(24 * time.Hour * time.Duration(30-r.IntN(3000)))
+	}
 	switch r.IntN(5) {
 	case 0:
 		o.State = StateAbsent

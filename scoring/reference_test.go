@@ -27,6 +27,7 @@ type referenceCase struct {
 	Observations  []referenceObservation `json:"observations"`
 	Warnings      []referenceWarning     `json:"warnings"`
 	Answered      []string               `json:"answered"`
+	Trust         []string               `json:"trust"`
 	Previous      *referencePrevious     `json:"previous"`
 	Reference     *referenceBase         `json:"reference"`
 	Spreads       *referenceSpreads      `json:"spreads"`
@@ -37,6 +38,8 @@ type referenceObservation struct {
 	State  State   `json:"state"`
 	Raw    string  `json:"raw"`
 	Source string  `json:"source"`
+	Origin string  `json:"origin"`
+	At     int64   `json:"at"` // 0 for the instant of the run
 	Reason Reason  `json:"reason"`
 	Low    float64 `json:"low"`
 	High   float64 `json:"high"`
@@ -53,6 +56,7 @@ type referenceSignal struct {
 	State      State   `json:"state"`
 	Raw        float64 `json:"raw"`
 	Source     string  `json:"source"`
+	Origin     string  `json:"origin"`
 	ObservedAt int64   `json:"observedAt"`
 }
 
@@ -115,10 +119,14 @@ func TestReferenceAgrees(t *testing.T) {
 		next.Domain, next.Now = first.Domain, first.Now.Add(time.Duration(r.IntN(500*24))*time.Hour)
 		for _, in := range []*Input{&first, &next} {
 			in.Answered = slices.DeleteFunc(slices.Clone(allSources), func(string) bool { return r.IntN(3) == 0 })
+			in.Trust = pick(r, [][]string{nil, {"crm"}, {"wikidata", "filings"}})
 			in.Identity.SIC = pick(r, []int{0, 0, 3711, 6022, 7372})
 			in.Identity.Site = pick(r, []SiteText{{}, {Title: "Bank & insurance", Links: "Shop"}, {Description: "A CLOUD platform"}})
-			if in.Reference != nil && !finite(in.Reference.Base) {
-				in.Reference.Base = 60
+			if in.Reference != nil {
+				in.Reference.ScoredAt = in.Reference.ScoredAt.Truncate(time.Millisecond)
+				if !finite(in.Reference.Base) {
+					in.Reference.Base = 60
+				}
 			}
 		}
 		record := mustScore(t, first)
@@ -217,6 +225,7 @@ func caseOf(in Input) referenceCase {
 		Domain: in.Domain, Now: in.Now.UnixMilli(), Industries: append([]string{}, in.Identity.Industries...), SIC: in.Identity.SIC,
 		Country:       in.Identity.Country,
 		HiringRegions: in.Identity.HiringRegions, Warnings: warningsOf(in.Warnings), Answered: append([]string{}, in.Answered...),
+		Trust: append([]string{}, in.Trust...),
 		Site: map[string]string{
 			"title": in.Identity.Site.Title, "description": in.Identity.Site.Description, "headings": in.Identity.Site.Headings,
 			"structured": in.Identity.Site.Structured, "links": in.Identity.Site.Links,
@@ -224,16 +233,21 @@ func caseOf(in Input) referenceCase {
 		Observations: []referenceObservation{},
 	}
 	for _, o := range in.Observations {
+		at := int64(0)
+		if !o.At.IsZero() {
+			at = o.At.UnixMilli()
+		}
 		c.Observations = append(c.Observations, referenceObservation{
-			Signal: o.Signal, State: o.State, Raw: strconv.FormatFloat(o.Raw, 'g', -1, 64), Source: o.Source, Reason: o.Reason,
-			Low: limit(o.Low), High: limit(o.High),
+			Signal: o.Signal, State: o.State, Raw: strconv.FormatFloat(o.Raw, 'g', -1, 64), Source: o.Source, Origin: o.Origin, At: at,
+			Reason: o.Reason, Low: limit(o.Low), High: limit(o.High),
 		})
 	}
 	if p := in.Previous; p != nil {
 		c.Previous = &referencePrevious{ScoredAt: p.ScoredAt.UnixMilli(), Country: p.Country, Sector: p.Sector, Reach: p.GeoScope,
 			Warnings: warningsOf(p.Warnings)}
 		for _, s := range p.Signals {
-			c.Previous.Signals = append(c.Previous.Signals, referenceSignal{s.ID, s.State, s.Raw, s.Source, s.ObservedAt.UnixMilli()})
+			c.Previous.Signals = append(c.Previous.Signals,
+				referenceSignal{s.ID, s.State, s.Raw, s.Source, s.Origin, s.ObservedAt.UnixMilli()})
 		}
 	}
 	if in.Reference != nil {

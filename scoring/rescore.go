@@ -28,7 +28,8 @@ func Rescore(old Record, ref *Reference) (Record, error) {
 	}
 	for _, s := range old.Signals {
 		if _, ok := signalIndex[s.ID]; ok {
-			o := Observation{Signal: s.ID, State: s.State, Raw: s.Raw, Source: s.Source, Reason: s.Reason, At: s.ObservedAt}
+			o := Observation{Signal: s.ID, State: s.State, Raw: s.Raw, Source: s.Source, Origin: s.Origin, Reason: s.Reason,
+				At: s.ObservedAt}
 			if o.State == StateNotApplicable {
 				o = Observation{Signal: s.ID, State: StateMissing, Reason: ReasonNotFound}
 			}

@@ -17,11 +17,12 @@ func Score(in Input) (Record, error) {
 	if in.Domain == "" {
 		return Record{}, errors.New("score: the domain is empty")
 	}
-	chosen, err := choose(in.Observations)
+	prefer := in.preference()
+	chosen, err := prefer.choose(in.Observations)
 	if err != nil {
 		return Record{}, fmt.Errorf("score %s: %w", in.Domain, err)
 	}
-	carryForward(&chosen, in)
+	carried := carryForward(&chosen, in)
 
 	rec := Record{
 		Domain:          in.Domain,
@@ -32,9 +33,10 @@ func Score(in Input) (Record, error) {
 	}
 	for i := range manifest {
 		rec.Signals[i] = manifest[i].score(chosen[i], rec.ScoredAt)
+		rec.Signals[i].carried = carried[i]
 	}
 	signals := signalScores(rec.Signals)
-	noteDoubts(signals, in.Observations)
+	prefer.noteDoubts(signals, in.Observations)
 	rec.identify(in)
 	signals.exclude(rec.Sector)
 	rec.Warnings = warnings(in, signals, rec.ScoredAt)
@@ -42,6 +44,9 @@ func Score(in Input) (Record, error) {
 	rec.Interval, rec.ExpectedComposite = Likely(rec, in.Spreads, nil)
 	return rec, nil
 }
+
+// preference returns the rule by which observations of the input are chosen.
+func (in Input) preference() Preference { return Preference{Now: in.Now, Trust: in.Trust} }
 
 // fill computes all numbers and labels of the record but the interval from its signals and warnings.
 func (rec *Record) fill(ref *Reference) {
@@ -89,7 +94,7 @@ func (rec *Record) identify(in Input) {
 	}
 	failed := slices.ContainsFunc(in.Warnings, func(w Warning) bool {
 		return w.failure() && slices.ContainsFunc(rec.Signals, func(s SignalScore) bool {
-			return s.Source == w.Source && s.Stale(rec.ScoredAt)
+			return s.Source == w.Source && s.carried
 		})
 	})
 	if old.CompanyName != "" && (failed || in.Identity.Name == "") {
@@ -112,8 +117,8 @@ const PreviousMaxAge = 400 * 24 * time.Hour
 // score normalises the chosen observation of the signal. The zero observation means that no
 // source reported the signal.
 func (s *Signal) score(o Observation, now time.Time) SignalScore {
-	out := SignalScore{ID: s.ID, State: o.State, Source: o.Source, ObservedAt: o.At}
-	if o.At.IsZero() {
+	out := SignalScore{ID: s.ID, State: o.State, Source: o.Source, Origin: o.Origin, ObservedAt: o.At}
+	if o.At.IsZero() || o.At.After(now) {
 		out.ObservedAt = now
 	}
 	switch o.State {

@@ -88,11 +88,14 @@ type Observation struct {
 	Raw float64
 	// Source is the key of the source, such as "wikidata" or "facts".
 	Source string
+	// Origin is the origin of imported facts, empty for other sources.
+	Origin string
 	// Reason is only for StateMissing.
 	Reason Reason
-	// Low and High are the ends of the range that Raw is the middle of; both are 0 if Raw is exact.
+	// Low and High are the ends of the range that holds the value; both are 0 if Raw is exact.
 	Low, High float64
-	// At is when the value was observed, zero for the instant of the run.
+	// At is when the value was observed, for imported facts the day for which they are valid. It is
+	// zero for the instant of the run.
 	At time.Time
 }
 
@@ -147,12 +150,11 @@ type Input struct {
 	RunID  string
 	// Now is the instant of the run; it becomes ScoredAt.
 	Now time.Time
-	// Observations are in any order, several for one signal. A value wins over an absence, and an
-	// absence over missing; but an absence does not count if another listed source failed. Among
-	// equals FactsSource wins, then the source listed first in the manifest, then unlisted
-	// sources.
+	// Observations are in any order, several for one signal; see Preference.
 	Observations []Observation
-	Identity     Identity
+	// Trust is that of Preference.
+	Trust    []string
+	Identity Identity
 	// Warnings are failures of sources, and WarningDefunct if a source found the company defunct.
 	Warnings []Warning
 	// Answered are the sources that answered in this run. The observations of others are carried
@@ -225,12 +227,16 @@ type SignalScore struct {
 	Raw float64
 	// Score is 0 to 100, exactly Neutral if missing or not applicable.
 	Score float64
-	// Source is the chosen source, empty if there is none.
-	Source string
-	Reason Reason
+	// Source is the chosen source, empty if there is none. Origin is that of its facts, empty for
+	// another source.
+	Source, Origin string
+	Reason         Reason
 	// ObservedAt is when the value was observed, zero if there is none. It is before the record's
-	// ScoredAt if the observation was carried forward: the signal is then stale.
+	// ScoredAt if the value is of an earlier day, or if it was carried forward: the signal is then
+	// stale.
 	ObservedAt time.Time
+	// carried is set if the observation was carried forward.
+	carried bool
 	// doubt is the standard deviation of the score, from the range of the value or from sources that
 	// disagree; 0 if there is neither.
 	doubt float64
@@ -239,9 +245,15 @@ type SignalScore struct {
 // Known reports whether the signal rests on an observation.
 func (s SignalScore) Known() bool { return s.State == StateOK || s.State == StateAbsent }
 
-// Stale reports whether the observation was carried forward into a record scored at scoredAt.
-func (s SignalScore) Stale(scoredAt time.Time) bool {
-	return s.Known() && !s.ObservedAt.IsZero() && s.ObservedAt.Before(scoredAt)
+// Stale reports whether the value is older than a record scored at scoredAt.
+func (s SignalScore) Stale(scoredAt time.Time) bool { return s.age(scoredAt) > 0 }
+
+// age returns the age of the observation in a record scored at scoredAt, 0 if there is none.
+func (s SignalScore) age(scoredAt time.Time) time.Duration {
+	if !s.Known() || s.ObservedAt.IsZero() {
+		return 0
+	}
+	return max(0, scoredAt.Sub(s.ObservedAt))
 }
 
 // Record is one score of one company.
@@ -286,10 +298,12 @@ type Record struct {
 	Warnings []Warning
 }
 
-// CompanyFacts is the imported facts of one company. A nil number and an empty string mean
-// unknown. Amounts are in US dollars.
+// CompanyFacts is what one origin says about one company: a layer of its facts. A nil number and an
+// empty string mean unknown. Amounts are in US dollars.
 type CompanyFacts struct {
-	Domain      string
+	Domain string
+	// Origin is the name of the file, list or provider. Facts are kept by domain and origin.
+	Origin      string
 	CompanyName string
 	// Country is an ISO 3166-1 alpha-2 code.
 	Country, Region, City string
@@ -317,9 +331,15 @@ type CompanyFacts struct {
 	HiringRegions int
 	// Listed is nil if unknown.
 	Listed *bool
+	// Ticker is the symbol on Exchange. CIK is the number of a filer with the SEC, in digits without
+	// leading zeros. GitHub is the login of an organisation, Wikidata the id of an item.
+	Ticker, Exchange, CIK, LEI, ISIN, GitHub, Wikidata string
 	// Signals are raw values by signal id. They replace derived ones.
 	Signals map[string]float64
-	// Source is the origin of the row. AsOf is the day for which it is valid, zero if unknown.
+	// AtLeast names the columns of import files whose values are lower bounds.
+	AtLeast []string
+	// Source is where the row came from, in the words of the file. AsOf is the day for which it is
+	// valid, zero if unknown.
 	Source string
 	AsOf   time.Time
 }

@@ -154,7 +154,12 @@ func (f fact) alone(c scoring.CompanyFacts) scoring.CompanyFacts {
 
 // score returns the record of a company from facts alone, as of now.
 func score(company scoring.CompanyFacts, now time.Time, spreads *scoring.Spreads) scoring.Record {
-	return scoreResult(company, source.FromFacts(company, now), now, spreads)
+	return scoreResult(company, fromFacts(company, now), now, spreads)
+}
+
+// fromFacts returns the observations of a company with one origin.
+func fromFacts(company scoring.CompanyFacts, now time.Time) source.Result {
+	return source.FromFacts([]scoring.CompanyFacts{company}, scoring.Preference{Now: now})
 }
 
 // scoreWithheld returns the record of a company without a fact. The signals that the fact decides
@@ -162,11 +167,11 @@ func score(company scoring.CompanyFacts, now time.Time, spreads *scoring.Spreads
 // price/sales.
 func scoreWithheld(company scoring.CompanyFacts, withheld fact, now time.Time) scoring.Record {
 	decided := make(map[string]bool)
-	for _, o := range source.FromFacts(withheld.alone(company), now).Observations {
+	for _, o := range fromFacts(withheld.alone(company), now).Observations {
 		decided[o.Signal] = true
 	}
 	withheld.remove(&company)
-	got := source.FromFacts(company, now)
+	got := fromFacts(company, now)
 	got.Observations = slices.DeleteFunc(got.Observations, func(o scoring.Observation) bool { return decided[o.Signal] })
 	return scoreResult(company, got, now, nil)
 }

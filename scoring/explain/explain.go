@@ -97,6 +97,9 @@ func (x Explanation) Text(out io.Writer) error {
 				continue
 			}
 			raw, from, seen := "-", s.Source, "-"
+			if s.Origin != "" {
+				from += " of " + s.Origin
+			}
 			if s.ObservedAt != nil {
 				seen = (x.ScoredAt.Sub(*s.ObservedAt) + age).Truncate(time.Second).String()
 			}

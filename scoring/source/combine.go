@@ -41,15 +41,15 @@ var combinations = []combination{
 // Combine derives the signals that need several sources, after all have ended. It returns nothing
 // for a signal if one of its sources gave no part: a failed source has reported that itself,
 // through Unanswered. observations are those of all sources; hiringIntensity reads headcount and
-// roles there.
-func Combine(parts []Part, observations []scoring.Observation) []scoring.Observation {
+// roles there, chosen by prefer.
+func Combine(parts []Part, observations []scoring.Observation, prefer scoring.Preference) []scoring.Observation {
 	var out []scoring.Observation
 	for _, c := range combinations {
 		if o, ok := c.observe(parts); ok {
 			out = append(out, o)
 		}
 	}
-	return append(out, hiringIntensity(observations)...)
+	return append(out, hiringIntensity(observations, prefer)...)
 }
 
 // observe returns false if a needed source gave no part.
@@ -103,13 +103,13 @@ func distinct(limit int) func([]Part) float64 {
 
 // hiringIntensity returns open roles in percent of the headcount. Without roles it is 0, even if
 // the headcount is unknown.
-func hiringIntensity(observations []scoring.Observation) []scoring.Observation {
-	roles, asked := scoring.MostTrusted("open_roles", observations)
+func hiringIntensity(observations []scoring.Observation, prefer scoring.Preference) []scoring.Observation {
+	roles, asked := prefer.Choose("open_roles", observations)
 	if !asked {
 		return nil
 	}
 	o := scoring.Observation{Signal: "hiring_intensity_pct", State: scoring.StateOK, Source: roles.Source}
-	employees, _ := scoring.MostTrusted("employee_count", observations)
+	employees, _ := prefer.Choose("employee_count", observations)
 	switch {
 	case roles.State == scoring.StateMissing:
 		o.State, o.Reason = scoring.StateMissing, roles.Reason

@@ -113,8 +113,9 @@ func TestCombine(t *testing.T) {
 			for _, name := range test.failed {
 				all = append(all, source.Unanswered(name, "timeout")...)
 			}
-			all = append(all, source.Combine(test.parts, all)...)
-			got, ok := scoring.MostTrusted(test.signal, all)
+			prefer := scoring.Preference{Now: now}
+			all = append(all, source.Combine(test.parts, all, prefer)...)
+			got, ok := prefer.Choose(test.signal, all)
 			if !ok || got != test.want {
 				t.Errorf("got %+v %t\nwant %+v", got, ok, test.want)
 			}

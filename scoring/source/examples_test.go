@@ -36,7 +36,7 @@ func examples(t *testing.T) (all []scoring.CompanyFacts) {
 // score returns the record of facts alone.
 func score(t *testing.T, facts scoring.CompanyFacts) scoring.Record {
 	t.Helper()
-	result := source.FromFacts(facts, now)
+	result := fromFacts(facts)
 	in := scoring.Input{
 		Domain: facts.Domain, Now: now, Observations: result.Observations, Answered: []string{scoring.FactsSource},
 		Identity: source.NewCompany(result.Claims...).Identity(result.Site, int(result.Values[source.ValueHiringRegions])),

@@ -1,9 +1,10 @@
 package source
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -14,10 +15,10 @@ import (
 
 // FactStore stores imported facts.
 type FactStore interface {
-	// Get returns the facts of a company, or scoring.ErrNotFound if there are none.
-	Get(ctx context.Context, domain string) (scoring.CompanyFacts, error)
+	// Get returns the facts of a company, one layer per origin, in any order.
+	Get(ctx context.Context, domain string) ([]scoring.CompanyFacts, error)
 	// GetMany returns the facts of companies by domain. Companies without facts are left out.
-	GetMany(ctx context.Context, domains []string) (map[string]scoring.CompanyFacts, error)
+	GetMany(ctx context.Context, domains []string) (map[string][]scoring.CompanyFacts, error)
 }
 
 // Facts is the source of imported facts.
@@ -33,14 +34,11 @@ func (Facts) Plan() Plan { return Plan{} }
 
 // Fetch returns the imported facts of a company as observations. Its errors wrap ErrUnavailable.
 func (f Facts) Fetch(ctx context.Context, req Request) (Result, error) {
-	facts, err := f.Store.Get(ctx, req.Domain)
-	if errors.Is(err, scoring.ErrNotFound) {
-		return Result{}, nil
-	}
+	layers, err := f.Store.Get(ctx, req.Domain)
 	if err != nil {
 		return Result{}, fmt.Errorf("read facts: %w: %w", ErrUnavailable, err)
 	}
-	return FromFacts(facts, req.Now), nil
+	return FromFacts(layers, req.Preference()), nil
 }
 
 // FetchGroup returns the imported facts of companies as observations. Its errors wrap
@@ -56,17 +54,13 @@ func (f Facts) FetchGroup(ctx context.Context, reqs []Request) ([]Result, error)
 	}
 	results := make([]Result, len(reqs))
 	for i, req := range reqs {
-		if facts, ok := found[req.Domain]; ok {
-			results[i] = FromFacts(facts, req.Now)
-		}
+		results[i] = FromFacts(found[req.Domain], req.Preference())
 	}
 	return results, nil
 }
 
-// moneyAgeMax is the age beyond which a headcount or an amount is not used.
-const moneyAgeMax = 6 * 365 * 24 * time.Hour
-
-// FromFacts converts imported facts to observations, as of now. It derives these signals:
+// FromFacts converts the layers of a company's facts to observations, one for each value of each
+// layer. Score chooses among them. It derives these signals within a layer:
 //
 //   - employee_count, revenue_latest_usd, total_assets_usd and market_value_usd are copied;
 //   - without them, revenue is market value over price/sales, total assets are at least market
@@ -79,66 +73,90 @@ const moneyAgeMax = 6 * 365 * 24 * time.Hour
 //   - funding_total_usd and funding_rounds are copied, capital_raise_recency_days counts from the
 //     last round, and leadership_disclosure is the number of founders, at most 6.
 //
-// Headcount, money and ratios older than six years are not used. Nor are values outside the unit of
-// their signal, such as a margin from a tiny divisor. A value imported for a signal's
-// own id replaces a derived one. A status such as dead makes the company defunct.
-func FromFacts(facts scoring.CompanyFacts, now time.Time) Result {
-	derived := derive(facts, now)
-	for id, v := range facts.Signals {
-		derived[id] = scoring.Observation{Raw: v}
-	}
-	result := Result{Claims: claims(facts), Defunct: defunct(facts.Status)}
-	if facts.HiringRegions > 0 {
-		result.Values = map[string]float64{ValueHiringRegions: float64(facts.HiringRegions)}
-	}
-	for id, o := range derived {
-		if s, known := scoring.Lookup(id); known && s.Range().Check(o.Raw) != nil {
-			continue
+// A lower bound is a range up to the best value of the signal's curve. Values outside the unit of
+// their signal, such as a margin from a tiny divisor, are left out. A value imported for a signal's
+// own id replaces a derived one. Of status and hiring regions the layer counts that comes first by
+// CompareLayers; a status such as dead makes the company defunct. Claims come in that order.
+func FromFacts(layers []scoring.CompanyFacts, prefer scoring.Preference) Result {
+	var result Result
+	layers = slices.SortedFunc(slices.Values(layers), prefer.CompareLayers)
+	status := ""
+	for i := range layers {
+		layer := &layers[i]
+		result.Claims = append(result.Claims, claims(layer)...)
+		result.Observations = append(result.Observations, observe(layer, prefer.Now)...)
+		if status = cmp.Or(status, layer.Status); layer.HiringRegions > 0 && result.Values == nil {
+			result.Values = map[string]float64{ValueHiringRegions: float64(layer.HiringRegions)}
 		}
-		o.Signal, o.State, o.Source = id, scoring.StateOK, scoring.FactsSource
-		result.Observations = append(result.Observations, o)
 	}
-	slices.SortFunc(result.Observations, func(a, b scoring.Observation) int { return strings.Compare(a.Signal, b.Signal) })
+	result.Defunct = defunct(status)
 	return result
 }
 
-// derive returns the observations in the columns of facts by signal id.
-func derive(facts scoring.CompanyFacts, now time.Time) map[string]scoring.Observation {
-	observed := make(map[string]scoring.Observation)
-	set := func(id string, v *float64, least float64) {
-		if v != nil && *v >= least {
-			observed[id] = scoring.Observation{Raw: *v}
+// observe returns the observations of one layer by signal.
+func observe(layer *scoring.CompanyFacts, now time.Time) []scoring.Observation {
+	derived := derive(layer, now)
+	for id, v := range layer.Signals {
+		derived[id] = bounded(layer, "signal:"+id, id, v)
+	}
+	all := make([]scoring.Observation, 0, len(derived))
+	for _, id := range slices.Sorted(maps.Keys(derived)) {
+		o := derived[id]
+		if s, known := scoring.Lookup(id); known && s.Range().Check(o.Raw) != nil {
+			continue
+		}
+		o.Signal, o.State, o.Source, o.Origin, o.At = id, scoring.StateOK, scoring.FactsSource, layer.Origin, layer.AsOf
+		all = append(all, o)
+	}
+	return all
+}
+
+// bounded returns the observation of a value in a column, a range if the value is a lower bound.
+func bounded(layer *scoring.CompanyFacts, column, signal string, v float64) scoring.Observation {
+	o := scoring.Observation{Raw: v}
+	if s, known := scoring.Lookup(signal); known && slices.Contains(layer.AtLeast, column) {
+		if most := max(s.Curve.Raw(0), s.Curve.Raw(100)); most > v {
+			o.Low, o.High = v, most
 		}
 	}
-	if facts.AsOf.IsZero() || now.Sub(facts.AsOf) <= moneyAgeMax {
-		set("employee_count", facts.Employees, 0)
-		set("revenue_latest_usd", facts.RevenueUSD, 0)
-		set("total_assets_usd", facts.TotalAssetsUSD, 0)
-		value, revenue := facts.MarketCapUSD, facts.RevenueUSD
-		set("market_value_usd", value, 0)
-		if class, ok := scoring.MarketCapClasses[facts.MarketCapClass]; ok && value == nil {
-			observed["market_value_usd"] = scoring.Observation{Raw: class.Middle(), Low: class.From, High: class.To}
+	return o
+}
+
+// derive returns the observations in the columns of a layer by signal id.
+func derive(facts *scoring.CompanyFacts, now time.Time) map[string]scoring.Observation {
+	observed := make(map[string]scoring.Observation)
+	set := func(id, column string, v *float64) {
+		if v != nil {
+			observed[id] = bounded(facts, column, id, *v)
 		}
-		if revenue == nil {
-			revenue = ratio(value, facts.PriceSales)
-			set("revenue_latest_usd", revenue, 0)
-		}
-		if facts.TotalAssetsUSD == nil {
-			set("total_assets_usd", ratio(value, facts.PriceBook), 0)
-		}
-		if ps, pe := facts.PriceSales, facts.PERatio; ps != nil && pe != nil && *ps > 0 && *pe != 0 {
-			observed["net_margin"] = scoring.Observation{Raw: *ps / *pe}
-		}
-		if bound := ratio(facts.EBITDAUSD, revenue); bound != nil {
-			observed["operating_margin"] = scoring.Observation{Raw: *bound - depreciation, Low: *bound - 2*depreciation, High: *bound}
-		}
+	}
+	set("employee_count", "employees", facts.Employees)
+	set("revenue_latest_usd", "revenue_usd", facts.RevenueUSD)
+	set("total_assets_usd", "total_assets_usd", facts.TotalAssetsUSD)
+	value, revenue := facts.MarketCapUSD, facts.RevenueUSD
+	set("market_value_usd", "market_cap_usd", value)
+	if class, ok := scoring.MarketCapClasses[facts.MarketCapClass]; ok && value == nil {
+		observed["market_value_usd"] = scoring.Observation{Raw: class.Middle(), Low: class.From, High: class.To}
+	}
+	if revenue == nil {
+		revenue = ratio(value, facts.PriceSales)
+		set("revenue_latest_usd", "market_cap_usd", revenue)
+	}
+	if facts.TotalAssetsUSD == nil {
+		set("total_assets_usd", "market_cap_usd", ratio(value, facts.PriceBook))
+	}
+	if ps, pe := facts.PriceSales, facts.PERatio; ps != nil && pe != nil && *ps > 0 && *pe != 0 {
+		observed["net_margin"] = scoring.Observation{Raw: *ps / *pe}
+	}
+	if bound := ratio(facts.EBITDAUSD, revenue); bound != nil {
+		observed["operating_margin"] = scoring.Observation{Raw: *bound - depreciation, Low: *bound - 2*depreciation, High: *bound}
 	}
 	if facts.FoundedYear > 0 {
 		founded := time.Date(facts.FoundedYear, time.July, 1, 0, 0, 0, 0, time.UTC)
 		observed["organization_age_years"] = scoring.Observation{Raw: math.Max(0, now.Sub(founded).Hours()/(24*365.25))}
 	}
-	set("funding_total_usd", facts.FundingTotalUSD, 0)
-	set("funding_rounds", facts.FundingRounds, 0)
+	set("funding_total_usd", "funding_total_usd", facts.FundingTotalUSD)
+	set("funding_rounds", "funding_rounds", facts.FundingRounds)
 	if !facts.LastFundingDate.IsZero() {
 		observed["capital_raise_recency_days"] = scoring.Observation{Raw: math.Max(0, now.Sub(facts.LastFundingDate).Hours()/24)}
 	}
@@ -177,11 +195,11 @@ func defunct(status string) bool {
 	return slices.Contains(defunctStatuses, strings.ToLower(strings.TrimSpace(status)))
 }
 
-// claims returns the identity claims in facts.
-func claims(facts scoring.CompanyFacts) []Claim {
+// claims returns the identity claims of a layer.
+func claims(facts *scoring.CompanyFacts) []Claim {
 	evidence := "imported"
-	if facts.Source != "" {
-		evidence += " from " + facts.Source
+	if facts.Origin != "" {
+		evidence += " from " + facts.Origin
 	}
 	if !facts.AsOf.IsZero() {
 		evidence += ", as of " + facts.AsOf.Format(time.DateOnly)
@@ -200,12 +218,17 @@ func claims(facts scoring.CompanyFacts) []Claim {
 	if facts.SIC > 0 {
 		claim(SIC, fmt.Sprintf("%04d", facts.SIC))
 	}
+	claim(Ticker, facts.Ticker)
+	claim(CIK, facts.CIK)
+	claim(LEI, facts.LEI)
+	claim(GitHub, facts.GitHub)
+	claim(QID, facts.Wikidata)
 	return all
 }
 
 // industries returns the industry labels of a company, the industry first, each followed by its
 // singular: sectors list "Commercial Bank", not "Commercial Banks".
-func industries(facts scoring.CompanyFacts) []string {
+func industries(facts *scoring.CompanyFacts) []string {
 	var labels []string
 	for _, label := range append([]string{facts.Industry}, facts.Categories...) {
 		if label == "" {

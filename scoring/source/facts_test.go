@@ -19,12 +19,17 @@ var now = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func ptr[T any](v T) *T { return &v }
 
+// fromFacts returns what a company with one layer is known by.
+func fromFacts(layer scoring.CompanyFacts) source.Result {
+	return source.FromFacts([]scoring.CompanyFacts{layer}, scoring.Preference{Now: now})
+}
+
 func TestFromFacts(t *testing.T) {
 	t.Parallel()
 	f := func(name string, facts scoring.CompanyFacts, want map[string]float64) {
 		t.Helper()
 		got := map[string]float64{}
-		for _, o := range source.FromFacts(facts, now).Observations {
+		for _, o := range fromFacts(facts).Observations {
 			if o.State != scoring.StateOK || o.Source != "facts" {
 				t.Errorf("%s: %+v is not a fact", name, o)
 			}
@@ -45,7 +50,6 @@ func TestFromFacts(t *testing.T) {
 	f("nothing known", scoring.CompanyFacts{}, nil)
 	f("amounts as they are", scoring.CompanyFacts{Employees: ptr(120.0), RevenueUSD: ptr(5e7), TotalAssetsUSD: ptr(9e6)},
 		map[string]float64{"employee_count": 120, "revenue_latest_usd": 5e7, "total_assets_usd": 9e6})
-	f("amounts too old", scoring.CompanyFacts{Employees: ptr(120.0), AsOf: now.AddDate(-7, 0, 0)}, nil)
 	f("margin from price ratios", scoring.CompanyFacts{PriceSales: ptr(3.0), PERatio: ptr(20.0)},
 		map[string]float64{"net_margin": 0.15, "public_listing": 1})
 	f("margin of a loss", scoring.CompanyFacts{PriceSales: ptr(3.0), PERatio: ptr(-20.0)},
@@ -92,12 +96,12 @@ func TestFactsAreRanges(t *testing.T) {
 	t.Parallel()
 	f := func(facts scoring.CompanyFacts, signal string, low, high float64) {
 		t.Helper()
-		for _, o := range source.FromFacts(facts, now).Observations {
+		for _, o := range fromFacts(facts).Observations {
 			if o.Signal == signal && math.Abs(o.Low-low) < 1e-9 && math.Abs(o.High-high) < 1e-9 && o.Low < o.Raw && o.Raw < o.High {
 				return
 			}
 		}
-		t.Errorf("%s is not from %v to %v: %+v", signal, low, high, source.FromFacts(facts, now).Observations)
+		t.Errorf("%s is not from %v to %v: %+v", signal, low, high, fromFacts(facts).Observations)
 	}
 	f(scoring.CompanyFacts{MarketCapClass: "small"}, "market_value_usd", 3e8, 2e9)
 	f(scoring.CompanyFacts{EBITDAUSD: ptr(3e7), RevenueUSD: ptr(1e8)}, "operating_margin", 0.2, 0.3)
@@ -117,24 +121,24 @@ func TestStatusMakesDefunct(t *testing.T) {
 		"": false, "operating": false, "exited": false, "delisted": false, "dead": true, " Dead ": true, "dissolved": true,
 		"Shut down": true, "parked": true,
 	} {
-		if got := source.FromFacts(scoring.CompanyFacts{Status: status}, now).Defunct; got != want {
+		if got := fromFacts(scoring.CompanyFacts{Status: status}).Defunct; got != want {
 			t.Errorf("status %q: defunct %v", status, got)
 		}
 	}
 }
 
 type store struct {
-	facts scoring.CompanyFacts
-	err   error
+	layers []scoring.CompanyFacts
+	err    error
 }
 
-func (s store) Get(context.Context, string) (scoring.CompanyFacts, error) { return s.facts, s.err }
+func (s store) Get(context.Context, string) ([]scoring.CompanyFacts, error) { return s.layers, s.err }
 
-func (s store) GetMany(_ context.Context, domains []string) (map[string]scoring.CompanyFacts, error) {
-	found := make(map[string]scoring.CompanyFacts)
+func (s store) GetMany(_ context.Context, domains []string) (map[string][]scoring.CompanyFacts, error) {
+	found := make(map[string][]scoring.CompanyFacts)
 	for _, domain := range domains {
 		if domain != "unknown.com" {
-			found[domain] = s.facts
+			found[domain] = s.layers
 		}
 	}
 	return found, s.err
@@ -143,8 +147,8 @@ func (s store) GetMany(_ context.Context, domains []string) (map[string]scoring.
 func TestFactsOfGroupEqualSingleFacts(t *testing.T) {
 	t.Parallel()
 	five := 5.0
-	facts := source.Facts{Store: store{facts: scoring.CompanyFacts{CompanyName: "Example", Country: "US", Employees: &five,
-		FoundedYear: 2001}}}
+	facts := source.Facts{Store: store{layers: []scoring.CompanyFacts{{CompanyName: "Example", Country: "US", Employees: &five,
+		FoundedYear: 2001}}}}
 	reqs := []source.Request{{Domain: "a.com", Now: now}, {Domain: "unknown.com", Now: now}, {Domain: "b.com", Now: now.AddDate(3, 0, 0)}}
 	results, err := facts.FetchGroup(t.Context(), reqs)
 	if err != nil || len(results) != len(reqs) {
@@ -168,7 +172,7 @@ func TestFactsOfGroupEqualSingleFacts(t *testing.T) {
 func TestFactsFetch(t *testing.T) {
 	t.Parallel()
 	req := source.Request{Domain: "example.com", Now: now}
-	got, err := source.Facts{Store: store{err: scoring.ErrNotFound}}.Fetch(t.Context(), req)
+	got, err := source.Facts{Store: store{}}.Fetch(t.Context(), req)
 	if err != nil || len(got.Observations) != 0 {
 		t.Errorf("unknown company: %+v, %v; want nothing and no error", got, err)
 	}
@@ -179,12 +183,12 @@ func TestFactsFetch(t *testing.T) {
 	identity := func(r source.Result) scoring.Identity {
 		return source.NewCompany(r.Claims...).Identity(r.Site, int(r.Values[source.ValueHiringRegions]))
 	}
-	plural := identity(source.FromFacts(scoring.CompanyFacts{Industry: "Commercial Banks", Categories: []string{"Fitness"}}, now))
+	plural := identity(fromFacts(scoring.CompanyFacts{Industry: "Commercial Banks", Categories: []string{"Fitness"}}))
 	if want := []string{"Commercial Banks", "Commercial Bank", "Fitness"}; !slices.Equal(plural.Industries, want) {
 		t.Errorf("labels = %q, want %q", plural.Industries, want)
 	}
-	got, err = source.Facts{Store: store{facts: scoring.CompanyFacts{CompanyName: "Example", Country: "US", Industry: "Retail",
-		Categories: []string{"Shop"}}}}.Fetch(t.Context(), req)
+	got, err = source.Facts{Store: store{layers: []scoring.CompanyFacts{{CompanyName: "Example", Country: "US", Industry: "Retail",
+		Categories: []string{"Shop"}}}}}.Fetch(t.Context(), req)
 	if id := identity(got); err != nil || id.Name != "Example" || id.Country != "US" ||
 		!slices.Equal(id.Industries, []string{"Retail", "Shop"}) {
 		t.Errorf("identity = %+v, %v", id, err)

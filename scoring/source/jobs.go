@@ -43,7 +43,7 @@ func (j *Jobs) Fetch(ctx context.Context, req Request) (Result, error) {
 		s.missing(scoring.ReasonUnresolvedIdentity, append(roleSignals, "ats_in_use")...)
 		return s.result, nil
 	default:
-		careers, _ := scoring.MostTrusted("careers_page_present", req.Observed)
+		careers, _ := req.Preference().Choose("careers_page_present", req.Observed)
 		switch careers.State {
 		case scoring.StateMissing:
 			s.missing(careers.Reason, append(roleSignals, "ats_in_use")...)

@@ -2,6 +2,7 @@ package source
 
 import (
 	"slices"
+	"time"
 
 	"companyscore/scoring"
 )
@@ -12,10 +13,13 @@ type builder struct {
 	result Result
 }
 
-// ok adds the value raw of a signal.
-func (s *builder) ok(signal string, raw float64) {
+// ok adds the value raw of a signal, observed by this run.
+func (s *builder) ok(signal string, raw float64) { s.okAt(signal, raw, time.Time{}) }
+
+// okAt adds the value raw of a signal, valid for an instant; zero is that of the run.
+func (s *builder) okAt(signal string, raw float64, at time.Time) {
 	s.result.Observations = append(s.result.Observations, scoring.Observation{
-		Signal: signal, State: scoring.StateOK, Raw: raw, Source: s.source,
+		Signal: signal, State: scoring.StateOK, Raw: raw, Source: s.source, At: at,
 	})
 }
 

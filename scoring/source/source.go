@@ -59,6 +59,8 @@ type Request struct {
 	Registrable string
 	// Now is the start of the run; ages count from it.
 	Now time.Time
+	// Trust is that of scoring.Preference.
+	Trust []string
 	// Company is the identity found by the sources in Plan.After.
 	Company Company
 	// Site is text of the company's own pages, if web is in Plan.After.
@@ -93,10 +95,15 @@ type Result struct {
 // Past is the values of one earlier run.
 type Past = scoring.Past
 
-// Raw returns the most trusted value of a signal in Observed, false if there is none. For an
+// Preference returns the rule by which observations are chosen.
+func (r Request) Preference() scoring.Preference {
+	return scoring.Preference{Now: r.Now, Trust: r.Trust}
+}
+
+// Raw returns the value that counts for a signal in Observed, false if there is none. For an
 // absence that counts as a value it returns 0.
 func (r Request) Raw(signal string) (raw float64, ok bool) {
-	o, _ := scoring.MostTrusted(signal, r.Observed)
+	o, _ := r.Preference().Choose(signal, r.Observed)
 	switch o.State {
 	case scoring.StateOK:
 		return o.Raw, true

@@ -604,6 +604,9 @@ func mostTelling(items []wikidataItem, candidates []wikidataCandidate) (wikidata
 	}), true
 }
 
+// amountAgeMax is the age beyond which an amount is not used: the MaxAge of the signals.
+const amountAgeMax = 6 * 365 * day
+
 // newest returns the current amount: the newest of the preferred ones, false if none is from the
 // last six years. An undated amount counts only if all are undated.
 func newest(all []wikidataAmount, now time.Time) (wikidataAmount, bool) {
@@ -618,7 +621,7 @@ func newest(all []wikidataAmount, now time.Time) (wikidataAmount, bool) {
 			found, ok = a, true
 		}
 	}
-	if !ok || !found.At.IsZero() && now.Sub(found.At) > moneyAgeMax {
+	if !ok || !found.At.IsZero() && now.Sub(found.At) > amountAgeMax {
 		return wikidataAmount{}, false
 	}
 	return found, true
@@ -662,7 +665,7 @@ func yearBefore(all []wikidataAmount, of wikidataAmount) (wikidataAmount, bool) 
 func (i wikidataItem) observe(linked map[string]wikidataLink, req Request) Result {
 	s := builder{source: "wikidata"}
 	if employees, ok := newest(i.Employees, req.Now); ok && employees.Amount >= 1 {
-		s.ok("employee_count", employees.Amount)
+		s.okAt("employee_count", employees.Amount, employees.At)
 	} else {
 		s.absent("employee_count")
 	}
@@ -701,19 +704,21 @@ func (i wikidataItem) observeMoney(s *builder, now time.Time) {
 	s.money("total_assets_usd", assets, owned, now)
 	value, traded := newest(i.MarketValue, now)
 	s.money("market_value_usd", value, traded && now.Sub(value.At) <= marketValueAgeMax, now)
-	ratio := func(signal string, over wikidataAmount, ok bool, value func(float64) float64) {
+	ratio := func(signal string, over wikidataAmount, ok bool, at time.Time, value func(float64) float64) {
 		if !sold || !ok || revenue.Amount <= 0 || over.Amount == 0 {
 			s.absent(signal)
 			return
 		}
-		s.ok(signal, value(over.Amount))
+		s.okAt(signal, value(over.Amount), at)
 	}
 	net, ok := samePeriod(i.NetProfit, revenue)
-	ratio("net_margin", net, ok, func(net float64) float64 { return net / revenue.Amount })
+	ratio("net_margin", net, ok, revenue.At, func(net float64) float64 { return net / revenue.Amount })
 	operating, ok := samePeriod(i.OperatingIncome, revenue)
-	ratio("operating_margin", operating, ok, func(operating float64) float64 { return operating / revenue.Amount })
+	ratio("operating_margin", operating, ok, revenue.At, func(operating float64) float64 { return operating / revenue.Amount })
 	before, ok := yearBefore(i.Revenue, revenue)
-	ratio("revenue_growth_yoy", before, ok && before.Amount > 0, func(before float64) float64 { return revenue.Amount/before - 1 })
+	ratio("revenue_growth_yoy", before, ok && before.Amount > 0, time.Time{}, func(before float64) float64 {
+		return revenue.Amount/before - 1
+	})
 }
 
 // marketValueAgeMax is the age beyond which a market value is not used.
@@ -728,7 +733,7 @@ func (s *builder) money(signal string, a wikidataAmount, found bool, now time.Ti
 	case !known:
 		s.missing(scoring.ReasonNotApplicable, signal)
 	default:
-		s.ok(signal, usd)
+		s.okAt(signal, usd, a.At)
 	}
 }
 

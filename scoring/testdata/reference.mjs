@@ -82,10 +82,23 @@ function precedence(signal, o) {
 
 const ascending = (a, b) => (a < b ? -1 : a > b ? 1 : 0);
 
-function choose(signal, observations) {
-  return observations.filter((o) => o.signal === signal.id).sort((a, b) =>
-    precedence(signal, a) - precedence(signal, b) || trust(signal, a.source) - trust(signal, b.source) ||
-    ascending(a.source, b.source) || a.raw - b.raw || ascending(a.reason, b.reason))[0];
+const dayOf = (o, input) => Math.floor(Math.min(o.at || input.now, input.now) / day);
+
+function listedAt(o, input) {
+  const ranks = [o.origin, o.source].map((name) => input.trust.indexOf(name)).filter((i) => i >= 0);
+  return ranks.length > 0 ? Math.min(...ranks) : input.trust.length;
+}
+
+const order = (signal, input, a, b) =>
+  precedence(signal, a) - precedence(signal, b) || dayOf(b, input) - dayOf(a, input) || listedAt(a, input) - listedAt(b, input) ||
+  trust(signal, a.source) - trust(signal, b.source);
+
+const isTooOld = (signal, input, o) => o.at !== 0 && input.now - o.at > signal.maxAge;
+
+function choose(signal, input, observations) {
+  return observations.filter((o) => o.signal === signal.id && !isTooOld(signal, input, o)).sort((a, b) =>
+    order(signal, input, a, b) || ascending(a.source, b.source) || ascending(a.origin, b.origin) || a.raw - b.raw ||
+    ascending(a.reason, b.reason))[0];
 }
 
 function read(o) {
@@ -111,11 +124,11 @@ function carried(signal, now, input, observations) {
   const open = old.source.split("|").some(silent) ||
     (old.state === "absent" && now?.state === "missing" && noNews(now.reason));
   const superseded =
-    now?.state === "ok" ? old.state === "absent" || trust(signal, now.source) <= trust(signal, old.source)
+    now?.state === "ok" ? order(signal, input, now, { ...old, at: 0 }) <= 0
     : now?.state === "absent" ? old.state === "absent" || now.source === "facts"
     : false;
   if (!open || superseded) return now;
-  return { signal: signal.id, state: old.state, raw: Number(old.raw), source: old.source, observedAt: old.observedAt };
+  return { signal: signal.id, state: old.state, raw: Number(old.raw), source: old.source, origin: old.origin, at: old.observedAt, carried: true };
 }
 
 // Identity
@@ -169,10 +182,10 @@ function countryOf(input) {
 function score(input) {
   const observations = input.observations.map(read);
   let record = signals.map((signal) => {
-    const o = carried(signal, choose(signal, observations), input, observations);
-    const observedAt = o?.observedAt ?? input.now;
-    if (o?.state === "ok") return { id: signal.id, state: "ok", raw: o.raw, score: signal.curve(o.raw), source: o.source, observedAt };
-    if (o?.state === "absent" && signal.absent !== null) return { id: signal.id, state: "absent", raw: 0, score: signal.absent, source: o.source, observedAt };
+    const o = carried(signal, choose(signal, input, observations), input, observations);
+    const seen = { observedAt: Math.min(o?.at || input.now, input.now), source: o?.source, origin: o?.origin, carried: o?.carried ?? false };
+    if (o?.state === "ok") return { id: signal.id, state: "ok", raw: o.raw, score: signal.curve(o.raw), ...seen };
+    if (o?.state === "absent" && signal.absent !== null) return { id: signal.id, state: "absent", raw: 0, score: signal.absent, ...seen };
     return { id: signal.id, state: "missing", raw: 0, score: 50, source: o?.source ?? "" };
   });
   const stale = (s) => isKnown(s) && s.observedAt < input.now;
@@ -186,7 +199,7 @@ function score(input) {
   let reach = marks.filter(Boolean).length >= 2 ? "global" : regions.get(country) ?? "unknown";
   const old = input.previous;
   if (old && input.now - old.scoredAt <= 400 * day) {
-    const failed = input.warnings.some((w) => isFailure(w) && record.some((s) => s.source === w.source && stale(s)));
+    const failed = input.warnings.some((w) => isFailure(w) && record.some((s) => s.source === w.source && s.carried));
     if (old.country !== "" && (failed || country === "")) country = old.country;
     if (old.sector !== "unknown" && (failed || sector === "unknown")) sector = old.sector;
     if (old.reach !== "unknown" && (failed || reach === "unknown")) reach = old.reach;
@@ -196,9 +209,10 @@ function score(input) {
   const doubts = record.map((s, i) => {
     let doubt = 0;
     for (const o of observations) {
-      if (s.state !== "ok" || o.signal !== s.id || o.state !== "ok") continue;
+      if (s.state !== "ok" || o.signal !== s.id || o.state !== "ok" || isTooOld(signals[i], input, o)) continue;
+      if (Math.abs(dayOf(o, input) - dayOf({ at: s.observedAt }, input)) > 366) continue;
       const curve = signals[i].curve;
-      if (o.source === s.source && o.raw === s.raw && o.high > o.low) {
+      if (o.source === s.source && o.origin === s.origin && o.raw === s.raw && o.high > o.low) {
         doubt = Math.max(doubt, Math.abs(curve(o.high) - curve(o.low)) / Math.sqrt(12));
       } else {
         doubt = Math.max(doubt, Math.abs(curve(o.raw) - s.score) / 2);
@@ -218,7 +232,7 @@ function score(input) {
   for (const w of old?.warnings ?? []) {
     if (w.code === "defunct" && !input.answered.includes(w.source) && input.now - w.at <= 400 * day) warnings.push(w);
   }
-  const silentSources = record.filter(stale).flatMap((s) => {
+  const silentSources = record.filter((s) => s.carried && isKnown(s)).flatMap((s) => {
     const all = s.source.split("|");
     const silent = all.filter((source) => !input.answered.includes(source));
     return silent.length > 0 ? silent : all;

@@ -24,6 +24,7 @@ type findings struct {
 	plan    *plan
 	answers []sourceResult // parallel to plan.steps
 	spreads *scoring.Spreads
+	trust   []string
 }
 
 // sourceResult is the result of one source, its failure, or both.
@@ -46,7 +47,7 @@ func (w *Worker) ask(ctx context.Context, req source.Request) (*findings, error)
 	began := time.Now()
 	asking, stop := context.WithTimeout(ctx, timeForSources(ctx))
 	defer stop()
-	found := &findings{plan: w.plan, spreads: w.spreads.Load(), answers: make([]sourceResult, len(w.plan.steps))}
+	found := &findings{plan: w.plan, spreads: w.spreads.Load(), trust: w.trust, answers: make([]sourceResult, len(w.plan.steps))}
 	ended := make([]chan struct{}, len(w.plan.steps))
 	for i := range ended {
 		ended[i] = make(chan struct{})
@@ -184,7 +185,7 @@ func (w *Worker) fetch(ctx context.Context, st step, req source.Request) (source
 // score makes the record of a run and returns it with its input.
 func (f *findings) score(run scoring.Run, earlier scoring.Earlier) (scoring.Record, scoring.Input, error) {
 	in := scoring.Input{Domain: run.Domain, RunID: run.ID, Now: run.StartedAt, Reference: earlier.Reference, Previous: earlier.Previous,
-		Spreads: f.spreads}
+		Spreads: f.spreads, Trust: f.trust}
 	f.fill(&in)
 	rec, err := scoring.Score(in)
 	if err != nil {
@@ -218,7 +219,7 @@ func (f *findings) fill(in *scoring.Input) {
 				At: in.Now.UTC().Truncate(time.Millisecond)})
 		}
 	}
-	in.Observations = append(in.Observations, source.Combine(parts, in.Observations)...)
+	in.Observations = append(in.Observations, source.Combine(parts, in.Observations, scoring.Preference{Now: in.Now, Trust: in.Trust})...)
 	in.Identity = f.company().Identity(site, int(regions))
 }
 

@@ -73,7 +73,8 @@ func (w *Worker) runGroup(ctx context.Context, runs []scoring.Run, lost func(i i
 		case lost(i):
 			outcomes[i].Err = errLost
 		default:
-			found := &findings{plan: w.plan, spreads: w.spreads.Load(), answers: []sourceResult{{result: results[i], took: took}}}
+			found := &findings{plan: w.plan, spreads: w.spreads.Load(), trust: w.trust,
+				answers: []sourceResult{{result: results[i], took: took}}}
 			rec, err := found.scoreInGroup(run, earlier[i])
 			if err != nil {
 				outcomes[i].Err = err
@@ -111,7 +112,7 @@ func (f *findings) scoreInGroup(run scoring.Run, earlier scoring.Earlier) (rec s
 func (w *Worker) askGroup(ctx context.Context, runs []scoring.Run) (results []source.Result, earlier []scoring.Earlier, err error) {
 	reqs := make([]source.Request, len(runs))
 	for i, run := range runs {
-		reqs[i] = source.Request{Domain: run.Domain, Registrable: domainname.Registrable(run.Domain), Now: run.StartedAt}
+		reqs[i] = source.Request{Domain: run.Domain, Registrable: domainname.Registrable(run.Domain), Now: run.StartedAt, Trust: w.trust}
 	}
 	began := time.Now()
 	asking, actx := errgroup.WithContext(ctx)

@@ -25,26 +25,26 @@ type manyFacts struct {
 	asked int // domains in them
 }
 
-func (m *manyFacts) Get(_ context.Context, domain string) (scoring.CompanyFacts, error) {
+func (m *manyFacts) Get(_ context.Context, domain string) ([]scoring.CompanyFacts, error) {
 	if domain >= "m" {
-		return scoring.CompanyFacts{}, scoring.ErrNotFound
+		return nil, nil
 	}
 	staff := float64(len(domain))
-	return scoring.CompanyFacts{Domain: domain, CompanyName: "Company " + domain, Country: "US", Employees: &staff, FoundedYear: 1999,
-		HiringRegions: 4}, nil
+	return []scoring.CompanyFacts{{Domain: domain, CompanyName: "Company " + domain, Country: "US", Employees: &staff, FoundedYear: 1999,
+		HiringRegions: 4}}, nil
 }
 
-func (m *manyFacts) GetMany(ctx context.Context, domains []string) (map[string]scoring.CompanyFacts, error) {
+func (m *manyFacts) GetMany(ctx context.Context, domains []string) (map[string][]scoring.CompanyFacts, error) {
 	m.calls++
 	m.asked += len(domains)
 	if m.away > 0 {
 		m.away--
 		return nil, errAway
 	}
-	found := make(map[string]scoring.CompanyFacts)
+	found := make(map[string][]scoring.CompanyFacts)
 	for _, domain := range domains {
-		if facts, err := m.Get(ctx, domain); err == nil {
-			found[domain] = facts
+		if layers, err := m.Get(ctx, domain); err == nil && layers != nil {
+			found[domain] = layers
 		}
 	}
 	return found, nil

@@ -21,12 +21,14 @@ import (
 	"companyscore/universe/snapshot"
 )
 
-// Config is what Run needs. All fields but Concurrency, AdminListen and Ready are required.
+// Config is what Run needs. All fields but Trust, Concurrency, AdminListen and Ready are required.
 type Config struct {
 	// Sources returns the data sources, with their metrics in the registry.
 	Sources func(registry prometheus.Registerer) ([]source.Source, error)
-	Stores  Stores
-	Queue   *queue.Queue
+	// Trust is that of scoring.Preference; it may be nil.
+	Trust  []string
+	Stores Stores
+	Queue  *queue.Queue
 	// Weights are the weights of the lanes.
 	Weights queue.Weights
 	// Concurrency is the most runs in flight. Zero means what half of MemoryMB holds.
@@ -93,6 +95,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 	if err != nil {
 		return err
 	}
+	w.SetTrust(cfg.Trust)
 	perRun, group := liveRunBytes, 1
 	if w.Grouped() {
 		perRun, group = factsRunBytes, groupMax

@@ -59,6 +59,7 @@ type Worker struct {
 	metrics *metrics
 	logger  *slog.Logger
 	spreads atomic.Pointer[scoring.Spreads]
+	trust   []string
 }
 
 // New returns a worker for the given sources. traces may be nil if there is no live source: a
@@ -98,6 +99,9 @@ func (w *Worker) Run(ctx context.Context, runs []scoring.Run, lost func(i int) b
 // of the reference population. The caller must not change them afterwards.
 func (w *Worker) SetSpreads(spreads *scoring.Spreads) { w.spreads.Store(spreads) }
 
+// SetTrust sets scoring.Preference.Trust of all runs. Call it before the first one.
+func (w *Worker) SetTrust(trust []string) { w.trust = trust }
+
 // Grouped reports whether Run handles all runs of a group with one query, so that large groups
 // cost less per run.
 func (w *Worker) Grouped() bool { return w.plan.group != nil }
@@ -134,7 +138,7 @@ func (w *Worker) Score(ctx context.Context, run scoring.Run) (scoring.Record, sc
 	})
 	var found *findings
 	group.Go(func() (err error) {
-		req := source.Request{Domain: run.Domain, Registrable: domainname.Registrable(run.Domain), Now: run.StartedAt}
+		req := source.Request{Domain: run.Domain, Registrable: domainname.Registrable(run.Domain), Now: run.StartedAt, Trust: w.trust}
 		if w.traces != nil && w.plan.live {
 			err = untilAnswered(gctx, func() (err error) {
 				req.Past, err = w.traces.Past(gctx, run.Domain, run.StartedAt)

@@ -104,7 +104,7 @@ func (c *Console) importExamples(v *visit) error {
 	if err := v.audit(table.ImportStarted, "examples", fmt.Sprintf("%d companies", len(exampleDomains()))); err != nil {
 		return err
 	}
-	report, err := facts.ImportCSV(v.ctx(), c.Stores.Home, examples.Companies)
+	report, err := facts.ImportCSV(v.ctx(), c.Stores.Home, "companies.csv", examples.Companies, facts.Options{})
 	if err == nil && len(report.Faults) > 0 {
 		err = report.Faults[0]
 	}

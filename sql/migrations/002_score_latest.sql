@@ -47,6 +47,7 @@ CREATE TABLE IF NOT EXISTS score_latest
     `signal.score` Array(Float64) COMMENT 'Normalised value, 0 to 100; exactly 50 when missing or not applicable' CODEC(ZSTD(1)),
     `signal.share` Array(Float64) COMMENT 'Share of the signal in base, 0 to 1; 0 if not applicable' CODEC(ZSTD(1)),
     `signal.source` Array(LowCardinality(String)) COMMENT 'Source whose value was used; when missing, the source that was asked or is switched off, or empty' CODEC(ZSTD(1)),
+    `signal.origin` Array(LowCardinality(String)) COMMENT 'Origin of the imported facts whose value was used; empty for other sources' CODEC(ZSTD(1)),
     run_id String COMMENT 'Run that wrote the record; empty for generated data' CODEC(LZ4),
     written_at DateTime64(3, 'UTC') COMMENT 'Time of the write' CODEC(Delta(8), LZ4)
 )
@@ -60,6 +61,6 @@ AS SELECT
     domain, pipeline_version, scored_at, company_name, country, sector, geo_scope, profile, rating,
     composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
     momentum_index, completeness_pct, confidence,
-    `signal.id`, `signal.state`, `signal.raw`, `signal.score`, `signal.share`, `signal.source`,
+    `signal.id`, `signal.state`, `signal.raw`, `signal.score`, `signal.share`, `signal.source`, `signal.origin`,
     run_id, written_at
 FROM score_history;

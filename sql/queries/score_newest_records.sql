@@ -7,7 +7,7 @@ SELECT
     composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health,
     momentum_index, completeness_pct, team_structure_completeness_pct, market_position_completeness_pct,
     momentum_tailwinds_completeness_pct, financial_health_completeness_pct, confidence,
-    `signal.id`, `signal.state`, `signal.raw`, `signal.score`, `signal.source`, `signal.reason`, `signal.observed_at`,
+    `signal.id`, `signal.state`, `signal.raw`, `signal.score`, `signal.source`, `signal.origin`, `signal.reason`, `signal.observed_at`,
     `warning.source`, `warning.code`, `warning.at`
 FROM score_history
 PREWHERE domain IN {domains:Array(String)} AND (domain, scored_at) IN

@@ -13,7 +13,8 @@ CREATE OR REPLACE VIEW {public:Identifier}.v1_signal_latest
     `score` Map(LowCardinality(String), Nullable(Float64)) COMMENT 'Normalised value of each signal, 0 to 100; exactly 50 when missing or not applicable',
     `weight` Map(LowCardinality(String), Nullable(Float64)) COMMENT 'Share of each signal in base, 0 to 1',
     `state` Map(LowCardinality(String), Nullable(Enum8('ok' = 1, 'absent' = 2, 'missing' = 3, 'not_applicable' = 4))) COMMENT 'State of each signal, as in v1_signal',
-    `source` Map(LowCardinality(String), LowCardinality(Nullable(String))) COMMENT 'Source of each signal, as in v1_signal'
+    `source` Map(LowCardinality(String), LowCardinality(Nullable(String))) COMMENT 'Source of each signal, as in v1_signal',
+    `origin` Map(LowCardinality(String), LowCardinality(Nullable(String))) COMMENT 'Origin of the facts of each signal, as in v1_signal'
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
@@ -22,7 +23,8 @@ AS SELECT
     mapFromArrays(`signal.id`, CAST(`signal.score`, 'Array(Nullable(Float64))')) AS score,
     mapFromArrays(`signal.id`, CAST(`signal.share`, 'Array(Nullable(Float64))')) AS weight,
     mapFromArrays(`signal.id`, CAST(`signal.state`, 'Array(Nullable(Enum8(\'ok\' = 1, \'absent\' = 2, \'missing\' = 3, \'not_applicable\' = 4)))')) AS state,
-    mapFromArrays(`signal.id`, CAST(`signal.source`, 'Array(LowCardinality(Nullable(String)))')) AS source
+    mapFromArrays(`signal.id`, CAST(`signal.source`, 'Array(LowCardinality(Nullable(String)))')) AS source,
+    mapFromArrays(`signal.id`, CAST(`signal.origin`, 'Array(LowCardinality(Nullable(String)))')) AS origin
 FROM score_latest FINAL
 WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version)
 COMMENT 'Signals of the newest score of each company under the current pipeline version, by name. One row per company; a condition on domain is fast.';

@@ -33,6 +33,8 @@ type Config struct {
 	OverridesFile string
 	// Ranks is the directory of the lists of traffic ranks. Empty means memory only.
 	Ranks string
+	// Trust is that of scoring.Preference.
+	Trust []string
 }
 
 // Flags adds all flags of c.
@@ -42,6 +44,13 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&c.Resolvers, "resolvers", nil, "DNS servers to ask, IP:port separated by commas (default two public ones)")
 	flags.StringSliceVar(&c.Never, "never-ask", nil, "domains, addresses and address ranges no connection is made to, separated by commas")
 	flags.StringVar(&c.Ranks, "ranks", "", "directory for lists of traffic ranks (default in memory only; in the data directory for up)")
+	TrustFlag(flags, &c.Trust)
+}
+
+// TrustFlag adds --trust.
+func TrustFlag(flags *pflag.FlagSet, trust *[]string) {
+	flags.StringSliceVar(trust, "trust", nil,
+		"origins of facts and sources, most trusted first, for values of one day (default facts first)")
 }
 
 // ChoiceFlags adds the flags that choose sources and servers. what begins the help of --sources.
@@ -55,7 +64,7 @@ func (c *Config) ChoiceFlags(flags *pflag.FlagSet, what string) {
 func (c *Config) Args() []string {
 	return append(c.ChoiceArgs(),
 		"--contact", c.Contact, "--resolvers", strings.Join(c.Resolvers, ","), "--never-ask", strings.Join(c.Never, ","), "--ranks",
-		c.Ranks)
+		c.Ranks, "--trust", strings.Join(c.Trust, ","))
 }
 
 // ChoiceArgs returns the flags of ChoiceFlags.
