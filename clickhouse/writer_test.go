@@ -235,7 +235,7 @@ func TestHistoryPagesBackwards(t *testing.T) {
 		}
 	}
 	rescored := record(t, "example.com", noon.AddDate(0, -3, 0)) // of the same run, with other formulas
-	rescored.PipelineVersion = "v2"
+	rescored.PipelineVersion = "v3"
 	for range 2 {
 		if err := s.Write(t.Context(), rescored); err != nil {
 			t.Fatal(err)
