@@ -262,7 +262,7 @@ func TestHistoryPagesBackwards(t *testing.T) {
 			t.Errorf("record %d is of %v, want %v", i, rec.ScoredAt, want)
 		}
 	}
-	if got[3].PipelineVersion != "v2" {
+	if got[3].PipelineVersion != "v3" {
 		t.Errorf("record 3 is of %s, want the one written last", got[3].PipelineVersion)
 	}
 	if page, err := s.History(t.Context(), "unknown.com", time.Time{}, 10); err != nil || len(page) != 0 {
