@@ -171,7 +171,7 @@ type Coverage struct {
 
 // measureCoverage removes half of the facts of each company at random. The interval is restricted to the
 // signals that the removed facts decide, because what no fact of the file tells is missing on both
-// sides. The spreads are those of other companies: the sample is split into folds parts.
+// sides. For the same reason it leaves out the age of the facts that stay. The spreads are those of other companies: the sample is split into folds parts.
 func measureCoverage(ctx context.Context, sample []scoring.CompanyFacts, now time.Time, rng *rand.Rand) (Coverage, error) {
 	order := rng.Perm(len(sample))
 	var others [folds][]scoring.Record
@@ -205,6 +205,9 @@ func measureCoverage(ctx context.Context, sample []scoring.CompanyFacts, now tim
 		for j, s := range full[at].Signals {
 			if s.Known() && !rec.Signals[j].Known() {
 				open[s.ID] = true
+			}
+			if rec.Signals[j].Known() {
+				rec.Signals[j].ObservedAt = rec.ScoredAt
 			}
 		}
 		if len(open) == 0 {
