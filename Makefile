@@ -36,6 +36,9 @@ backtest: build ## Measure the scores of 880 companies, and of 227 with statemen
 	@echo
 	@$(BIN) backtest examples/statements.csv --outcome revenue_usd --at 2010-07-01 --limits examples/statements-limits.json
 
+curves: build ## Count percentiles of signals in CSV files beside those of the curves (FILES=examples/statements.csv)
+	@$(BIN) curves $${FILES:-examples/statements.csv}
+
 demo-universe: deps build ## Import and score 20,863 listed companies and print statistics; fails if a limit is not met
 	@scripts/demo-universe.sh
 
@@ -178,4 +181,4 @@ bench-k6: deps build ## Measure the hot read with k6, built once (RATE=2000)
 clean: ## Remove bin/; data and fetched libraries stay
 	rm -rf bin
 
-.PHONY: backtest demo-epochs demo-universe bench-conditional bench-analytics bench-universe bench-stores help image compose-test run test deps build lint contract sql-clients e2e screenshots fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-console bench-cold bench-paired bench-requests bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean
+.PHONY: backtest curves demo-epochs demo-universe bench-conditional bench-analytics bench-universe bench-stores help image compose-test run test deps build lint contract sql-clients e2e screenshots fuzz-http ssrf fuzz bench bench-hot bench-mixed bench-resident bench-console bench-cold bench-paired bench-requests bench-peers bench-wrk bench-k6 demo demo-crash demo-sources faults compose-check clean

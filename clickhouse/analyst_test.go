@@ -100,7 +100,7 @@ func known(t *testing.T) (server *stores.ClickHouseServer, db *clickhouse.DB, no
 	}
 	// Rows that the records replace, written an hour before, merged or not.
 	if err := db.Conn().Exec(t.Context(),
-		`INSERT INTO score_history SELECT * REPLACE ('v1' AS pipeline_version, scored_at + INTERVAL 200 DAY AS scored_at,
+		`INSERT INTO score_history SELECT * REPLACE ('`+scoring.PipelineVersion+`' AS pipeline_version, scored_at + INTERVAL 200 DAY AS scored_at,
 		99 AS composite, 'SVC-1+' AS rating, written_at - INTERVAL 1 HOUR AS written_at) FROM score_history`); err != nil {
 		t.Fatal(err)
 	}

@@ -235,7 +235,7 @@ func TestHistoryPagesBackwards(t *testing.T) {
 		}
 	}
 	rescored := record(t, "example.com", noon.AddDate(0, -3, 0)) // of the same run, with other formulas
-	rescored.PipelineVersion = "v2"
+	rescored.PipelineVersion = "v3"
 	for range 2 {
 		if err := s.Write(t.Context(), rescored); err != nil {
 			t.Fatal(err)
@@ -262,7 +262,7 @@ func TestHistoryPagesBackwards(t *testing.T) {
 			t.Errorf("record %d is of %v, want %v", i, rec.ScoredAt, want)
 		}
 	}
-	if got[3].PipelineVersion != "v2" {
+	if got[3].PipelineVersion != "v3" {
 		t.Errorf("record 3 is of %s, want the one written last", got[3].PipelineVersion)
 	}
 	if page, err := s.History(t.Context(), "unknown.com", time.Time{}, 10); err != nil || len(page) != 0 {

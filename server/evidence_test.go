@@ -16,7 +16,7 @@ import (
 )
 
 // provenance is the evidence of the company of hotServer.
-const provenance = `,"evidence":{"pipeline_version":"v1","run_id":"run-1","band":"medium","data_completeness_pct":71.3,"interval":{"low":54.9,"high":68.2,"level":90}}`
+const provenance = `,"evidence":{"pipeline_version":"v2","run_id":"run-1","band":"medium","data_completeness_pct":71.3,"interval":{"low":54.9,"high":68.2,"level":90}}`
 
 // answered returns the answer of the server to a request with its body.
 func answered(t *testing.T, s *Server, method, path, body string, headers ...string) (*http.Response, string) {
@@ -112,11 +112,11 @@ func TestIncludeTakesAListOfNames(t *testing.T) {
 		{live, "POST", "/v1/scores/batch", `{"domains":["example.com"],"include":[1]}`, 400, unknownField},
 		{live, "POST", "/v1/score", `{"domain":"example.com","include":["signals"]}`, 400, unknownField},
 		{live, "POST", "/v1/score", `{"domain":"example.com","include":{}}`, 400, unknownField},
-		{sandbox, "POST", "/v1/score", `{"domain":"acme.test","include":["evidence"]}`, 200, `,"evidence":{"pipeline_version":"v1",`},
+		{sandbox, "POST", "/v1/score", `{"domain":"acme.test","include":["evidence"]}`, 200, `,"evidence":{"pipeline_version":"v2",`},
 		{sandbox, "POST", "/v1/score", `{"domain":"acme.test","include":[]}`, 200, ""},
 		{sandbox, "POST", "/v1/scores/batch", `{"domains":["acme.test"],"include":["evidence"]}`, 200,
-			`,"evidence":{"pipeline_version":"v1",`},
-		{sandbox, "GET", "/v1/score/acme.test?include=evidence", "", 200, `,"evidence":{"pipeline_version":"v1",`},
+			`,"evidence":{"pipeline_version":"v2",`},
+		{sandbox, "GET", "/v1/score/acme.test?include=evidence", "", 200, `,"evidence":{"pipeline_version":"v2",`},
 		{sandbox, "GET", "/v1/score/acme.test?include=signals", "", 400, unknownQuery},
 	} {
 		res, body := answered(t, c.server, c.method, c.path, c.body)

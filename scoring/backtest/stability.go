@@ -206,6 +206,9 @@ func measureCoverage(ctx context.Context, sample []scoring.CompanyFacts, now tim
 			if s.Known() && !rec.Signals[j].Known() {
 				open[s.ID] = true
 			}
+			if rec.Signals[j].Known() {
+				rec.Signals[j].ObservedAt = rec.ScoredAt
+			}
 		}
 		if len(open) == 0 {
 			continue

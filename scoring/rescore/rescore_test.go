@@ -250,3 +250,41 @@ func BenchmarkRun(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.N*companies*months)/b.Elapsed().Seconds(), "records/s")
 }
+
+// Records of v1 get the curves and the premium of the current version, and stay as they were.
+func TestRecordsOfVersion1GetCurrentFormulas(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	want, err := scoring.Score(scoring.Input{
+		Domain: "statements.com", RunID: "run", Now: noon, Identity: scoring.Identity{Name: "Company", Country: "US", SIC: 2834},
+		Observations: []scoring.Observation{
+			{Signal: "total_assets_usd", State: scoring.StateOK, Raw: 2e10, Source: "sec"},
+			{Signal: "net_margin", State: scoring.StateOK, Raw: 0.12, Source: "sec"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := want
+	old.PipelineVersion, old.ScalePremium, old.Base, old.Composite = "v1", 3.2, 50.24, 53.4
+	old.Signals = slices.Clone(want.Signals)
+	margin := slices.IndexFunc(old.Signals, func(s scoring.SignalScore) bool { return s.ID == "net_margin" })
+	old.Signals[margin].Score = 65
+	if want.ScalePremium <= old.ScalePremium || want.Signals[margin].Score >= old.Signals[margin].Score {
+		t.Fatalf("premium %v, score of the margin %v: the formulas are those of v1", want.ScalePremium, want.Signals[margin].Score)
+	}
+	if err := db.PutRecords(t.Context(), []scoring.Record{old}); err != nil {
+		t.Fatal(err)
+	}
+	for _, rescored := range []uint64{1, 0} { // the second run has nothing to do
+		report, err := rescore.Run(t.Context(), rescore.Config{Store: db, To: scoring.PipelineVersion, Score: scoring.Rescore})
+		if err != nil || report.Rescored != rescored || report.Failed != 0 {
+			t.Fatalf("%+v, %v; want %d rescored", report, err, rescored)
+		}
+	}
+	for _, rec := range []scoring.Record{old, want} {
+		if diff := cmp.Diff([]scoring.Record{rec}, stored(t, db, rec.PipelineVersion), exported, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("records of %s: %s", rec.PipelineVersion, diff)
+		}
+	}
+}
