@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"strconv"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -106,12 +108,24 @@ func printReport(cmd *cobra.Command, file string, report facts.Report) error {
 
 var verdictColumns = []cli.Column[source.Verdict]{
 	{Name: "fact", Value: func(v source.Verdict) any { return v.Fact }},
-	{Name: "value", Value: func(v source.Verdict) any { return v.Value }},
+	{Name: "value", Value: func(v source.Verdict) any { return plainValue(v.Value) }},
 	{Name: "unit", Value: func(v source.Verdict) any { return v.Unit }},
 	{Name: "origin", Value: func(v source.Verdict) any { return v.Origin }},
 	{Name: "as_of", Value: func(v source.Verdict) any { return v.Day }},
 	{Name: "counts", Value: func(v source.Verdict) any { return v.Counts }},
 	{Name: "why", Value: func(v source.Verdict) any { return v.Why }},
+}
+
+// plainValue returns a number with six significant digits, or all digits before the point.
+func plainValue(v any) any {
+	n, ok := v.(float64)
+	switch {
+	case !ok:
+		return v
+	case math.Abs(n) >= 1e6:
+		return strconv.FormatFloat(n, 'f', 0, 64)
+	}
+	return strconv.FormatFloat(n, 'g', 6, 64)
 }
 
 func factsShow(with withFacts) *cobra.Command {

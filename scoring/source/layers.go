@@ -100,7 +100,8 @@ func verdictsOf(s scoring.Signal, observed []scoring.Observation, prefer scoring
 		v := Verdict{Fact: s.ID, Value: o.Raw, Unit: s.Unit, Origin: o.Origin, Day: dayOf(o.At)}
 		switch {
 		case found && o == best:
-			v.Counts, v.Why, chosen = true, "the only one", v
+			v.Counts, v.Why = true, "the only one"
+			chosen = v
 			continue
 		case !o.At.IsZero() && prefer.Now.Sub(o.At) > s.MaxAge:
 			v.Why = fmt.Sprintf("older than %d days, the maximum age", int(s.MaxAge.Hours()/24))
