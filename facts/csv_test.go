@@ -1,9 +1,11 @@
 package facts
 
 import (
+	"encoding/csv"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -54,4 +56,48 @@ func rowsB(line, n int) []string {
 		rows[i] = fmt.Sprintf("%d %q", line+i, "B")
 	}
 	return rows
+}
+
+// TestPlainRowsAreThoseOfEncodingCSV compares rows with those of the standard library.
+func TestPlainRowsAreThoseOfEncodingCSV(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{"a,b", "a,b\n", "a,b\r\n", ",\n", "a,\n", `"a","b"` + "\n", `"a,""b""","",x` + "\n", `""` + "\n", `"a"` + "\r\n",
+		"a \"b\n", `"a"b,c`, `"a`, `"a""`, `a,"b" ,c`, "a\rb,c\n", "\n", "\r\n", `"""",""""""`, `a,"b`, "ä,\"ö\"\n", `,"",`} {
+		c := &csvTable{}
+		plain := c.splitPlain([]byte(text), 1)
+		in := csv.NewReader(strings.NewReader(text))
+		values, err := in.Read()
+		if !plain {
+			continue // the table asks encoding/csv
+		}
+		var got []string
+		for i, cell := range c.cells {
+			got = append(got, cell.text)
+			if line, column := in.FieldPos(i); err == nil && (line != cell.line || column != cell.column) {
+				t.Errorf("%q: value %d stands at %d:%d, want %d:%d", text, i, cell.line, cell.column, line, column)
+			}
+		}
+		if err != nil || !slices.Equal(got, values) {
+			t.Errorf("%q = %q, want %q, %v", text, got, values, err)
+		}
+	}
+}
+
+func FuzzPlainRows(f *testing.F) {
+	f.Add(`"a,""b""","",x` + "\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		c := &csvTable{}
+		if !c.splitPlain([]byte(text), 1) {
+			return
+		}
+		values, err := csv.NewReader(strings.NewReader(text)).Read()
+		if err != nil || len(values) != len(c.cells) {
+			t.Fatalf("%q: %d values, want %q, %v", text, len(c.cells), values, err)
+		}
+		for i, cell := range c.cells {
+			if cell.text != values[i] {
+				t.Errorf("%q: value %d is %q, want %q", text, i, cell.text, values[i])
+			}
+		}
+	})
 }

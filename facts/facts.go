@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io"
 	"os"
 	"path/filepath"
@@ -250,15 +251,23 @@ type rows interface {
 // Reader reads facts from a file. It is not safe for concurrent use.
 type Reader struct {
 	rows    rows
-	columns map[string]Column
-	seen    map[[2]string]int // line per domain and origin
-	others  bool              // whether columns that are no facts are allowed
-	file    string            // name of the file without extension
-	origin  string            // of all rows; empty for that of each row
-	day     time.Time         // of rows without as_of; zero for none
+	columns []readColumn   // by the position of a cell
+	seen    map[uint64]int // line per domain and origin, which are hashed to save memory
+	hash    maphash.Seed
+	others  bool      // whether columns that are no facts are allowed
+	file    string    // name of the file without extension
+	origin  string    // of all rows; empty for that of each row
+	day     time.Time // of rows without as_of; zero for none
 	keep    []string
-	kept    map[string]string // values of keep in the last row
+	kept    []string // values of keep in the last row
 	line    int
+}
+
+// readColumn is the column of a cell.
+type readColumn struct {
+	Column
+	name string
+	keep int // index in Reader.keep, -1 if it is not kept
 }
 
 // Open opens a file. The extension of its name determines the type. Open returns an error
@@ -296,8 +305,8 @@ func open(path string, others bool, keep []string) (*Reader, error) {
 }
 
 func newReader(t rows, file string, others bool, keep []string) *Reader {
-	return &Reader{rows: t, columns: make(map[string]Column), seen: make(map[[2]string]int), others: others, keep: keep,
-		kept: make(map[string]string), file: strings.TrimSuffix(file, filepath.Ext(file))}
+	return &Reader{rows: t, seen: make(map[uint64]int), hash: maphash.MakeSeed(), others: others, keep: keep, kept: make([]string, len(keep)),
+		file: strings.TrimSuffix(file, filepath.Ext(file))}
 }
 
 // Close closes the file.
@@ -308,7 +317,12 @@ func (r *Reader) Columns() []string { return r.rows.names() }
 
 // Text returns the value of a column to keep in the last row, without surrounding space. It is empty
 // if the row has none. A row with a fault in a value has all texts.
-func (r *Reader) Text(column string) string { return r.kept[column] }
+func (r *Reader) Text(column string) string {
+	if i := slices.Index(r.keep, column); i >= 0 {
+		return r.kept[i]
+	}
+	return ""
+}
 
 // Line returns the line of the last row, for Parquet its number.
 func (r *Reader) Line() int { return r.line }
@@ -331,21 +345,19 @@ func (r *Reader) Next() (scoring.CompanyFacts, error) {
 	domain := cell{line: line}
 	clear(r.kept)
 	r.line = line
-	for _, c := range cells {
-		if slices.Contains(r.keep, c.name) {
-			r.kept[c.name] = strings.TrimSpace(c.text)
+	for i, c := range cells {
+		column, err := r.column(i, c.name)
+		if err != nil {
+			return scoring.CompanyFacts{}, err
+		}
+		if column.keep >= 0 {
+			r.kept[column.keep] = strings.TrimSpace(c.text)
 		}
 	}
-	for _, c := range cells {
+	for i, c := range cells {
+		column := &r.columns[i]
 		if c.name == "domain" {
 			domain = c
-		}
-		column, ok := r.columns[c.name]
-		if !ok {
-			if column, err = columnOf(c.name, r.others); err != nil {
-				return scoring.CompanyFacts{}, err
-			}
-			r.columns[c.name] = column
 		}
 		text := strings.TrimSpace(c.text)
 		if text == "" {
@@ -376,14 +388,28 @@ func (r *Reader) Next() (scoring.CompanyFacts, error) {
 	if err := r.place(&company); err != nil {
 		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "", err.Error()}
 	}
-	// Substrings would keep the whole line in memory.
-	key := [2]string{strings.Clone(company.Domain), strings.Clone(company.Origin)}
+	key := maphash.Comparable(r.hash, [2]string{company.Domain, company.Origin})
 	if first, twice := r.seen[key]; twice {
 		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "domain", fmt.Sprintf("%s stands in line %d already",
 			company.Domain, first)}
 	}
 	r.seen[key] = line
 	return company, nil
+}
+
+// column returns the column of the cell with an index and a name.
+func (r *Reader) column(i int, name string) (*readColumn, error) {
+	for len(r.columns) <= i {
+		r.columns = append(r.columns, readColumn{})
+	}
+	if c := &r.columns[i]; c.name != name || c.set == nil {
+		column, err := columnOf(name, r.others)
+		if err != nil {
+			return nil, err
+		}
+		*c = readColumn{column, name, slices.Index(r.keep, name)}
+	}
+	return &r.columns[i], nil
 }
 
 // place sets origin and day of a row.

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -30,8 +31,13 @@ import (
 	"companyscore/scoring"
 )
 
-// engineVariable makes the test binary the process of a recipe.
-const engineVariable = "COMPANYSCORE_TEST_RECIPE"
+const (
+	// engineVariable makes the test binary the process of a recipe.
+	engineVariable = "COMPANYSCORE_TEST_RECIPE"
+	// parentVariable makes it run an import without end in a directory, of the file in fileVariable.
+	parentVariable = "COMPANYSCORE_TEST_RECIPE_PARENT"
+	fileVariable   = "COMPANYSCORE_TEST_RECIPE_FILE"
+)
 
 func TestMain(m *testing.M) {
 	if os.Getenv(engineVariable) != "" {
@@ -40,6 +46,15 @@ func TestMain(m *testing.M) {
 			os.Exit(1)
 		}
 		return
+	}
+	if dir := os.Getenv(parentVariable); dir != "" {
+		r, err := recipe.Parse(endless)
+		if err == nil {
+			_, err = recipe.Import(context.Background(), newMemory(), recipe.Config{Recipe: r, Files: []string{os.Getenv(fileVariable)},
+				Engine: engine, Dir: dir, Identifiers: known{}}, today)
+		}
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
 	}
 	os.Exit(m.Run())
 }
@@ -401,4 +416,46 @@ func TestExampleOfTheDocumentation(t *testing.T) {
 		len(store.stored["brindle.com"].Signals) != 0 {
 		t.Errorf("stored: %+v", store.stored)
 	}
+}
+
+// endless is a recipe that does not end.
+const endless = "-- recipe: endless\n-- file list: list.csv\n" +
+	"SELECT toString(sum(cityHash64(number))) AS domain FROM numbers(1000000000000) -- {list:String}"
+
+// TestKilledImportLeavesNothing kills a process in the middle of an import. Its engine ends with it, and the next import removes its files.
+func TestKilledImportLeavesNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := write(t, "list.csv", []byte("a.com\n"))
+	parent := exec.Command(self)
+	parent.Env = append(os.Environ(), parentVariable+"="+dir, fileVariable+"="+list)
+	if err := parent.Start(); err != nil {
+		t.Fatal(err)
+	}
+	var pid int
+	wait.Until(t, "the statement runs", func() bool {
+		results, _ := filepath.Glob(filepath.Join(dir, "*", "result.csv"))
+		locks, _ := filepath.Glob(filepath.Join(dir, "*", "engine", "server.lock"))
+		if len(results) == 0 || len(locks) == 0 {
+			return false
+		}
+		text, _ := os.ReadFile(locks[0])
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(text)))
+		return pid > 0
+	})
+	if err := parent.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = parent.Wait() // it was killed
+	wait.Until(t, "the engine has ended", func() bool {
+		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+		return err != nil || strings.Contains(string(text), ") Z ")
+	})
+	cfg := config(t, endless, list)
+	cfg.Dir, cfg.Limit = dir, time.Second
+	fails(t, cfg, "")
 }
