@@ -4,8 +4,8 @@
 -- licence: public domain
 -- format: zip archives with tab-separated files; several quarters together give growth and profitable years
 -- signals: revenue_latest_usd, revenue_growth_yoy, net_margin, operating_margin, free_cash_flow_margin, current_ratio, liabilities_to_assets, total_assets_usd, cash_runway_months, profitable_years_5
--- file sub: sub.txt required: adsh, cik, name, sic, form, filed
--- file num: num.txt required: adsh, tag, version, ddate, qtrs, uom, segments, coreg, value
+-- file sub: sub.txt [required: adsh, cik, name, sic, form, filed]
+-- file num: num.txt [required: adsh, tag, version, ddate, qtrs, uom, segments, coreg, value]
 --
 -- The rules are those of the live source (scoring/source/sec_*.go), with one addition: a company without a fiscal year in these files is
 -- judged by the longest period of its year so far. Amounts of such a period are scaled to a year.
