@@ -21,7 +21,7 @@ WITH
     entry AS
     (
         SELECT JSONExtractString(program, 'name') AS name, 1 AS points,
-            arrayJoin(arrayDistinct(arrayMap(d -> lower(cutWWW(trimBoth(d))), arrayPushBack(JSONExtract(program, 'domains', 'Array(String)'),
+            arrayJoin(arrayDistinct(arrayMap(d -> replaceRegexpOne(lower(trimBoth(d)), '^www\\.', ''), arrayPushBack(JSONExtract(program, 'domains', 'Array(String)'),
                 domain(JSONExtractString(program, 'url')))))) AS host
         FROM
         (

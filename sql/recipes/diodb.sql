@@ -21,8 +21,8 @@ WITH
 
     entry AS
     (
-        SELECT cutWWW(policy_url) AS url, lower(domain(url)) AS host, program_name AS name,
-            if(endsWith(securitytxt_url, '/security.txt') AND lower(domain(cutWWW(securitytxt_url))) = host, 2, 1) AS points
+        SELECT lower(domainWithoutWWW(policy_url)) AS host, program_name AS name,
+            if(endsWith(securitytxt_url, '/security.txt') AND lower(domainWithoutWWW(securitytxt_url)) = host, 2, 1) AS points
         FROM file({list:String}, 'JSONEachRow', 'program_name String, policy_url String, policy_url_status String, securitytxt_url String')
         WHERE policy_url_status != 'dead'
     ),

@@ -34,7 +34,7 @@ WITH
                 arrayFilter(s -> JSONExtractString(s, 'rank') = 'preferred', statements), statements), all) AS preferred,
             arrayMap(statements -> arrayFilter(s -> NOT JSONHas(s, 'qualifiers', 'P582'), statements), preferred) AS best,
             arrayMap(statements -> arrayMap(s -> trimBoth(JSONExtractString(s, 'mainsnak', 'datavalue', 'value')), statements), best) AS texts,
-            arrayMap(url -> (lower(cutWWW(domain(url))), path(url) IN ('', '/')), arrayFilter(url -> match(url, '^https?://\\S+$'), texts[1])) AS sites
+            arrayMap(url -> (lower(domainWithoutWWW(url)), path(url) IN ('', '/')), arrayFilter(url -> match(url, '^https?://\\S+$'), texts[1])) AS sites
         FROM
         (
             SELECT

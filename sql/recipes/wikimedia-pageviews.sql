@@ -22,7 +22,7 @@ WITH
 
     hour AS
     (
-        SELECT toDateTime(toUInt32(toRelativeHourNum(parseDateTime(extract(_path, 'pageviews-([0-9]{8}-[0-9]{2})'), '%Y%m%d-%H', 'UTC'))) * 3600, 'UTC') AS at,
+        SELECT parseDateTimeOrNull(CAST(extract(_path, 'pageviews-([0-9]{8}-[0-9]{2})'), 'String'), '%Y%m%d-%H', 'UTC') AS at,
             splitByChar(' ', text) AS cells
         FROM file({views:String}, 'LineAsString', 'text String')
         WHERE startsWith(text, 'en ') OR startsWith(text, 'en.m ')
