@@ -14,7 +14,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"companyscore/facts"
 	"companyscore/facts/recipe"
+	"companyscore/internal/test/wait"
 )
 
 var update = flag.Bool("update", false, "write the golden files of shipped recipes")
@@ -65,7 +67,7 @@ func given(t *testing.T, dir string) (files []string) {
 }
 
 // result runs a shipped recipe and returns its rows, of which a line is one, in the order of the lines.
-func result(t *testing.T, name string, day time.Time, k known, files []string) (string, *recipe.Result) {
+func result(t *testing.T, name string, day time.Time, k known, files []string) (string, recipe.Report) {
 	t.Helper()
 	r, err := recipe.Load(name)
 	if err != nil {
@@ -79,16 +81,12 @@ func result(t *testing.T, name string, day time.Time, k known, files []string) (
 		}
 		return read, err
 	}
-	out, err := recipe.Run(t.Context(), recipe.Config{Recipe: r, Files: files, Day: day, Identifiers: k, Engine: copied, Dir: t.TempDir()})
+	cfg := recipe.Config{Recipe: r, Files: files, Identifiers: k, Engine: copied, Dir: t.TempDir(), Limit: wait.Max}
+	report, err := recipe.Import(t.Context(), newMemory(), cfg, facts.Options{Day: day})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := out.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return sorted(string(rows)), out
+	return sorted(string(rows)), report
 }
 
 // sorted sorts the lines after the first one. No value of the tests has a line end.

@@ -20,20 +20,18 @@ WITH
 
     entry AS
     (
-        SELECT JSONExtractString(program, 'name') AS name, 1 AS points,
-            arrayJoin(arrayDistinct(arrayMap(d -> replaceRegexpOne(lower(trimBoth(d)), '^www\\.', ''), arrayPushBack(JSONExtract(program, 'domains', 'Array(String)'),
-                domain(JSONExtractString(program, 'url')))))) AS host
-        FROM
-        (
-            SELECT arrayJoin(JSONExtractArrayRaw(text, 'programs')) AS program FROM file({list:String}, 'RawBLOB', 'text String')
-        )
+        SELECT JSONExtractString(program, 'name') AS name, 1 AS points, replaceRegexpOne(lower(trimBoth(given)), '^www\\.', '') AS host
+        FROM file({list:String}, 'RawBLOB', 'text String')
+        ARRAY JOIN JSONExtractArrayRaw(text, 'programs') AS program
+        ARRAY JOIN arrayPushBack(JSONExtract(program, 'domains', 'Array(String)'), domain(JSONExtractString(program, 'url'))) AS given
     ),
 
     -- A host belongs to the longest known domain that is the host itself or a parent of it.
     candidate AS
     (
-        SELECT host, arrayJoin(arrayEnumerate(labels)) AS from_label, arrayStringConcat(arraySlice(labels, from_label), '.') AS parent
+        SELECT host, from_label, arrayStringConcat(arraySlice(labels, from_label), '.') AS parent
         FROM (SELECT DISTINCT host, splitByChar('.', host) AS labels FROM entry WHERE host != '')
+        ARRAY JOIN arrayEnumerate(labels) AS from_label
         WHERE from_label < length(labels)
     ),
     known AS

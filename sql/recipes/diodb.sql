@@ -30,8 +30,9 @@ WITH
     -- A host belongs to the longest known domain that is the host itself or a parent of it.
     candidate AS
     (
-        SELECT host, arrayJoin(arrayEnumerate(labels)) AS from_label, arrayStringConcat(arraySlice(labels, from_label), '.') AS parent
+        SELECT host, from_label, arrayStringConcat(arraySlice(labels, from_label), '.') AS parent
         FROM (SELECT DISTINCT host, splitByChar('.', host) AS labels FROM entry WHERE host != '')
+        ARRAY JOIN arrayEnumerate(labels) AS from_label
         WHERE from_label < length(labels)
     ),
     known AS

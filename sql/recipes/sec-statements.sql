@@ -18,41 +18,41 @@ WITH
     -- The concepts of each figure. The first group with a value counts, and in a group the value furthest from 0.
     concept AS
     (
-        SELECT figure, rank, arrayJoin(splitByChar(' ', concepts)) AS tag
+        SELECT figures.1 AS figure, rank, tag
         FROM
         (
             SELECT
-                arrayJoin([
-                    ('revenue', ['RevenuesNetOfInterestExpense',
-                        'Revenues RevenueFromContractWithCustomerExcludingAssessedTax SalesRevenueNet RegulatedAndUnregulatedOperatingRevenue Revenue RevenueFromContractsWithCustomers',
-                        '', -- goods and services, see below
-                        'RevenueFromContractWithCustomerIncludingAssessedTax', 'RevenueAndOperatingIncome']),
-                    ('sales', ['SalesRevenueGoodsNet']), ('sales', ['SalesRevenueServicesNet']),
-                    ('net interest', ['InterestIncomeExpenseNet']),
-                    ('other income', ['NoninterestIncome']),
-                    ('net income', ['NetIncomeLoss', 'ProfitLossAttributableToOwnersOfParent', 'ProfitLoss',
-                        'NetIncomeLossAvailableToCommonStockholdersBasic']),
-                    ('operating income', ['OperatingIncomeLoss', 'ProfitLossFromOperatingActivities', 'OperatingProfitLoss']),
-                    ('cash flow', ['NetCashProvidedByUsedInOperatingActivities', 'CashFlowsFromUsedInOperatingActivities',
-                        'NetCashProvidedByUsedInOperatingActivitiesContinuingOperations',
-                        'CashFlowsFromUsedInOperatingActivitiesContinuingOperations']),
-                    ('investments', ['PaymentsToAcquirePropertyPlantAndEquipment PaymentsToAcquireProductiveAssets PaymentsForCapitalImprovements PaymentsToAcquireMachineryAndEquipment PaymentsToAcquireOilAndGasPropertyAndEquipment PaymentsToExploreAndDevelopOilAndGasProperties PaymentsToAcquireMiningAssets PaymentsForFlightEquipment PaymentsToAcquireEquipmentOnLease PurchaseOfPropertyPlantAndEquipmentClassifiedAsInvestingActivities PurchaseOfPropertyPlantAndEquipmentIntangibleAssetsOtherThanGoodwillInvestmentPropertyAndOtherNoncurrentAssets PurchaseOfMiningAssets',
-                        'PurchaseOfOtherLongtermAssetsClassifiedAsInvestingActivities']),
-                    ('assets', ['Assets']),
-                    ('liabilities', ['Liabilities']),
-                    ('current assets', ['AssetsCurrent CurrentAssets']),
-                    ('current liabilities', ['LiabilitiesCurrent CurrentLiabilities']),
-                    ('equity', ['StockholdersEquityIncludingPortionAttributableToNoncontrollingInterest', 'Equity',
-                        'StockholdersEquity EquityAttributableToOwnersOfParent']),
-                    ('redeemable', ['TemporaryEquityCarryingAmountIncludingPortionAttributableToNoncontrollingInterests TemporaryEquityCarryingAmountAttributableToParent RedeemableNoncontrollingInterestEquityCarryingAmount']),
-                    ('cash', ['CashAndCashEquivalentsAtCarryingValue', 'CashAndCashEquivalents', 'Cash',
-                        'CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents']),
-                    ('securities', ['ShortTermInvestments MarketableSecuritiesCurrent AvailableForSaleSecuritiesDebtSecuritiesCurrent AvailableForSaleSecuritiesCurrent CurrentInvestments ShorttermDepositsNotClassifiedAsCashEquivalents'])
-                ]) AS figures,
-                figures.1 AS figure,
-                arrayJoin(arrayEnumerate(figures.2)) AS rank,
-                figures.2[rank] AS concepts
+            [
+                ('revenue', ['RevenuesNetOfInterestExpense',
+                    'Revenues RevenueFromContractWithCustomerExcludingAssessedTax SalesRevenueNet RegulatedAndUnregulatedOperatingRevenue Revenue RevenueFromContractsWithCustomers',
+                    '', -- goods and services, see below
+                    'RevenueFromContractWithCustomerIncludingAssessedTax', 'RevenueAndOperatingIncome']),
+                ('sales', ['SalesRevenueGoodsNet']), ('sales', ['SalesRevenueServicesNet']),
+                ('net interest', ['InterestIncomeExpenseNet']),
+                ('other income', ['NoninterestIncome']),
+                ('net income', ['NetIncomeLoss', 'ProfitLossAttributableToOwnersOfParent', 'ProfitLoss',
+                    'NetIncomeLossAvailableToCommonStockholdersBasic']),
+                ('operating income', ['OperatingIncomeLoss', 'ProfitLossFromOperatingActivities', 'OperatingProfitLoss']),
+                ('cash flow', ['NetCashProvidedByUsedInOperatingActivities', 'CashFlowsFromUsedInOperatingActivities',
+                    'NetCashProvidedByUsedInOperatingActivitiesContinuingOperations',
+                    'CashFlowsFromUsedInOperatingActivitiesContinuingOperations']),
+                ('investments', ['PaymentsToAcquirePropertyPlantAndEquipment PaymentsToAcquireProductiveAssets PaymentsForCapitalImprovements PaymentsToAcquireMachineryAndEquipment PaymentsToAcquireOilAndGasPropertyAndEquipment PaymentsToExploreAndDevelopOilAndGasProperties PaymentsToAcquireMiningAssets PaymentsForFlightEquipment PaymentsToAcquireEquipmentOnLease PurchaseOfPropertyPlantAndEquipmentClassifiedAsInvestingActivities PurchaseOfPropertyPlantAndEquipmentIntangibleAssetsOtherThanGoodwillInvestmentPropertyAndOtherNoncurrentAssets PurchaseOfMiningAssets',
+                    'PurchaseOfOtherLongtermAssetsClassifiedAsInvestingActivities']),
+                ('assets', ['Assets']),
+                ('liabilities', ['Liabilities']),
+                ('current assets', ['AssetsCurrent CurrentAssets']),
+                ('current liabilities', ['LiabilitiesCurrent CurrentLiabilities']),
+                ('equity', ['StockholdersEquityIncludingPortionAttributableToNoncontrollingInterest', 'Equity',
+                    'StockholdersEquity EquityAttributableToOwnersOfParent']),
+                ('redeemable', ['TemporaryEquityCarryingAmountIncludingPortionAttributableToNoncontrollingInterests TemporaryEquityCarryingAmountAttributableToParent RedeemableNoncontrollingInterestEquityCarryingAmount']),
+                ('cash', ['CashAndCashEquivalentsAtCarryingValue', 'CashAndCashEquivalents', 'Cash',
+                    'CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents']),
+                ('securities', ['ShortTermInvestments MarketableSecuritiesCurrent AvailableForSaleSecuritiesDebtSecuritiesCurrent AvailableForSaleSecuritiesCurrent CurrentInvestments ShorttermDepositsNotClassifiedAsCashEquivalents'])
+            ] AS all_figures
         )
+        ARRAY JOIN all_figures AS figures
+        ARRAY JOIN figures.2 AS concepts, arrayEnumerate(figures.2) AS rank
+        ARRAY JOIN splitByChar(' ', concepts) AS tag
     ),
 
     filing AS

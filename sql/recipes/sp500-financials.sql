@@ -26,7 +26,7 @@ WITH
             if(amounts[2] != 0 AND abs(amounts[2]) <= 1e15, amounts[2], NULL) AS ebitda,
             -- 0 stands for an unknown ratio.
             arrayMap(text -> if(abs(toFloat64OrNull(text)) BETWEEN 1e-9 AND 1e9, toFloat64OrNull(text), NULL),
-                [`Price/Earnings`, `Price/Sales`, `Price/Book`]) AS ratios,
+                arrayConcat([`Price/Earnings`], [`Price/Sales`], [`Price/Book`])) AS ratios, -- a name with a slash must not follow a comma
             if(ratios[2] > 0, ratios[2], NULL) AS price_sales,
             startsWith(`SEC Filings`, 'http') AS is_whole, -- one row of 2013 has a cell too many
             replaceRegexpOne(lowerUTF8(name), '^the ', '') AS plain,
