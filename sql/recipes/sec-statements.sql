@@ -177,6 +177,7 @@ WITH
                 sic BETWEEN 6000 AND 6089, 'all', -- banks and savings institutions
                 sic = 6770 AND NOT sold, 'all', -- a shell that looks for a company to merge with
                 b.classified, '',
+                sic = 0 AND b.lends, 'all', -- an archive of one day has no codes
                 sic BETWEEN 6090 AND 6399 OR sic BETWEEN 6700 AND 6769 OR sic = 6799, 'all', -- lenders, brokers, insurers, holdings, funds
                 sic = 6798 AND b.lends, 'all', -- REITs that own mortgages
                 sic BETWEEN 6500 AND 6599 OR sic = 6798, 'liquidity', -- owners of property, which grow by purchases
@@ -194,6 +195,7 @@ WITH
             b.flow.1 * b.flow.3 AS yearly_flow,
             multiIf(yearly_flow < 0, least(greatest(12 * b.cash / -yearly_flow, 0), runway_max), b.flow.2, runway_max, NULL) AS runway,
             length(b.five_years) AS years,
+            b.latest_profit >= today - age_max AS years_recent,
             arrayCount(p -> p.2 > 0, b.five_years) AS profitable
         FROM (SELECT cik, argMax(name, filed_on) AS name, argMax(industry, filed_on) AS sic FROM filing GROUP BY cik) AS f
         LEFT JOIN (SELECT * FROM book ORDER BY use DESC LIMIT 1 BY cik) AS b USING cik
@@ -219,7 +221,7 @@ WITH
                 if(meaningless = 'all', NULL, leverage)]) AS ratios,
             if(meaningless = '', runway, NULL) AS runway,
             -- A year without profit and loss is not known; of three or four known years the share counts.
-            if(years >= 3, least(5, profitable * 5 / least(years, 5)), NULL) AS profitable_years,
+            if(years >= 3 AND years_recent, least(5, profitable * 5 / least(years, 5)), NULL) AS profitable_years,
             multiIf(
                 coalesce(revenue_usd, total_assets_usd, fractions[1], fractions[2], fractions[3], ratios[1], ratios[2], runway,
                     profitable_years) IS NULL, 'no figures',

@@ -11,7 +11,6 @@
 SELECT
     if(unmatched = '', lower(l.domain), '') AS domain,
     {day:String} AS as_of,
-    l.name AS company_name,
     upper(l.ticker) AS ticker,
     upper(l.exchange) AS exchange,
     if(match(l.isin, '^[A-Z]{2}[A-Z0-9]{9}[0-9]$'), l.isin, '') AS isin,
