@@ -50,7 +50,8 @@ var recipeFormats = strings.Fields("csv csvwithnames tsv tsvwithnames tabseparat
 	"jsoncompacteachrowwithnames lineasstring rawblob parquet")
 
 // recipeFree lists settings about the form of files that a recipe may change, besides those that an analyst may.
-var recipeFree = []string{"input_format_csv_skip_first_lines", "input_format_tsv_skip_first_lines"}
+var recipeFree = []string{"input_format_csv_skip_first_lines", "input_format_tsv_skip_first_lines",
+	"input_format_csv_allow_variable_number_of_columns", "input_format_tsv_crlf_end_of_line"}
 
 // Run runs the recipe and returns the number of rows read from files. The process must have no other data directory open. Its memory and
 // priority are not limited here; see ServeRecipe.
