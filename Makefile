@@ -6,6 +6,7 @@ GO ?= go
 BIN := bin/companyscore
 DATA ?= ./data
 LISTEN ?= 127.0.0.1:8080
+EXAMPLES ?= true
 K6 := go.k6.io/k6@v1.8.1
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 MISSPELL := github.com/golangci/misspell/cmd/misspell@v0.8.0
@@ -19,8 +20,8 @@ GO_FILES := $(shell git ls-files '*.go' 2>/dev/null)
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: deps build ## Start everything here: Redis, ClickHouse, API, worker (DATA=./data LISTEN=127.0.0.1:8080)
-	@exec $(BIN) up --data $(DATA) --listen $(LISTEN) --sources facts
+run: deps build ## Start everything here: Redis, ClickHouse, API, worker (DATA=./data LISTEN=127.0.0.1:8080 EXAMPLES=true)
+	@exec $(BIN) up --data $(DATA) --listen $(LISTEN) --sources facts --examples=$(EXAMPLES)
 
 test: deps ## Run the tests, but for what test-all adds
 	CI=$${CI:-} CGO_ENABLED=0 $(GO) test -trimpath -vet=off -count=1 -timeout 30m ./... # lint runs vet

@@ -12,6 +12,7 @@ import (
 var (
 	engineLoad     = sql.Query("engine_load")
 	batchRunInsert = sql.Query("batch_run_insert")
+	scoreAny       = sql.Query("score_any")
 )
 
 // Compact calls [DB.Compact].
@@ -29,6 +30,18 @@ func (u *Universe) Load(ctx context.Context) (table.EngineLoad, error) {
 		return table.EngineLoad{}, fmt.Errorf("load of the engine: %w", err)
 	}
 	return table.EngineLoad{ReadRows: row.ReadRows, ReadBytes: row.ReadBytes, MemoryBytes: row.MemoryBytes}, nil
+}
+
+// AnyScore reports whether any company has a score.
+func (u *Universe) AnyScore(ctx context.Context) (bool, error) {
+	var row struct {
+		Scored uint8 `ch:"scored"`
+	}
+	found, err := u.db.first(ctx, &row, scoreAny)
+	if err != nil {
+		return false, fmt.Errorf("look for a score: %w", err)
+	}
+	return found, nil
 }
 
 // batchRunRow is a row of batch_run.

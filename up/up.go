@@ -46,6 +46,8 @@ type Config struct {
 	Server server.Config
 	// Demo opens a demo account and prints its keys.
 	Demo bool
+	// Examples imports and scores the example companies at a start without any score.
+	Examples bool
 	// ClickHouseListen is the address of the embedded ClickHouse.
 	ClickHouseListen string
 	// ClickHouse configures the embedded ClickHouse.
@@ -67,6 +69,7 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 	c.Server.AdminListen = "127.0.0.1:0"
 	c.Server.Flags(flags)
 	DemoFlag(flags, &c.Demo, true)
+	flags.BoolVar(&c.Examples, "examples", false, "import and score 21,501 example companies if no company has a score yet")
 	flags.StringVar(&c.Stores.Data, "data", config.DefaultData, "data directory")
 	flags.StringVar(&c.Stores.ClickHouseURL, "clickhouse-url", "", "external ClickHouse")
 	flags.StringVar(&c.ClickHouseListen, "clickhouse-listen", "127.0.0.1:0",
@@ -258,7 +261,27 @@ func (u *run) start(ctx context.Context) (err error) {
 		demo.Print(u.cfg.Out, at.URL)
 	}
 	fmt.Fprint(u.cfg.Out, "\nCtrl-C stops everything; the data stays.\n")
+	if u.cfg.Examples {
+		u.startExamples(ctx)
+	}
 	return nil
+}
+
+// startExamples loads the examples beside the service.
+func (u *run) startExamples(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	ended := make(chan struct{})
+	go func() { // ends with its context
+		defer close(ended)
+		if err := u.loadExamples(ctx); err != nil && ctx.Err() == nil {
+			u.logger.Warn("examples not loaded; a restart tries again", "err", err)
+		}
+	}()
+	u.users = append(u.users, func(context.Context) error {
+		cancel()
+		<-ended
+		return nil
+	})
 }
 
 // printConsole prints how to sign in to the console: with a link if there is a demo account, since

@@ -2,11 +2,7 @@ package console
 
 import (
 	"context"
-	"encoding/csv"
-	"errors"
 	"fmt"
-	"io"
-	"strings"
 	"sync"
 	"time"
 
@@ -75,36 +71,14 @@ func (c *Console) home(v *visit) error {
 }
 
 // exampleDomains returns the domains of the examples.
-var exampleDomains = sync.OnceValue(func() (domains []string) {
-	rows := csv.NewReader(strings.NewReader(string(examples.Companies)))
-	rows.ReuseRecord = true
-	column := -1
-	for {
-		row, err := rows.Read()
-		if errors.Is(err, io.EOF) {
-			return domains
-		}
-		if err != nil {
-			panic("console: read the examples: " + err.Error()) // cannot happen, the file is embedded
-		}
-		for i, name := range row {
-			if column < 0 && name == "domain" {
-				column = i
-				name = ""
-			}
-			if i == column && name != "" {
-				domains = append(domains, strings.Clone(name))
-			}
-		}
-	}
-})
+var exampleDomains = sync.OnceValue(func() []string { return examples.Domains(examples.Companies) })
 
 // importExamples imports the facts of the examples and starts their runs.
 func (c *Console) importExamples(v *visit) error {
 	if err := v.audit(table.ImportStarted, "examples", fmt.Sprintf("%d companies", len(exampleDomains()))); err != nil {
 		return err
 	}
-	report, err := facts.ImportCSV(v.ctx(), c.Stores.Home, "companies.csv", examples.Companies, facts.Options{})
+	report, err := facts.ImportCSV(v.ctx(), c.Stores.Home, examples.Companies.Name, examples.Companies.Text, facts.Options{})
 	if err == nil && len(report.Faults) > 0 {
 		err = report.Faults[0]
 	}
