@@ -82,7 +82,8 @@ func (r Recipe) Run(ctx context.Context) (read uint64, err error) {
 // run runs the recipe in an engine without tables.
 func (r Recipe) run(ctx context.Context, e *engine, guard *analystGuard) (read uint64, err error) {
 	c, err := e.open(session{rights: rights{role: roleRecipes, limits: initial(r.limits(), guard.spill)},
-		settings: assignments(map[string]string{"max_threads": strconv.Itoa(recipeThreads), "format_csv_null_representation": ""})})
+		settings: assignments(map[string]string{"max_threads": strconv.Itoa(recipeThreads), "format_csv_null_representation": "",
+			"storage_file_read_method": "pread"})}) // mapped files would count as memory of the process
 	if err != nil {
 		return 0, err
 	}
