@@ -6,21 +6,23 @@
 -- signals: security_program
 -- file list: *.json
 --
--- A company with a bug bounty programme has at least one point of the signal (scoring/source/web.go), for the page on its programme. The domains of
--- a programme are the company's; the address of the programme is often that of a platform.
+-- A company with a bug bounty programme has at least one point of the signal (scoring/source/web.go), for the page on its programme. The
+-- domains of a programme are the company's; the address of the programme is often that of a platform.
 WITH
     -- Sites on which many companies have pages: their own programme is not meant.
-    ['hackerone.com', 'bugcrowd.com', 'hackenproof.com', 'intigriti.com', 'yeswehack.com', 'immunefi.com', 'huntr.dev', 'huntr.com', 'federacy.com',
-        'openbugbounty.org', 'bugbounty.ch', 'bugbounty.jp', 'bugbase.ai', 'bugbase.in', 'cobalt.io', 'synack.com', 'safehats.com', 'yogosha.com',
-        'zerocopter.com', 'vulnscope.com', 'responsibledisclosure.com', 'redstorm.io', 'cyberarmy.id', 'hackrate.com', 'gobugfree.com',
-        'standoff365.com', 'issuehunt.io', 'issuehunt.jp', 'topechelon.com', 'g.co', 'google.com', 'forms.gle', 'github.com', 'github.io', 'gitlab.com',
-        'gitlab.io', 'bitbucket.org', 'medium.com', 'zendesk.com', 'freshdesk.com', 'notion.site', 'notion.so', 'atlassian.net', 'wordpress.com',
-        'blogspot.com', 'substack.com', 'gitbook.io', 'readme.io', 'pages.dev', 'web.archive.org', 'archive.org', 'herokuapp.com', 'vercel.app',
-        'netlify.app', 'amazonaws.com', 'azurewebsites.net', 'cloudfront.net', 'office.com', 'typeform.com'] AS platforms,
+    ['hackerone.com', 'bugcrowd.com', 'hackenproof.com', 'intigriti.com', 'yeswehack.com', 'immunefi.com', 'huntr.dev',
+        'huntr.com', 'federacy.com', 'openbugbounty.org', 'bugbounty.ch', 'bugbounty.jp', 'bugbase.ai', 'bugbase.in', 'cobalt.io',
+        'synack.com', 'safehats.com', 'yogosha.com', 'zerocopter.com', 'vulnscope.com', 'responsibledisclosure.com', 'redstorm.io',
+        'cyberarmy.id', 'hackrate.com', 'gobugfree.com', 'standoff365.com', 'issuehunt.io', 'issuehunt.jp', 'topechelon.com', 'g.co',
+        'google.com', 'forms.gle', 'github.com', 'github.io', 'gitlab.com', 'gitlab.io', 'bitbucket.org', 'medium.com', 'zendesk.com',
+        'freshdesk.com', 'notion.site', 'notion.so', 'atlassian.net', 'wordpress.com', 'blogspot.com', 'substack.com', 'gitbook.io',
+        'readme.io', 'pages.dev', 'web.archive.org', 'archive.org', 'herokuapp.com', 'vercel.app', 'netlify.app', 'amazonaws.com',
+        'azurewebsites.net', 'cloudfront.net', 'office.com', 'typeform.com'] AS platforms,
 
     entry AS
     (
-        SELECT JSONExtractString(program, 'name') AS name, 1 AS points, replaceRegexpOne(lower(trimBoth(given)), '^www\\.', '') AS host
+        SELECT DISTINCT JSONExtractString(program, 'name') AS name, 1 AS points,
+            replaceRegexpOne(lower(trimBoth(given)), '^www\\.', '') AS host
         FROM file({list:String}, 'RawBLOB', 'text String')
         ARRAY JOIN JSONExtractArrayRaw(text, 'programs') AS program
         ARRAY JOIN arrayPushBack(JSONExtract(program, 'domains', 'Array(String)'), domain(JSONExtractString(program, 'url'))) AS given

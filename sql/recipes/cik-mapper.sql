@@ -6,16 +6,20 @@
 -- signals: cik, ticker, exchange
 -- file list: *.csv [required: CIK, Ticker, Name, Exchange]
 --
--- A company is found by its ticker if its name begins with the same word, else by its name of at least two words if only one company and one
--- filer have it. So does the live source (scoring/source/sec.go).
+-- A company is found by its ticker if its name begins with the same word, else by its name of at least two words if only one company and
+-- one filer have it. So does the live source (scoring/source/sec.go).
 WITH
+    '( (ab|ag|aktiengesellschaft|as|asa|aps|bhd|bv|co|company|corp|corporation|doo|gmbh|group|holding|holdings|inc|incorporated|'
+        || 'jsc|kg|kgaa|kk|limited|llc|llp|lp|ltd|ltda|mbh|nv|ohg|oy|oyj|plc|pllc|pte|pty|pvt|sa|sab|sarl|sas|sasu|se|sl|sp|spa|spzoo|'
+        || 'srl|sro|ug|ulc|zoo|and))+$' AS legal_forms,
+
     filer AS
     (
         SELECT replaceRegexpOne(`CIK`, '^0+', '') AS cik, upper(`Ticker`) AS ticker, `Name` AS title, upper(`Exchange`) AS exchange,
             -- The name as scoring/source/companyname.go normalises it.
             trimBoth(replaceRegexpAll(replaceRegexpAll(replaceAll(lowerUTF8(title), '&', ' and '), '[.\'’]', ''), '[^\\p{L}\\p{N}]+', ' '))
                 AS words,
-            replaceRegexpOne(replaceRegexpOne(words, '( (ab|ag|aktiengesellschaft|as|asa|aps|bhd|bv|co|company|corp|corporation|doo|gmbh|group|holding|holdings|inc|incorporated|jsc|kg|kgaa|kk|limited|llc|llp|lp|ltd|ltda|mbh|nv|ohg|oy|oyj|plc|pllc|pte|pty|pvt|sa|sab|sarl|sas|sasu|se|sl|sp|spa|spzoo|srl|sro|ug|ulc|zoo|and))+$', ''), '^the ', '') AS plain,
+            replaceRegexpOne(replaceRegexpOne(words, legal_forms, ''), '^the ', '') AS plain,
             splitByChar(' ', plain)[1] AS first_word,
             replaceAll(plain, ' ', '') AS name
         FROM file({list:String}, 'CSVWithNames', '`CIK` String, `Ticker` String, `Name` String, `Exchange` String')

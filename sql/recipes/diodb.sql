@@ -11,13 +11,14 @@
 -- lower bound.
 WITH
     -- Sites on which many companies have pages: their own programme is not meant.
-    ['hackerone.com', 'bugcrowd.com', 'hackenproof.com', 'intigriti.com', 'yeswehack.com', 'immunefi.com', 'huntr.dev', 'huntr.com', 'federacy.com',
-        'openbugbounty.org', 'bugbounty.ch', 'bugbounty.jp', 'bugbase.ai', 'bugbase.in', 'cobalt.io', 'synack.com', 'safehats.com', 'yogosha.com',
-        'zerocopter.com', 'vulnscope.com', 'responsibledisclosure.com', 'redstorm.io', 'cyberarmy.id', 'hackrate.com', 'gobugfree.com',
-        'standoff365.com', 'issuehunt.io', 'issuehunt.jp', 'topechelon.com', 'g.co', 'google.com', 'forms.gle', 'github.com', 'github.io', 'gitlab.com',
-        'gitlab.io', 'bitbucket.org', 'medium.com', 'zendesk.com', 'freshdesk.com', 'notion.site', 'notion.so', 'atlassian.net', 'wordpress.com',
-        'blogspot.com', 'substack.com', 'gitbook.io', 'readme.io', 'pages.dev', 'web.archive.org', 'archive.org', 'herokuapp.com', 'vercel.app',
-        'netlify.app', 'amazonaws.com', 'azurewebsites.net', 'cloudfront.net', 'office.com', 'typeform.com'] AS platforms,
+    ['hackerone.com', 'bugcrowd.com', 'hackenproof.com', 'intigriti.com', 'yeswehack.com', 'immunefi.com', 'huntr.dev',
+        'huntr.com', 'federacy.com', 'openbugbounty.org', 'bugbounty.ch', 'bugbounty.jp', 'bugbase.ai', 'bugbase.in', 'cobalt.io',
+        'synack.com', 'safehats.com', 'yogosha.com', 'zerocopter.com', 'vulnscope.com', 'responsibledisclosure.com', 'redstorm.io',
+        'cyberarmy.id', 'hackrate.com', 'gobugfree.com', 'standoff365.com', 'issuehunt.io', 'issuehunt.jp', 'topechelon.com', 'g.co',
+        'google.com', 'forms.gle', 'github.com', 'github.io', 'gitlab.com', 'gitlab.io', 'bitbucket.org', 'medium.com', 'zendesk.com',
+        'freshdesk.com', 'notion.site', 'notion.so', 'atlassian.net', 'wordpress.com', 'blogspot.com', 'substack.com', 'gitbook.io',
+        'readme.io', 'pages.dev', 'web.archive.org', 'archive.org', 'herokuapp.com', 'vercel.app', 'netlify.app', 'amazonaws.com',
+        'azurewebsites.net', 'cloudfront.net', 'office.com', 'typeform.com'] AS platforms,
 
     entry AS
     (

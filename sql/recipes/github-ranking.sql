@@ -15,8 +15,8 @@ WITH
     repository AS
     (
         SELECT
-            ifNull(toDateOrNull(replaceAll(extract(_path, '.*/[0-9]{4}/.*(20[0-9]{2}-?[01][0-9]-?[0-3][0-9])'), '-', '')), toDate({day:String}))
-                AS day,
+            ifNull(toDateOrNull(replaceAll(extract(_path, '.*/[0-9]{4}/.*(20[0-9]{2}-?[01][0-9]-?[0-3][0-9])'), '-', '')),
+                toDate({day:String})) AS day,
             lower(username) AS owner, lower(repo_url) AS url, max(toUInt32OrNull(stars)) AS starred
         FROM file({list:String}, 'CSVWithNames', 'stars String, repo_url String, username String')
         GROUP BY day, owner, url

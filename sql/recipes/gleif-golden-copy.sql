@@ -10,6 +10,10 @@
 -- of one entity; of several entities the only active one counts. Funds, branches, persons and withdrawn identifiers are not found by
 -- name. The day is in the name of the file, as 2026-08-22 or 20260822; else it is the day of the import.
 WITH
+    '( (ab|ag|aktiengesellschaft|as|asa|aps|bhd|bv|co|company|corp|corporation|doo|gmbh|group|holding|holdings|inc|incorporated|'
+        || 'jsc|kg|kgaa|kk|limited|llc|llp|lp|ltd|ltda|mbh|nv|ohg|oy|oyj|plc|pllc|pte|pty|pvt|sa|sab|sarl|sas|sasu|se|sl|sp|spa|spzoo|'
+        || 'srl|sro|ug|ulc|zoo|and))+$' AS legal_forms,
+
     entity AS
     (
         SELECT
@@ -17,14 +21,16 @@ WITH
                 toDate({day:String})), 'Date') AS day,
             `LEI` AS lei, `Entity.LegalName` AS title, `Entity.EntityStatus` = 'ACTIVE' AS active,
             `Entity.EntityCategory` = 'SOLE_PROPRIETOR' AS is_person,
-            `Entity.EntityCategory` NOT IN ('FUND', 'BRANCH', 'SOLE_PROPRIETOR') AND `Registration.RegistrationStatus` NOT IN ('DUPLICATE', 'ANNULLED')
+            `Entity.EntityCategory` NOT IN ('FUND', 'BRANCH', 'SOLE_PROPRIETOR')
+                AND `Registration.RegistrationStatus` NOT IN ('DUPLICATE', 'ANNULLED')
                 AS by_name,
             -- The name as scoring/source/companyname.go normalises it.
             trimBoth(replaceRegexpAll(replaceRegexpAll(replaceAll(lowerUTF8(title), '&', ' and '), '[.\'’]', ''), '[^\\p{L}\\p{N}]+', ' '))
                 AS words,
-            replaceRegexpOne(replaceRegexpOne(words, '( (ab|ag|aktiengesellschaft|as|asa|aps|bhd|bv|co|company|corp|corporation|doo|gmbh|group|holding|holdings|inc|incorporated|jsc|kg|kgaa|kk|limited|llc|llp|lp|ltd|ltda|mbh|nv|ohg|oy|oyj|plc|pllc|pte|pty|pvt|sa|sab|sarl|sas|sasu|se|sl|sp|spa|spzoo|srl|sro|ug|ulc|zoo|and))+$', ''), '^the ', '') AS plain
+            replaceRegexpOne(replaceRegexpOne(words, legal_forms, ''), '^the ', '') AS plain
         FROM file({list:String}, 'CSVWithNames',
-            '`LEI` String, `Entity.LegalName` String, `Entity.EntityCategory` String, `Entity.EntityStatus` String, `Registration.RegistrationStatus` String')
+            '`LEI` String, `Entity.LegalName` String, `Entity.EntityCategory` String, `Entity.EntityStatus` String,
+                `Registration.RegistrationStatus` String')
         ORDER BY day DESC
         LIMIT 1 BY lei
     ),
@@ -48,8 +54,10 @@ WITH
             GROUP BY name
             HAVING lei != ''
         ) AS e
-        INNER JOIN (SELECT value AS name, any(identifier.domain) AS domain FROM identifier WHERE kind = 'name' GROUP BY name HAVING count() = 1) AS n
-            USING name
+        INNER JOIN
+        (
+            SELECT value AS name, any(identifier.domain) AS domain FROM identifier WHERE kind = 'name' GROUP BY name HAVING count() = 1
+        ) AS n USING name
         WHERE domain NOT IN (SELECT domain FROM identifier WHERE kind = 'lei')
     )
 SELECT

@@ -6,18 +6,19 @@
 -- signals: corporate_group_size
 -- file list: *rr*.csv [required: Relationship.StartNode.NodeID, Relationship.EndNode.NodeID, Relationship.RelationshipType, Relationship.RelationshipStatus]
 --
--- The number of direct children of a company, found by its LEI: import gleif-golden-copy before. Wikidata can know more, and the larger number
--- counts (scoring/source/combine.go), so that it is a lower bound. The day is in the name of the file, as 2026-08-22 or 20260822; else it
--- is the day of the import.
+-- The number of direct children of a company, found by its LEI: import gleif-golden-copy before. Wikidata can know more, and the larger
+-- number counts (scoring/source/combine.go), so that it is a lower bound. The day is in the name of the file, as 2026-08-22 or 20260822;
+-- else it is the day of the import.
 WITH
     parent AS
     (
         SELECT
-            ifNull(toDateOrNull(replaceAll(extract(_path, '.*/[0-9]{4}/.*(20[0-9]{2}-?[01][0-9]-?[0-3][0-9])'), '-', '')), toDate({day:String}))
-                AS day,
+            ifNull(toDateOrNull(replaceAll(extract(_path, '.*/[0-9]{4}/.*(20[0-9]{2}-?[01][0-9]-?[0-3][0-9])'), '-', '')),
+                toDate({day:String})) AS day,
             `Relationship.EndNode.NodeID` AS lei, uniqExact(`Relationship.StartNode.NodeID`) AS children
         FROM file({list:String}, 'CSVWithNames',
-            '`Relationship.StartNode.NodeID` String, `Relationship.EndNode.NodeID` String, `Relationship.RelationshipType` String, `Relationship.RelationshipStatus` String')
+            '`Relationship.StartNode.NodeID` String, `Relationship.EndNode.NodeID` String,
+                `Relationship.RelationshipType` String, `Relationship.RelationshipStatus` String')
         WHERE `Relationship.RelationshipType` = 'IS_DIRECTLY_CONSOLIDATED_BY' AND `Relationship.RelationshipStatus` = 'ACTIVE'
         GROUP BY day, lei
         ORDER BY day DESC

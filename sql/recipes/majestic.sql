@@ -15,8 +15,8 @@ WITH
     line AS
     (
         SELECT
-            ifNull(toDateOrNull(replaceAll(extract(_path, '.*/[0-9]{4}/.*(20[0-9]{2}-?[01][0-9]-?[0-3][0-9])'), '-', '')), toDate({day:String}))
-                AS day,
+            ifNull(toDateOrNull(replaceAll(extract(_path, '.*/[0-9]{4}/.*(20[0-9]{2}-?[01][0-9]-?[0-3][0-9])'), '-', '')),
+                toDate({day:String})) AS day,
             toUInt32OrZero(GlobalRank) AS rank,
             lower(Domain) AS listed
         FROM file({list:String}, 'CSVWithNames', 'GlobalRank String, Domain String')

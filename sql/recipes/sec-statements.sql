@@ -24,7 +24,8 @@ WITH
             SELECT
             [
                 ('revenue', ['RevenuesNetOfInterestExpense',
-                    'Revenues RevenueFromContractWithCustomerExcludingAssessedTax SalesRevenueNet RegulatedAndUnregulatedOperatingRevenue Revenue RevenueFromContractsWithCustomers',
+                    'Revenues RevenueFromContractWithCustomerExcludingAssessedTax SalesRevenueNet
+                            RegulatedAndUnregulatedOperatingRevenue Revenue RevenueFromContractsWithCustomers',
                     '', -- goods and services, see below
                     'RevenueFromContractWithCustomerIncludingAssessedTax', 'RevenueAndOperatingIncome']),
                 ('sales', ['SalesRevenueGoodsNet']), ('sales', ['SalesRevenueServicesNet']),
@@ -36,7 +37,13 @@ WITH
                 ('cash flow', ['NetCashProvidedByUsedInOperatingActivities', 'CashFlowsFromUsedInOperatingActivities',
                     'NetCashProvidedByUsedInOperatingActivitiesContinuingOperations',
                     'CashFlowsFromUsedInOperatingActivitiesContinuingOperations']),
-                ('investments', ['PaymentsToAcquirePropertyPlantAndEquipment PaymentsToAcquireProductiveAssets PaymentsForCapitalImprovements PaymentsToAcquireMachineryAndEquipment PaymentsToAcquireOilAndGasPropertyAndEquipment PaymentsToExploreAndDevelopOilAndGasProperties PaymentsToAcquireMiningAssets PaymentsForFlightEquipment PaymentsToAcquireEquipmentOnLease PurchaseOfPropertyPlantAndEquipmentClassifiedAsInvestingActivities PurchaseOfPropertyPlantAndEquipmentIntangibleAssetsOtherThanGoodwillInvestmentPropertyAndOtherNoncurrentAssets PurchaseOfMiningAssets',
+                ('investments', ['PaymentsToAcquirePropertyPlantAndEquipment PaymentsToAcquireProductiveAssets
+                        PaymentsForCapitalImprovements PaymentsToAcquireMachineryAndEquipment
+                        PaymentsToAcquireOilAndGasPropertyAndEquipment PaymentsToExploreAndDevelopOilAndGasProperties
+                        PaymentsToAcquireMiningAssets PaymentsForFlightEquipment PaymentsToAcquireEquipmentOnLease
+                        PurchaseOfPropertyPlantAndEquipmentClassifiedAsInvestingActivities
+                        PurchaseOfPropertyPlantAndEquipmentIntangibleAssetsOtherThanGoodwillInvestmentPropertyAndOtherNoncurrentAssets
+                        PurchaseOfMiningAssets',
                     'PurchaseOfOtherLongtermAssetsClassifiedAsInvestingActivities']),
                 ('assets', ['Assets']),
                 ('liabilities', ['Liabilities']),
@@ -44,15 +51,18 @@ WITH
                 ('current liabilities', ['LiabilitiesCurrent CurrentLiabilities']),
                 ('equity', ['StockholdersEquityIncludingPortionAttributableToNoncontrollingInterest', 'Equity',
                     'StockholdersEquity EquityAttributableToOwnersOfParent']),
-                ('redeemable', ['TemporaryEquityCarryingAmountIncludingPortionAttributableToNoncontrollingInterests TemporaryEquityCarryingAmountAttributableToParent RedeemableNoncontrollingInterestEquityCarryingAmount']),
+                ('redeemable', ['TemporaryEquityCarryingAmountIncludingPortionAttributableToNoncontrollingInterests
+                        TemporaryEquityCarryingAmountAttributableToParent
+                        RedeemableNoncontrollingInterestEquityCarryingAmount']),
                 ('cash', ['CashAndCashEquivalentsAtCarryingValue', 'CashAndCashEquivalents', 'Cash',
                     'CashCashEquivalentsRestrictedCashAndRestrictedCashEquivalents']),
-                ('securities', ['ShortTermInvestments MarketableSecuritiesCurrent AvailableForSaleSecuritiesDebtSecuritiesCurrent AvailableForSaleSecuritiesCurrent CurrentInvestments ShorttermDepositsNotClassifiedAsCashEquivalents'])
+                ('securities', ['ShortTermInvestments MarketableSecuritiesCurrent AvailableForSaleSecuritiesDebtSecuritiesCurrent
+                        AvailableForSaleSecuritiesCurrent CurrentInvestments ShorttermDepositsNotClassifiedAsCashEquivalents'])
             ] AS all_figures
         )
         ARRAY JOIN all_figures AS figures
         ARRAY JOIN figures.2 AS concepts, arrayEnumerate(figures.2) AS rank
-        ARRAY JOIN splitByChar(' ', concepts) AS tag
+        ARRAY JOIN splitByWhitespace(concepts) AS tag
     ),
 
     filing AS
@@ -75,13 +85,15 @@ WITH
         (
             SELECT adsh, tag, toDate32OrNull(ddate) AS period, toUInt8OrNull(qtrs) AS qtrs, uom, toFloat64OrNull(value) AS number
             FROM file({num:String}, 'TSVRawWithNames',
-                'adsh String, tag String, version String, ddate String, qtrs String, uom String, segments String, coreg String, value String')
+                'adsh String, tag String, version String, ddate String, qtrs String, uom String, segments String, coreg String,
+                    value String')
             WHERE segments = '' AND coreg = '' AND value != '' AND match(version, '^(us-gaap|ifrs)') AND match(uom, '^[A-Z]{3}$')
                 AND tag IN (SELECT tag FROM concept)
         ) AS num
         INNER JOIN filing USING adsh
         INNER JOIN concept USING tag
-        WHERE period <= filed_on + 31 AND multiIf(qtrs = 0, annual OR interim, qtrs = 4, annual, qtrs < 4, interim, false) AND isFinite(number)
+        WHERE period <= filed_on + 31 AND multiIf(qtrs = 0, annual OR interim, qtrs = 4, annual, qtrs < 4, interim, false)
+            AND isFinite(number)
         GROUP BY cik, currency, figure, rank, tag, qtrs, period
     ),
 
@@ -100,7 +112,8 @@ WITH
                 sumOrNullIf(amount, figure = 'sales') AS of_goods_and_services,
                 arrayConcat(facts,
                     if(of_bank IS NULL, [], [('revenue', 2, 'net interest and other income', assumeNotNull(of_bank))]),
-                    if(of_goods_and_services IS NULL, [], [('revenue', 3, 'goods and services', assumeNotNull(of_goods_and_services))])) AS all_facts
+                    if(of_goods_and_services IS NULL, [], [('revenue', 3, 'goods and services', assumeNotNull(of_goods_and_services))]))
+                    AS all_facts
             FROM fact
             GROUP BY cik, currency, qtrs, period
         )
@@ -113,8 +126,8 @@ WITH
     (
         SELECT cik, currency, qtrs, period, of_annual_report, newest_filing, figures, values_known, same_concept_growth,
             figures['revenue'] AS revenue,
-            last_value(revenue_largest) OVER (PARTITION BY cik, currency, qtrs ORDER BY period RANGE BETWEEN 400 PRECEDING AND 330 PRECEDING)
-                AS replaced,
+            last_value(revenue_largest) OVER (PARTITION BY cik, currency, qtrs ORDER BY period
+                RANGE BETWEEN 400 PRECEDING AND 330 PRECEDING) AS replaced,
             coalesce(same_concept_growth, if(replaced > 0, revenue / replaced - 1, NULL)) AS growth,
             figures['cash flow'] - abs(figures['investments']) AS free_cash_flow,
             coalesce(figures['liabilities'], figures['assets'] - figures['equity'] - ifNull(figures['redeemable'], 0)) AS owed,
@@ -128,7 +141,8 @@ WITH
         (
             SELECT cik, currency, qtrs, period, any(of_annual_report) AS of_annual_report, any(newest_filing) AS newest_filing,
                 CAST((groupArray(figure), groupArray(value)), 'Map(String, Nullable(Float64))') AS figures,
-                sum(tags) AS values_known, anyIf(tag_growth, figure = 'revenue') AS same_concept_growth, maxIf(largest, figure = 'revenue') AS revenue_largest
+                sum(tags) AS values_known, anyIf(tag_growth, figure = 'revenue') AS same_concept_growth,
+                maxIf(largest, figure = 'revenue') AS revenue_largest
             FROM
             (
                 SELECT cik, currency, qtrs, period, figure, argMin(amount, (rank, -abs(amount))) AS value, count() AS tags,
@@ -147,11 +161,13 @@ WITH
     (
         SELECT cik, currency, max(newest_filing) AS newest_filing,
             (maxIf(period, qtrs = 4), maxIf(period, qtrs > 0), maxIf(period, qtrs = 0), sum(values_known), currency != 'USD') AS use,
-            argMaxIf((revenue, revenue_usd, figures['net income'], figures['operating income'], free_cash_flow, growth, 4 / qtrs), preference,
+            argMaxIf((revenue, revenue_usd, figures['net income'], figures['operating income'], free_cash_flow, growth, 4 / qtrs),
+                preference,
                 recent AND qtrs > 0 AND revenue IS NOT NULL) AS sales,
             argMaxIf((coalesce(free_cash_flow, figures['cash flow']), free_cash_flow IS NOT NULL, 4 / qtrs), preference,
                 recent AND qtrs > 0 AND figures['cash flow'] IS NOT NULL) AS flow,
-            argMaxIf(figures['cash'] + ifNull(figures['securities'], 0), period, recent AND qtrs = 0 AND figures['cash'] IS NOT NULL) AS cash,
+            argMaxIf(figures['cash'] + ifNull(figures['securities'], 0), period,
+                recent AND qtrs = 0 AND figures['cash'] IS NOT NULL) AS cash,
             argMaxIf(figures['current assets'] / figures['current liabilities'], period,
                 recent AND qtrs = 0 AND figures['current assets'] IS NOT NULL AND figures['current liabilities'] > 0) AS current_ratio,
             argMaxIf(owed / figures['assets'], period, recent AND qtrs = 0 AND owed IS NOT NULL AND figures['assets'] > 0) AS leverage,

@@ -20,8 +20,8 @@ WITH
     constituent AS
     (
         SELECT
-            ifNull(toDateOrNull(replaceAll(extract(_path, '.*/[0-9]{4}/.*(20[0-9]{2}-?[01][0-9]-?[0-3][0-9])'), '-', '')), toDate({day:String}))
-                AS day,
+            ifNull(toDateOrNull(replaceAll(extract(_path, '.*/[0-9]{4}/.*(20[0-9]{2}-?[01][0-9]-?[0-3][0-9])'), '-', '')),
+                toDate({day:String})) AS day,
             `Symbol` AS symbol, `Security` AS security, `GICS Sector` AS sector, `GICS Sub-Industry` AS industry,
             replaceRegexpOne(`CIK`, '^0+', '') AS cik, toUInt16OrNull(extract(`Founded`, '^[0-9]{4}')) AS founded_year,
             -- Of several seats the first counts. A number in square brackets is a footnote.
@@ -31,7 +31,8 @@ WITH
             replaceRegexpOne(lowerUTF8(security), '^the ', '') AS plain,
             extract(replaceAll(plain, '.', ''), '^[\\p{L}\\p{N}]+') AS first_word
         FROM file({list:String}, 'CSVWithNames',
-            '`Symbol` String, `Security` String, `GICS Sector` String, `GICS Sub-Industry` String, `Headquarters Location` String, `CIK` String, `Founded` String')
+            '`Symbol` String, `Security` String, `GICS Sector` String, `GICS Sub-Industry` String,
+                `Headquarters Location` String, `CIK` String, `Founded` String')
         ORDER BY day DESC, symbol
         LIMIT 1 BY symbol
     ),

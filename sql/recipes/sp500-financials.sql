@@ -7,12 +7,12 @@
 -- file list: *.csv [required: Symbol, Name, Market Cap, EBITDA, Price/Earnings, Price/Sales, Price/Book, SEC Filings]
 --
 -- A company is found by its ticker if its name begins with the same word: exchanges give the symbol of a company that is gone to another
--- one. The newest file with a company counts. Revenue is market value over price/sales; the import derives it, so that it is no column here.
--- It has grown from a file of 330 to 400 days before. The day is in the name of the file, as 2026-08-22 or 20260822; else it is the day
--- of the import.
+-- one. The newest file with a company counts. Revenue is market value over price/sales; the import derives it, so that it is no column
+-- here. It has grown from a file of 330 to 400 days before. The day is in the name of the file, as 2026-08-22 or 20260822; else it is the
+-- day of the import.
 WITH
-    -- Market value and EBITDA were written as 70.537B and 506.8M until 2013, in billions until 2017, and in dollars since. No company of the
-    -- index has an amount of less than a million dollars, so a small number is billions.
+    -- Market value and EBITDA were written as 70.537B and 506.8M until 2013, in billions until 2017, and in dollars since. No company of
+    -- the index has an amount of less than a million dollars, so a small number is billions.
     financial AS
     (
         SELECT
@@ -32,7 +32,8 @@ WITH
             replaceRegexpOne(lowerUTF8(name), '^the ', '') AS plain,
             extract(replaceAll(plain, '.', ''), '^[\\p{L}\\p{N}]+') AS first_word
         FROM file({list:String}, 'CSVWithNames',
-            '`Symbol` String, `Name` String, `Market Cap` String, `EBITDA` String, `Price/Earnings` String, `Price/Sales` String, `Price/Book` String, `SEC Filings` String')
+            '`Symbol` String, `Name` String, `Market Cap` String, `EBITDA` String, `Price/Earnings` String,
+                `Price/Sales` String, `Price/Book` String, `SEC Filings` String')
     ),
 
     -- Only files from 2024 on give growth. In the one of February 2018 price/sales is over nine months for 30 % of the companies, so that
@@ -40,7 +41,8 @@ WITH
     newest AS
     (
         SELECT *,
-            last_value(if(day >= '2024-01-01' AND price_sales >= 0.5, market_cap / price_sales, NULL)) OVER (PARTITION BY symbol, first_word, is_whole ORDER BY day
+            last_value(if(day >= '2024-01-01' AND price_sales >= 0.5, market_cap / price_sales, NULL))
+                OVER (PARTITION BY symbol, first_word, is_whole ORDER BY day
                 RANGE BETWEEN 400 PRECEDING AND 330 PRECEDING) AS revenue_before
         FROM financial
         ORDER BY is_whole DESC, day DESC
@@ -80,7 +82,8 @@ SELECT
         k.domain = '', 'no domain for ticker',
         NOT same_company, 'the ticker is of a company with another name',
         coalesce(market_cap, ebitda, ratios[1], price_sales, ratios[3]) IS NULL, 'no figures',
-        row_number() OVER (PARTITION BY k.domain ORDER BY same_company DESC, day DESC, symbol) > 1, 'another class of shares of the company',
+        row_number() OVER (PARTITION BY k.domain ORDER BY same_company DESC, day DESC, symbol) > 1,
+            'another class of shares of the company',
         '') AS unmatched,
     concat(newest.name, ', ', symbol) AS subject
 FROM newest LEFT JOIN known AS k USING symbol

@@ -17,7 +17,8 @@ SELECT
     replaceRegexpOne(l.cik, '^0+', '') AS cik,
     multiIf(
         NOT match(lower(l.domain), '^[a-z0-9-]+(\\.[a-z0-9-]+)+$'), 'no valid domain',
-        row_number() OVER (PARTITION BY lower(l.domain) ORDER BY position(l.ticker, '.') > 0, length(l.ticker), l.ticker) > 1, 'another listing of the company',
+        row_number() OVER (PARTITION BY lower(l.domain) ORDER BY position(l.ticker, '.') > 0, length(l.ticker), l.ticker) > 1,
+            'another listing of the company',
         '') AS unmatched,
     concat(l.name, ', ', l.ticker) AS subject
 FROM file({list:String}, 'CSVWithNames', 'domain String, ticker String, exchange String, isin String, cik String, name String') AS l

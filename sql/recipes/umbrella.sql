@@ -15,8 +15,8 @@ WITH
     line AS
     (
         SELECT
-            ifNull(toDateOrNull(replaceAll(extract(_path, '.*/[0-9]{4}/.*(20[0-9]{2}-?[01][0-9]-?[0-3][0-9])'), '-', '')), toDate({day:String}))
-                AS day,
+            ifNull(toDateOrNull(replaceAll(extract(_path, '.*/[0-9]{4}/.*(20[0-9]{2}-?[01][0-9]-?[0-3][0-9])'), '-', '')),
+                toDate({day:String})) AS day,
             if(length(cells) = 1, _row_number + 1, toUInt32OrZero(cells[1])) AS rank, -- a list without ranks is in their order
             lower(if(length(cells) = 1, cells[1], cells[2])) AS listed
         FROM

@@ -21,8 +21,8 @@ WITH
         WHERE kind = 'domain'
     ),
 
-    -- The statements of the properties that are read, without deprecated ones. best are the preferred ones, or all if there are none, without those
-    -- that have ended.
+    -- The statements of the properties that are read, without deprecated ones. best are the preferred ones, or all if there are none,
+    -- without those that have ended.
     item AS
     (
         SELECT
@@ -34,7 +34,8 @@ WITH
                 arrayFilter(s -> JSONExtractString(s, 'rank') = 'preferred', statements), statements), all) AS preferred,
             arrayMap(statements -> arrayFilter(s -> NOT JSONHas(s, 'qualifiers', 'P582'), statements), preferred) AS best,
             arrayMap(statements -> arrayMap(s -> trimBoth(JSONExtractString(s, 'mainsnak', 'datavalue', 'value')), statements), best) AS texts,
-            arrayMap(url -> (lower(domainWithoutWWW(url)), path(url) IN ('', '/')), arrayFilter(url -> match(url, '^https?://\\S+$'), texts[1])) AS sites
+            arrayMap(url -> (lower(domainWithoutWWW(url)), path(url) IN ('', '/')),
+                arrayFilter(url -> match(url, '^https?://\\S+$'), texts[1])) AS sites
         FROM
         (
             SELECT
@@ -43,24 +44,29 @@ WITH
             FROM file({list:String}, 'LineAsString', 'text String')
             WHERE position(text, '"P856"') > 0
         )
-        WHERE NOT arrayExists(s -> JSONExtractString(s, 'mainsnak', 'datavalue', 'value', 'id') = 'Q5', JSONExtractArrayRaw(entity, 'claims', 'P31'))
+        WHERE NOT arrayExists(s -> JSONExtractString(s, 'mainsnak', 'datavalue', 'value', 'id') = 'Q5', -- a person
+            JSONExtractArrayRaw(entity, 'claims', 'P31'))
     ),
 
     company AS
     (
         SELECT
             day, qid, sites,
-            coalesce(nullIf(JSONExtractString(entity, 'labels', 'en', 'value'), ''), JSONExtractString(entity, 'labels', 'mul', 'value')) AS label,
+            coalesce(nullIf(JSONExtractString(entity, 'labels', 'en', 'value'), ''),
+                JSONExtractString(entity, 'labels', 'mul', 'value')) AS label,
             -- Amounts: the day of P585 (1970-01-01 if there is none), the number and its unit. The newest counts, up to six years old.
             arrayMap(statements -> arraySort(a -> a.1, arrayFilter(a -> a.1 <= today AND a.2 > 0, arrayMap(s -> (
-                ifNull(toDate32OrNull(replaceAll(replaceAll(substring(JSONExtractString(s, 'qualifiers', 'P585', 1, 'datavalue', 'value', 'time'), 2, 10),
+                ifNull(toDate32OrNull(replaceAll(replaceAll(
+                    substring(JSONExtractString(s, 'qualifiers', 'P585', 1, 'datavalue', 'value', 'time'), 2, 10),
                     '-00-00', '-07-01'), '-00', '-15')), toDate32('1970-01-01')),
                 ifNull(toFloat64OrNull(JSONExtractString(s, 'mainsnak', 'datavalue', 'value', 'amount')), 0),
                 extract(JSONExtractString(s, 'mainsnak', 'datavalue', 'value', 'unit'), 'Q[0-9]+$')), statements))),
                 [preferred[2], preferred[3]]) AS amounts,
             arrayMap(a -> if(a[-1].1 = toDate32('1970-01-01') OR a[-1].1 >= today - 6 * 365, a[-1], NULL), amounts) AS newest,
-            arrayFilter(y -> y BETWEEN 1000 AND toYear(today), arrayMap(s -> if(JSONExtractInt(s, 'mainsnak', 'datavalue', 'value', 'precision') >= 9,
-                toUInt16OrZero(extract(JSONExtractString(s, 'mainsnak', 'datavalue', 'value', 'time'), '^\\+([0-9]{4})-')), 0), preferred[4])) AS founded,
+            arrayFilter(y -> y BETWEEN 1000 AND toYear(today), arrayMap(s -> if(
+                JSONExtractInt(s, 'mainsnak', 'datavalue', 'value', 'precision') >= 9,
+                toUInt16OrZero(extract(JSONExtractString(s, 'mainsnak', 'datavalue', 'value', 'time'), '^\\+([0-9]{4})-')), 0),
+                preferred[4])) AS founded,
             arrayCount(site -> endsWith(site, 'wiki') AND NOT has(not_editions, site), JSONExtractKeys(entity, 'sitelinks')) AS editions,
             JSONLength(entity, 'sitelinks') AS sitelinks,
             arrayCount(p -> JSONHas(entity, 'claims', p), telling) AS company_properties,
@@ -96,7 +102,8 @@ SELECT
     multiIf(
         host = '', 'no official website',
         k.domain = '', 'no company has this website',
-        row_number() OVER (PARTITION BY host ORDER BY is_root DESC, dissolved, company_properties DESC, sitelinks DESC, length(qid), qid) > 1,
+        row_number() OVER (PARTITION BY host ORDER BY is_root DESC, dissolved, company_properties DESC, sitelinks DESC, length(qid),
+            qid) > 1,
             'another item of the website',
         '') AS unmatched,
     concat(label, ', ', qid) AS subject

@@ -7,9 +7,9 @@
 -- file views: pageviews-*
 -- file titles: titles*.csv [required: domain, title]
 --
--- The views of the English article of a company, on desktop and mobile. The service does not know the titles of articles, so that a file names
--- them: Wikidata has them (Special:EntityData, or the query service: sitelinks of enwiki). Of the 720 hours before the newest one at least
--- 648 must be there; what is missing is filled in with the mean.
+-- The views of the English article of a company, on desktop and mobile. The service does not know the titles of articles, so that a file
+-- names them: Wikidata has them (Special:EntityData, or the query service: sitelinks of enwiki). Of the 720 hours before the newest one at
+-- least 648 must be there; what is missing is filled in with the mean.
 WITH
     title AS
     (
