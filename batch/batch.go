@@ -117,6 +117,7 @@ type Runner struct {
 	lease  time.Duration
 
 	companies atomic.Uint64     // of the last count of this process
+	counted   bool              // whether this process has counted; mu guards it
 	adoption  snapshot.Adoption // of what the jobs publish
 }
 
@@ -341,9 +342,13 @@ func (r *Runner) count(ctx context.Context, fence int64) (table.BatchRun, error)
 		return table.BatchRun{}, err
 	}
 	run := table.BatchRun{Companies: counts.Companies()}
-	r.companies.Store(run.Companies)
+	when, before := r.adoption, r.companies.Swap(run.Companies)
+	if r.counted && before < smallUniverse {
+		when = snapshot.AtOnce // the counts in use are of a small universe, and a new one would wait for minutes
+	}
+	r.counted = true
 	counts.Epoch = epochOf(r.cfg.Schedules.CountEpoch, run.Companies)
-	return run, snapshot.PublishCounts(ctx, r.cfg.Redis, counts, fence, r.adoption)
+	return run, snapshot.PublishCounts(ctx, r.cfg.Redis, counts, fence, when)
 }
 
 // movers reads the movers of all windows and publishes them.

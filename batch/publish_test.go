@@ -161,7 +161,7 @@ func TestLargeUniversesAreAdoptedAtEpochs(t *testing.T) {
 		companies int64
 		once      bool
 		now, then uint64 // companies in use now and in the next epoch
-	}{{9_999, false, 9_999, 9_999}, {9_998, false, 9_998, 9_998}, {10_000, false, 9_998, 10_000}, {10_001, true, 10_001, 10_001},
+	}{{9_999, false, 9_999, 9_999}, {9_998, false, 9_998, 9_998}, {10_000, false, 10_000, 10_000}, {10_001, true, 10_001, 10_001},
 		{10_002, false, 10_001, 10_002}} {
 		s.companies = step.companies
 		if step.once {

@@ -66,6 +66,9 @@ func TestFilesSayWhatTheyAre(t *testing.T) {
 		}
 	}
 	for _, statement := range Views() {
+		if strings.Contains(statement, "CREATE OR REPLACE VIEW fact\n") {
+			continue // of the private database, for v1_fact and v1_fact_conflict
+		}
 		if !strings.Contains(statement, "CREATE OR REPLACE VIEW {public:Identifier}.v1_") ||
 			!strings.Contains(statement, "\nDEFINER = CURRENT_USER SQL SECURITY DEFINER\n") {
 			t.Errorf("a view is not one of the public database, or reads with the rights of the analyst: %.80s", statement)
