@@ -260,28 +260,13 @@ func (u *run) start(ctx context.Context) (err error) {
 	if demo != nil {
 		demo.Print(u.cfg.Out, at.URL)
 	}
-	fmt.Fprint(u.cfg.Out, "\nCtrl-C stops everything; the data stays.\n")
 	if u.cfg.Examples {
-		u.startExamples(ctx)
-	}
-	return nil
-}
-
-// startExamples loads the examples beside the service.
-func (u *run) startExamples(ctx context.Context) {
-	ctx, cancel := context.WithCancel(ctx)
-	ended := make(chan struct{})
-	go func() { // ends with its context
-		defer close(ended)
 		if err := u.loadExamples(ctx); err != nil && ctx.Err() == nil {
 			u.logger.Warn("examples not loaded; a restart tries again", "err", err)
 		}
-	}()
-	u.users = append(u.users, func(context.Context) error {
-		cancel()
-		<-ended
-		return nil
-	})
+	}
+	fmt.Fprint(u.cfg.Out, "\nCtrl-C stops everything; the data stays.\n")
+	return nil
 }
 
 // printConsole prints how to sign in to the console: with a link if there is a demo account, since

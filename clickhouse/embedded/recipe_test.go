@@ -199,9 +199,10 @@ func TestRecipeKeepsItsLimits(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		r := newRecipe(t, "SELECT sum(cityHash64(number)) FROM numbers(1000000000000)")
 		go func() { // ends with the test
-			for _, err := os.Stat(r.Result); err != nil && ctx.Err() == nil; _, err = os.Stat(r.Result) {
-				time.Sleep(time.Millisecond)
-			}
+			wait.Until(t, "the statement runs", func() bool {
+				_, err := os.Stat(r.Result)
+				return err == nil || ctx.Err() != nil
+			})
 			cancel()
 		}()
 		if _, err := embedded.RunRecipe(ctx, recipeProcess(t, recipeOne), r); err != context.Canceled {

@@ -343,7 +343,7 @@ func (p *page) start(ctx context.Context, script string) error {
 	var err error
 	p.service, err = startService(ctx, p.work(), filepath.Join(p.dir, "up"), script,
 		p.env("COMPANYSCORE_LISTEN="+p.api, "LISTEN="+p.api, "COMPANYSCORE_CLICKHOUSE_LISTEN="+p.clickhouse,
-			"COMPANYSCORE_SOURCES=facts", "COMPANYSCORE_LOG_LEVEL=warn", "EXAMPLES=false"))
+			"COMPANYSCORE_SOURCES=facts", "COMPANYSCORE_LOG_LEVEL=warn", "EXAMPLES="+strconv.FormatBool(p.name == "README.md")))
 	if err != nil {
 		return err
 	}
