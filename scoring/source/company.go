@@ -46,6 +46,8 @@ var trust = map[Kind][]string{
 	Industry: {scoring.FactsSource, "wikidata"},
 	SIC:      {scoring.FactsSource, "sec"},
 	CIK:      {scoring.FactsSource, "wikidata", "sec"},
+	Ticker:   {scoring.FactsSource, "wikidata", "sec"},
+	QID:      {scoring.FactsSource, "wikidata"},
 	LEI:      {scoring.FactsSource, "wikidata", "gleif"},
 	GitHub:   {scoring.FactsSource, "wikidata", "web"},
 }

@@ -31,11 +31,12 @@ var githubSignals = []string{
 }
 
 // Fetch reads an organisation and its most recently pushed repositories. The organisation is the
-// one in Wikidata; else the one that the site links to, or the one with the name of the domain's
+// one in the imported facts or in Wikidata; else the one that the site links to, or the one with the name of the domain's
 // label, if its profile links to the domain.
 func (g *Repositories) Fetch(ctx context.Context, req Request) (Result, error) {
 	s := builder{source: "github"}
-	login, trusted := loginOf(req)
+	login, namedBy := loginOf(req)
+	trusted := namedBy != ""
 	if login == "" {
 		s.missing(scoring.ReasonNotFound, githubSignals...)
 		return s.result, nil
@@ -53,7 +54,7 @@ func (g *Repositories) Fetch(ctx context.Context, req Request) (Result, error) {
 		return s.result, nil
 	}
 	if trusted {
-		s.claim(GitHub, "key", org.Login, "Wikidata names "+login)
+		s.claim(GitHub, "key", org.Login, namedBy+" names "+login)
 	} else {
 		s.claim(GitHub, "blog", org.Login, "the organisation "+org.Login+" gives "+org.Blog+" as its site")
 	}
@@ -69,16 +70,23 @@ func (g *Repositories) Fetch(ctx context.Context, req Request) (Result, error) {
 	return s.result, nil
 }
 
-// loginOf returns the organisation to read. A trusted one need not link to the domain.
-func loginOf(req Request) (login string, trusted bool) {
+// loginOf returns the organisation to read, and who names it. One that Wikidata or an import names need not link to the domain; else
+// namedBy is "".
+func loginOf(req Request) (login, namedBy string) {
 	if claim, ok := req.Company.Best(GitHub); ok && loginText.MatchString(claim.Value) {
-		return claim.Value, claim.Source == "wikidata" || claim.Source == scoring.FactsSource
+		switch claim.Source {
+		case scoring.FactsSource:
+			return claim.Value, "the import"
+		case "wikidata":
+			return claim.Value, "Wikidata"
+		}
+		return claim.Value, ""
 	}
 	label, _, _ := strings.Cut(req.Registrable, ".")
 	if !loginText.MatchString(label) {
-		return "", false
+		return "", ""
 	}
-	return label, false
+	return label, ""
 }
 
 // githubOrg is the profile of an organisation.

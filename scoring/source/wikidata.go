@@ -20,12 +20,14 @@ import (
 	"companyscore/scoring/source/fetch"
 )
 
-// Wikidata is the source of a company's Wikidata item. It finds the item by the official website.
-// The item has facts, and the exact keys of other sources.
+// Wikidata is the source of a company's Wikidata item: the one in the imported facts, else the one
+// with the company's official website. The item has facts, and the exact keys of other sources.
 type Wikidata struct{ live }
 
 // NewWikidata returns the source.
-func NewWikidata(c *fetch.Client) *Wikidata { return &Wikidata{newLive(c, "wikidata")} }
+func NewWikidata(c *fetch.Client) *Wikidata {
+	return &Wikidata{newLive(c, "wikidata", scoring.FactsSource)}
+}
 
 var _ Source = (*Wikidata)(nil)
 
@@ -46,6 +48,13 @@ var (
 func (w *Wikidata) Fetch(ctx context.Context, req Request) (Result, error) {
 	if !hostText.MatchString(req.Registrable) {
 		return Result{}, &Error{Code: fetch.CodeParse, Err: fmt.Errorf("%q is not a host name", req.Registrable)}
+	}
+	if item, found, err := w.imported(ctx, req); found || err != nil {
+		if err != nil {
+			return Result{}, err
+		}
+		linked, err := w.linked(ctx, item)
+		return item.observe(linked, req), err
 	}
 	candidates, err := fetch.Get(ctx, w.client, fetch.Request{
 		Source: "wikidata", Endpoint: "wikidata.query", Path: "/sparql", Query: url.Values{"format": {"json"},
@@ -86,6 +95,23 @@ func (w *Wikidata) Fetch(ctx context.Context, req Request) (Result, error) {
 	}
 	linked, err := w.linked(ctx, item)
 	return item.observe(linked, req), err
+}
+
+// imported returns the item that the imported facts name, false if there is none or if it is about something else.
+func (w *Wikidata) imported(ctx context.Context, req Request) (wikidataItem, bool, error) {
+	claim, ok := req.Company.Best(QID)
+	if !ok || claim.Source != scoring.FactsSource || !qidText.MatchString(claim.Value) {
+		return wikidataItem{}, false, nil
+	}
+	items, err := w.items(ctx, "/wiki/Special:EntityData/"+claim.Value+".json", nil)
+	if fetch.IsNotFound(err) {
+		return wikidataItem{}, false, nil
+	}
+	if err != nil || len(items) != 1 || !items[0].isOf(req) {
+		return wikidataItem{}, false, err
+	}
+	items[0].Dissolved = items[0].Dissolved && !items[0].DissolvedOn.After(req.Now)
+	return items[0], true, nil
 }
 
 func (w *Wikidata) items(ctx context.Context, path string, query url.Values) ([]wikidataItem, error) {
@@ -231,6 +257,8 @@ type wikidataItem struct {
 	Industries, Leaders           []string
 	Subsidiaries                  int
 	Ticker, CIK, LEI, GitHub, Web string
+	// Hosts are the hosts of all official websites, without www.
+	Hosts []string
 	// Telling is the number of its properties that only companies have.
 	Telling int
 }
@@ -497,6 +525,11 @@ func parseItems(body io.Reader) ([]wikidataItem, error) {
 			GitHub: firstText(c["P2037"], loginText), Ticker: firstText(c["P249"], tickerText),
 			Web: firstText(c["P856"], regexp.MustCompile(`^https?://\S{1,200}$`)),
 		}
+		for _, s := range c["P856"] {
+			if u, err := url.Parse(s.Mainsnak.text()); err == nil && u.Hostname() != "" {
+				item.Hosts = append(item.Hosts, strings.TrimPrefix(strings.ToLower(u.Hostname()), "www."))
+			}
+		}
 		for _, s := range best(c["P571"]) {
 			if t := s.Mainsnak.time(); !t.IsZero() && (item.Founded.IsZero() || t.Before(item.Founded)) {
 				item.Founded = t
@@ -554,6 +587,17 @@ func parseItems(body io.Reader) ([]wikidataItem, error) {
 	}
 	slices.SortFunc(items, func(a, b wikidataItem) int { return compareQID(a.QID, b.QID) })
 	return items, nil
+}
+
+// isOf reports whether an item can be about the company: one of its websites is below the company's registrable domain, or it has no
+// website, but a property of companies.
+func (i wikidataItem) isOf(req Request) bool {
+	if len(i.Hosts) == 0 {
+		return i.Telling > 0
+	}
+	return slices.ContainsFunc(i.Hosts, func(host string) bool {
+		return host == req.Registrable || strings.HasSuffix(host, "."+req.Registrable)
+	})
 }
 
 func compareQID(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)) }
@@ -693,7 +737,7 @@ func (i wikidataItem) observe(linked map[string]wikidataLink, req Request) Resul
 		}
 		s.part("leadership_disclosure", 0, names...)
 	}
-	i.claim(&s, linked)
+	i.claim(&s, linked, req)
 	return s.result
 }
 
@@ -737,9 +781,13 @@ func (s *builder) money(signal string, a wikidataAmount, found bool, now time.Ti
 	}
 }
 
-func (i wikidataItem) claim(s *builder, linked map[string]wikidataLink) {
+func (i wikidataItem) claim(s *builder, linked map[string]wikidataLink, req Request) {
 	because := func(what string) string { return what + " of " + i.QID }
-	s.claim(QID, "key", i.QID, "official website of "+i.QID+" is "+cmp.Or(i.Web, "the domain"))
+	evidence := "official website of " + i.QID + " is " + cmp.Or(i.Web, "the domain")
+	if len(i.Hosts) == 0 && req.Company.Get(QID) != "" {
+		evidence = "imported facts name " + req.Company.Get(QID)
+	}
+	s.claim(QID, "key", i.QID, evidence)
 	s.claim(Name, "", i.Label, because("English label"))
 	if i.Dissolved {
 		s.result.Defunct = true
