@@ -172,8 +172,8 @@ func (f *Facts) Imports(ctx context.Context, limit int) ([]table.FactsImport, er
 	return all, nil
 }
 
-// NewestImports returns the newest complete import of each recipe, and of each file that no recipe read, of those
-// with a digest. Only Recipe, File (without a recipe) and Digest are set.
+// NewestImports returns the newest complete import of each recipe, and of each file and content that no recipe
+// read, of those with a digest, the oldest first. Only Recipe, File (without a recipe) and Digest are set.
 func (f *Facts) NewestImports(ctx context.Context) ([]table.FactsImport, error) {
 	var rows []struct {
 		Recipe string `ch:"recipe"`

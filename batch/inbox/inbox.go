@@ -29,8 +29,8 @@ import (
 type Store interface {
 	facts.Store
 	recipe.Identifiers
-	// NewestImports returns the newest complete import of each recipe, and of each file that no recipe read,
-	// of those with a digest.
+	// NewestImports returns the newest complete import of each recipe, and of each file and content that no
+	// recipe read, of those with a digest, the oldest first.
 	NewestImports(ctx context.Context) ([]table.FactsImport, error)
 	// ImportDone reports whether an import is complete.
 	ImportDone(ctx context.Context, importID string) (bool, error)
@@ -150,8 +150,8 @@ func (in *Inbox) receivePlain(ctx context.Context, from folder, known []table.Fa
 	return errors.Join(faults...)
 }
 
-// plainKnown reports whether the newest import of a name had this content, or any newest one if the name was
-// never imported.
+// plainKnown reports whether the newest import of a name had this content, or any import if the name was never
+// imported.
 func plainKnown(known []table.FactsImport, name, digest string) bool {
 	same := false
 	for _, i := range slices.Backward(known) {
