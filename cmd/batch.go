@@ -66,16 +66,14 @@ a file has not changed from one run to the next.`,
 			refresh := &cfg.Refresh
 			var sourcesErr error
 			refresh.Live, refresh.Pace, sourcesErr = from.Pace()
-			if err := errors.Join(err, sourcesErr, cfg.Schedules.Validate(), ages.Validate(), memory.Validate(),
-				nice.Validate()); err != nil {
-				return cli.Usage(err)
-			}
+			var inboxErr error
 			if files.Dir != "" {
-				err = inbox.Check(files.Dir)
+				inboxErr = inbox.Check(files.Dir)
 			} else if slices.Contains(names, jobs.Inbox) {
-				err = errors.New("the inbox job needs --inbox DIR")
+				inboxErr = errors.New("the inbox job needs --inbox DIR")
 			}
-			if err != nil {
+			if err := errors.Join(err, sourcesErr, inboxErr, cfg.Schedules.Validate(), ages.Validate(), memory.Validate(),
+				nice.Validate()); err != nil {
 				return cli.Usage(err)
 			}
 			refresh.Ages = table.RefreshAges(ages)
