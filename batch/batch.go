@@ -16,6 +16,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/robfig/cron/v3"
 
+	"companyscore/batch/inbox"
 	"companyscore/batch/jobs"
 	"companyscore/internal/redis"
 	"companyscore/internal/table"
@@ -56,6 +57,8 @@ type Config struct {
 	Logger    *slog.Logger
 	Schedules Schedules
 	Refresh   Refresh
+	// Inbox is the directory of new files; nil for none.
+	Inbox *inbox.Inbox
 	// Once has the names of jobs that Run runs once. Empty means all jobs by their schedules.
 	Once []string
 	// Report is called with one line per successful job of Once. It is required with Once.
@@ -97,13 +100,16 @@ type job struct {
 	do func(ctx context.Context, fence int64) (table.BatchRun, error)
 	// epoch is that of the part that the job publishes, 0 if it publishes none.
 	epoch time.Duration
+	// beside is set for a job that runs beside the others and does not rest: a long import must not delay
+	// the counts, nor the next file.
+	beside bool
 }
 
 // restFactor times the duration of the last run is the minimum pause of a job. It limits
 // the load of slow jobs.
 const restFactor = 10
 
-// Runner runs the jobs, one at a time.
+// Runner runs the jobs, one at a time, but the inbox job beside the others.
 type Runner struct {
 	cfg    Config
 	jobs   []job
@@ -111,7 +117,7 @@ type Runner struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	starts sync.WaitGroup
-	mu     sync.Mutex           // one job at a time
+	mu     sync.Mutex           // one job at a time, but those beside
 	restMu sync.Mutex           // guards rest
 	rest   map[string]time.Time // until when a job rests
 	lease  time.Duration
@@ -119,6 +125,7 @@ type Runner struct {
 	companies atomic.Uint64     // of the last count of this process
 	counted   bool              // whether this process has counted; mu guards it
 	adoption  snapshot.Adoption // of what the jobs publish
+	once      bool              // set by Once
 }
 
 // New returns a runner. Start or Once run the jobs.
@@ -136,6 +143,9 @@ func New(cfg Config) (*Runner, error) {
 		{name: jobs.Spreads, schedule: parsed(s.Spreads), deadline: 30 * time.Minute, do: r.spreads},
 		{name: jobs.Housekeeping, schedule: parsed(s.Housekeeping), deadline: time.Hour, do: r.keepHouse},
 	}
+	if cfg.Inbox != nil {
+		r.jobs = append(r.jobs, job{name: jobs.Inbox, schedule: parsed(s.Inbox), deadline: 2 * time.Hour, do: r.receive, beside: true})
+	}
 	for _, j := range r.jobs {
 		if j.schedule != nil {
 			once := cron.NewChain(cron.SkipIfStillRunning(cron.DiscardLogger)) // skips a job that still runs or waits
@@ -146,13 +156,17 @@ func New(cfg Config) (*Runner, error) {
 }
 
 // Start starts the schedules and returns. It runs the movers job, the count job and the spreads job at once,
-// movers first, because servers answer as soon as counts are published.
+// movers first, because servers answer as soon as counts are published. The inbox job begins at once too, and completes
+// imports that a killed process left.
 func (r *Runner) Start() {
 	r.starts.Go(func() {
 		r.attempt(r.job(jobs.Movers))
 		r.attempt(r.job(jobs.Count))
 		r.attempt(r.job(jobs.Spreads))
 	})
+	if r.cfg.Inbox != nil && r.job(jobs.Inbox).schedule != nil {
+		r.starts.Go(func() { r.attempt(r.job(jobs.Inbox)) })
+	}
 	r.cron.Start()
 }
 
@@ -172,6 +186,7 @@ func (r *Runner) Stop() {
 func (r *Runner) Once(ctx context.Context, names []string, report func(line string)) error {
 	var faults []error
 	r.adoption = snapshot.AtOnce
+	r.once = true
 	for _, j := range r.jobs {
 		if !slices.Contains(names, j.name) {
 			continue
@@ -264,7 +279,9 @@ func (r *Runner) moversLost() bool {
 func (r *Runner) attempt(j job) {
 	run, err := r.run(r.ctx, j)
 	r.restMu.Lock()
-	r.rest[j.name] = time.Now().Add(restFactor * run.Took)
+	if !j.beside {
+		r.rest[j.name] = time.Now().Add(restFactor * run.Took)
+	}
 	r.restMu.Unlock()
 	switch {
 	case errors.Is(err, errTaken):
@@ -300,8 +317,10 @@ func (r *Runner) renew(ctx context.Context, lock *redis.Lock, lost context.Cance
 // run takes the lock of a job, runs it and stores the result. It returns errTaken if
 // another process runs the job.
 func (r *Runner) run(ctx context.Context, j job) (run table.BatchRun, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	if !j.beside {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+	}
 	parent := ctx
 	ctx, cancel := context.WithTimeout(ctx, j.deadline)
 	defer cancel()
@@ -383,4 +402,10 @@ func (r *Runner) spreads(ctx context.Context, _ int64) (table.BatchRun, error) {
 // keepHouse merges replaced rows.
 func (r *Runner) keepHouse(ctx context.Context, _ int64) (table.BatchRun, error) {
 	return table.BatchRun{}, r.cfg.Store.Compact(ctx)
+}
+
+// receive imports what is new in the inbox. Run by hand it takes the files as they are, since there was no look before.
+func (r *Runner) receive(ctx context.Context, _ int64) (table.BatchRun, error) {
+	received, err := r.cfg.Inbox.Run(ctx, r.once)
+	return table.BatchRun{Received: &received}, err
 }

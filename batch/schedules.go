@@ -22,6 +22,8 @@ type Schedules struct {
 	Housekeeping string
 	// Spreads is the schedule of the spreads job: how signals spread, for the intervals of scores.
 	Spreads string
+	// Inbox is the schedule of the inbox job, which imports new files.
+	Inbox string
 	// CountEpoch and MoversEpoch are the times between the instants at which servers adopt counts and
 	// movers of a large universe, see universe.Counts. They are between epochMin and epochMax.
 	CountEpoch, MoversEpoch time.Duration
@@ -43,6 +45,7 @@ func (s *Schedules) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.Refresh, "schedule-refresh", "@every 1m", "schedule of the refresh job"+form)
 	flags.StringVar(&s.Housekeeping, "schedule-housekeeping", "17 3 * * *", "schedule of the housekeeping job"+form)
 	flags.StringVar(&s.Spreads, "schedule-spreads", "@every 1h", "schedule of the spreads job"+form)
+	flags.StringVar(&s.Inbox, "schedule-inbox", "@every 1m", "schedule of the inbox job"+form)
 	const adopted = " of 10,000 companies and more at multiples of this time"
 	flags.DurationVar(&s.CountEpoch, "epoch-count", 10*time.Minute, "servers adopt ranks, distribution and cohorts"+adopted)
 	flags.DurationVar(&s.MoversEpoch, "epoch-movers", 5*time.Minute, "servers adopt movers"+adopted)
@@ -53,7 +56,7 @@ func (s Schedules) Args() []string {
 	return []string{
 		"--schedule-count", s.Count, "--schedule-movers", s.Movers, "--schedule-refresh", s.Refresh, "--schedule-housekeeping",
 		s.Housekeeping,
-		"--schedule-spreads", s.Spreads, "--epoch-count", s.CountEpoch.String(), "--epoch-movers", s.MoversEpoch.String(),
+		"--schedule-spreads", s.Spreads, "--schedule-inbox", s.Inbox, "--epoch-count", s.CountEpoch.String(), "--epoch-movers", s.MoversEpoch.String(),
 	}
 }
 
@@ -62,7 +65,8 @@ func (s Schedules) Validate() error {
 	var faults []error
 	for _, f := range []struct {
 		name, spec string
-	}{{"count", s.Count}, {"movers", s.Movers}, {"refresh", s.Refresh}, {"housekeeping", s.Housekeeping}, {"spreads", s.Spreads}} {
+	}{{"count", s.Count}, {"movers", s.Movers}, {"refresh", s.Refresh}, {"housekeeping", s.Housekeeping}, {"spreads", s.Spreads},
+		{"inbox", s.Inbox}} {
 		if f.spec == "off" {
 			continue
 		}

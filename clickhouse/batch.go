@@ -75,6 +75,9 @@ func (u *Universe) WriteRuns(ctx context.Context, runs []table.BatchRun) error {
 		if c := r.Refresh; c != nil {
 			rows[i].Young, rows[i].Due, rows[i].Started, rows[i].OldestScoredAt = c.Young, c.Due, c.Started, toColumn(c.Oldest)
 		}
+		if c := r.Received; c != nil {
+			rows[i].Started = c.Started
+		}
 	}
 	if err := insert(ctx, u.db, batchRunInsert, rows); err != nil {
 		return fmt.Errorf("record runs of batch jobs: %w", err)

@@ -22,6 +22,9 @@ var (
 	factsOrigins      = sql.Query("facts_origins")
 	factsImportInsert = sql.Query("facts_import_insert")
 	factsImportOpen   = sql.Query("facts_import_open")
+	factsImportList   = sql.Query("facts_import_list")
+	factsImportNewest = sql.Query("facts_import_newest")
+	factsImportDone   = sql.Query("facts_import_done")
 )
 
 // importMax is the time limit of the statement that makes an import visible: of millions of layers it
@@ -154,6 +157,48 @@ func (f *Facts) unstage(ctx context.Context, importID string) error {
 		return fmt.Errorf("drop staged rows of import %s: %w", importID, err)
 	}
 	return nil
+}
+
+// Imports returns the newest imports and removals, at most limit, the newest first.
+func (f *Facts) Imports(ctx context.Context, limit int) ([]table.FactsImport, error) {
+	var rows []importRow
+	if err := f.db.list(ctx, &rows, factsImportList, ch.Named("limit", limit)); err != nil {
+		return nil, fmt.Errorf("list imports: %w", err)
+	}
+	all := make([]table.FactsImport, len(rows))
+	for i := range rows {
+		all[i] = rows[i].entry()
+	}
+	return all, nil
+}
+
+// NewestImports returns the newest complete import of each recipe, and of each file and content that no recipe
+// read, of those with a digest, the oldest first. Only Recipe, File (without a recipe) and Digest are set.
+func (f *Facts) NewestImports(ctx context.Context) ([]table.FactsImport, error) {
+	var rows []struct {
+		Recipe string `ch:"recipe"`
+		File   string `ch:"file"`
+		Digest string `ch:"digest"`
+	}
+	if err := f.db.list(ctx, &rows, factsImportNewest); err != nil {
+		return nil, fmt.Errorf("list the newest imports: %w", err)
+	}
+	all := make([]table.FactsImport, len(rows))
+	for i, r := range rows {
+		all[i] = table.FactsImport{Recipe: r.Recipe, File: r.File, Digest: r.Digest}
+	}
+	return all, nil
+}
+
+// ImportDone reports whether an import is complete. One that failed or never was is not.
+func (f *Facts) ImportDone(ctx context.Context, importID string) (bool, error) {
+	var row struct {
+		Done uint64 `ch:"done"`
+	}
+	if _, err := f.db.first(ctx, &row, factsImportDone, ch.Named("import", importID)); err != nil {
+		return false, fmt.Errorf("read import %s: %w", importID, err)
+	}
+	return row.Done > 0, nil
 }
 
 // Origins returns all origins of facts, the largest first.

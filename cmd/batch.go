@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"companyscore/batch"
+	"companyscore/batch/inbox"
 	"companyscore/batch/jobs"
 	"companyscore/clickhouse"
 	"companyscore/internal/cli"
@@ -30,6 +31,7 @@ func (c *program) batch() *cobra.Command {
 	var from selection.Config
 	var tiers string
 	var memory config.Memory
+	var files inbox.Config
 	var once bool
 	var nice process.Nice
 	cmd := &cobra.Command{
@@ -42,11 +44,14 @@ func (c *program) batch() *cobra.Command {
   spreads       how signals spread, for the intervals of scores
   refresh       runs for companies with an old score
   housekeeping  merges of tables
+  inbox         imports of new files in the directory --inbox, and runs for companies that
+                they change; docs/operations.md has its layout
 
 Use the same --sources and --tiers as for the workers: they set the pace of the refresh job.
 With --once the named jobs, or all of them, run now, and the program ends. While another
-process runs a job, it waits.`,
-		Example: "  companyscore batch\n  companyscore batch --once count movers",
+process runs a job, it waits. The inbox job then takes files as they are; else it waits until
+a file has not changed from one run to the next.`,
+		Example: "  companyscore batch\n  companyscore batch --once count movers\n  companyscore batch --once inbox --inbox ./inbox",
 		Args: func(_ *cobra.Command, args []string) error {
 			for _, name := range args {
 				if !slices.Contains(jobs.Names(), name) {
@@ -61,7 +66,13 @@ process runs a job, it waits.`,
 			refresh := &cfg.Refresh
 			var sourcesErr error
 			refresh.Live, refresh.Pace, sourcesErr = from.Pace()
-			if err := errors.Join(err, sourcesErr, cfg.Schedules.Validate(), ages.Validate(), memory.Validate(),
+			var inboxErr error
+			if files.Dir != "" {
+				inboxErr = inbox.Check(files.Dir)
+			} else if slices.Contains(names, jobs.Inbox) {
+				inboxErr = errors.New("the inbox job needs --inbox DIR")
+			}
+			if err := errors.Join(err, sourcesErr, inboxErr, cfg.Schedules.Validate(), ages.Validate(), memory.Validate(),
 				nice.Validate()); err != nil {
 				return cli.Usage(err)
 			}
@@ -82,6 +93,11 @@ process runs a job, it waits.`,
 				return err
 			}
 			cfg.Store, cfg.Redis, cfg.Logger = clickhouse.NewUniverse(open.DB), open.Redis, c.logger
+			if files.Dir != "" {
+				files.Store, files.Queue, files.Redis, files.Engine, files.Logger = clickhouse.NewFacts(open.DB), refresh.Queue, open.Redis,
+					recipeEngine, c.logger
+				cfg.Inbox = inbox.New(files)
+			}
 			if once {
 				cfg.Once = names
 				if len(names) == 0 {
@@ -100,6 +116,8 @@ process runs a job, it waits.`,
 	cfg.Schedules.Flags(cmd.Flags())
 	ages.Flags(cmd.Flags())
 	from.ChoiceFlags(cmd.Flags(), "data sources of the workers")
+	selection.TrustFlag(cmd.Flags(), &files.Trust)
+	inbox.Flag(cmd.Flags(), &files.Dir)
 	meter.LimitsFlag(cmd.Flags(), &tiers)
 	memory.Flags(cmd.Flags(), 512) // a snapshot takes about 10 MB, and 100 MB while it is read
 	nice.Flags(cmd.Flags())

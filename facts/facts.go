@@ -82,13 +82,16 @@ type Options struct {
 	Origin string
 	// Day is the day of rows without as_of, and the last one that as_of may have. Zero means today.
 	Day time.Time
-	// Recipe is the recipe that made the rows, empty for none. Digest is the SHA-256 of the files.
+	// Recipe is the recipe that made the rows, empty for none. Digest is that of table.FactsImport.
 	Recipe, Digest string
 	// Progress is called after each page with the bytes read and the size of the file; it may be nil.
 	Progress func(read, total int64)
 	// Rejected counts the rows that the source left out, by reason. It is read after the last row; it may
 	// be nil.
 	Rejected map[string]uint64
+	// Staged is called with the id of the import after all layers are staged, before the commit. If it
+	// returns an error, nothing is imported. It may be nil.
+	Staged func(ctx context.Context, importID string) error
 }
 
 // WithDay returns o with the present day, UTC, if it has none.
@@ -158,8 +161,13 @@ func ImportFrom(ctx context.Context, store Store, from Source, file string, opt 
 		if faults := len(report.Faults) + report.FaultsOmitted; faults > 0 {
 			i.Rejected = map[string]uint64{"invalid": uint64(faults)}
 		}
-		i, err = store.Commit(ctx, i)
-		report.Changed = int(i.Changed)
+		if opt.Staged != nil {
+			err = opt.Staged(ctx, i.ID)
+		}
+		if err == nil {
+			i, err = store.Commit(ctx, i)
+			report.Changed = int(i.Changed)
+		}
 	}
 	if err != nil && i.CommittedAt.IsZero() {
 		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardMax)

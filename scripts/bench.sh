@@ -19,7 +19,7 @@ breakers:
 YAML
 schedules=
 [ "$what" != conditional ] || schedules="--epoch-count 24h" # no epoch ends meanwhile, unless at midnight
-[ "$what" != analytics ] || for job in count movers refresh housekeeping spreads; do
+[ "$what" != analytics ] || for job in count movers refresh housekeeping spreads inbox; do
 	schedules="$schedules --schedule-$job off" # the measurement counts by itself
 done
 # shellcheck disable=SC2086 # words

@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -26,6 +27,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"companyscore/batch"
+	"companyscore/batch/inbox"
 	"companyscore/clickhouse"
 	"companyscore/clickhouse/embedded"
 	"companyscore/internal/config"
@@ -38,7 +40,7 @@ import (
 	"companyscore/server/meter"
 )
 
-// Config is what Run needs. All fields but TiersFile are required.
+// Config is what Run needs. All fields but TiersFile and Inbox are required.
 type Config struct {
 	// Stores has the data directory. Run does not start a store whose URL is set.
 	Stores config.Stores
@@ -57,6 +59,8 @@ type Config struct {
 	TiersFile string
 	Schedules batch.Schedules
 	Ages      batch.Ages
+	// Inbox is the directory of the inbox job, empty for none.
+	Inbox string
 	// Log is passed to the children.
 	Log    config.Log
 	Logger *slog.Logger
@@ -80,11 +84,16 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 	meter.LimitsFlag(flags, &c.TiersFile)
 	c.Schedules.Flags(flags)
 	c.Ages.Flags(flags)
+	inbox.Flag(flags, &c.Inbox)
 }
 
 // Validate returns an error that names every flag that is wrong.
 func (c *Config) Validate() error {
-	return errors.Join(config.CheckAddress("--clickhouse-listen", c.ClickHouseListen), c.ClickHouse.Validate(), c.Server.Validate(),
+	var missing error
+	if c.Inbox != "" {
+		missing = inbox.Check(c.Inbox)
+	}
+	return errors.Join(missing, config.CheckAddress("--clickhouse-listen", c.ClickHouseListen), c.ClickHouse.Validate(), c.Server.Validate(),
 		c.Sources.Validate(), c.Schedules.Validate(), c.Ages.Validate())
 }
 
@@ -213,7 +222,8 @@ func (u *run) start(ctx context.Context) (err error) {
 		}
 	}
 	jobs := slices.Concat([]string{"--nice", strconv.Itoa(niceBeside), "--tiers", u.cfg.TiersFile}, u.cfg.Schedules.Args(),
-		u.cfg.Ages.Args(), u.cfg.Sources.ChoiceArgs())
+		u.cfg.Ages.Args(), u.cfg.Sources.ChoiceArgs(),
+		[]string{"--trust", strings.Join(u.cfg.Sources.Trust, ","), "--inbox", u.cfg.Inbox})
 	cron, err := u.startRole(ctx, "batch", jobs)
 	if err != nil {
 		return err

@@ -20,10 +20,11 @@ const (
 	Refresh      = "refresh"
 	Housekeeping = "housekeeping"
 	Spreads      = "spreads"
+	Inbox        = "inbox"
 )
 
 // Names returns the names of all jobs.
-func Names() []string { return []string{Count, Movers, Refresh, Housekeeping, Spreads} }
+func Names() []string { return []string{Count, Movers, Refresh, Housekeeping, Spreads, Inbox} }
 
 // Status is the result of the last run of a job.
 type Status struct {

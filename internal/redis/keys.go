@@ -74,6 +74,13 @@ func BatchStatus() string { return prefix + "batch:status" }
 // RefreshPaced is until when the refresh job has used up its pace: STRING, unix ms.
 func RefreshPaced() string { return prefix + "batch:refresh:paced" }
 
+// InboxImports lists the imports of the inbox job whose changed companies wait for their runs: SET of
+// ids of imports.
+func InboxImports() string { return prefix + "batch:inbox:imports" }
+
+// InboxChanged lists the companies whose facts an import changes and that have no run yet: LIST of domains.
+func InboxChanged(importID string) string { return prefix + "batch:inbox:changed:" + importID }
+
 // Spreads holds how the signals of the universe spread: STRING, a gob of scoring.Spreads.
 func Spreads() string { return prefix + "{universe}:spreads" }
 

@@ -114,13 +114,18 @@ func (s *Stores) console(accounts *clickhouse.Accounts, scores *clickhouse.Score
 		*clickhouse.Accounts
 		*clickhouse.Requests
 	}{accounts, requests}
+	facts := clickhouse.NewFacts(s.DB)
 	return console.Stores{
-		Sessions: accounts, Keys: accounts, Usage: calls, Requests: calls, Companies: scores, Data: s.DB,
+		Sessions: accounts, Keys: accounts, Usage: calls, Requests: calls, Companies: scores,
+		Data: struct {
+			*clickhouse.DB
+			*clickhouse.Facts
+		}{s.DB, facts},
 		Home: struct {
 			*clickhouse.Accounts
 			*clickhouse.Scores
 			*clickhouse.Facts
-		}{accounts, scores, clickhouse.NewFacts(s.DB)},
+		}{accounts, scores, facts},
 		Operators: struct {
 			*clickhouse.Accounts
 			*clickhouse.DB

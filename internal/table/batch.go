@@ -31,6 +31,7 @@ type BatchRun struct {
 	PeakMemoryBytes     uint64     // of the engine during the run
 	Companies           uint64     // counted by the count or refresh job; 0 for other jobs
 	Refresh             *Refreshed // nil for jobs other than refresh
+	Received            *Received  // nil for jobs other than inbox
 	Outcome             BatchOutcome
 	Error               string
 }
@@ -51,6 +52,9 @@ func (r *BatchRun) String() string {
 	}
 	if c := r.Refresh; c != nil {
 		counted += fmt.Sprintf(", %.1f %% younger than their target age, %d due, %d runs started", 100*c.Share(), c.Due, c.Started)
+	}
+	if c := r.Received; c != nil {
+		counted += fmt.Sprintf(", %d imports, %d runs started, %d companies wait for one", c.Imports, c.Started, c.Waiting)
 	}
 	return fmt.Sprintf("%s%s, engine read %d rows and %d MiB, peak %d MiB", r.Outcome, counted, r.ReadRows, r.ReadBytes>>20,
 		r.PeakMemoryBytes>>20)

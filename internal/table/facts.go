@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"companyscore/scoring"
 )
 
 // ImportKind is what an import did.
@@ -34,8 +36,8 @@ type FactsImport struct {
 	Origins []string
 	// Recipe is empty for files with the columns of an import.
 	Recipe string
-	// File has the names of the files, separated by spaces. Digest is the SHA-256 of their contents in
-	// hexadecimal.
+	// File has the names of the files, separated by spaces. Digest has the SHA-256 of each file in
+	// hexadecimal, sorted and separated by spaces; it is empty if the import did not come from an inbox.
 	File, Digest string
 	StartedAt    time.Time
 	// CommittedAt is when the layers were accepted, zero for a failed import. Records made before do not
@@ -53,6 +55,20 @@ type FactsImport struct {
 // NewImport returns an import that starts now.
 func NewImport(kind ImportKind) FactsImport {
 	return FactsImport{ID: uuid.Must(uuid.NewV7()).String(), Kind: kind, StartedAt: time.Now().UTC()}
+}
+
+// FactsChange is the layers of a company before and after an import.
+type FactsChange struct {
+	Domain        string
+	Before, After []scoring.CompanyFacts
+}
+
+// Received is what a run of the inbox job did.
+type Received struct {
+	// Imports is the number of imports, Failed that of files with a new message.
+	Imports, Failed uint64
+	// Started is the number of runs started, Waiting that of companies whose runs the next run of the job starts.
+	Started, Waiting uint64
 }
 
 // FactsOrigin is the extent of one origin of facts.

@@ -18,6 +18,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"companyscore/clickhouse"
+	"companyscore/facts"
 	"companyscore/internal/account"
 	"companyscore/internal/queue"
 	"companyscore/internal/redis"
@@ -598,6 +599,14 @@ func TestPagesShowStoredData(t *testing.T) {
 	if err := f.store.WriteRequests(t.Context(), []table.Request{request, foreign}); err != nil {
 		t.Fatal(err)
 	}
+	if _, err := facts.ImportCSV(t.Context(), f.store, "<crm>.csv", []byte("domain,employees\na.com,5\nb.com,many\n"),
+		facts.Options{Origin: "crm"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.store.Discard(t.Context(), table.FactsImport{ID: "failed", Kind: table.ImportFile, Recipe: "tranco", File: "list.zip",
+		StartedAt: f.clock}, errors.New("the archive is damaged")); err != nil {
+		t.Fatal(err)
+	}
 	for path, parts := range map[string][]string{
 		"":                         {"Companies", "2"},
 		"/universe":                {"Rating mix", "software"},
@@ -610,9 +619,10 @@ func TestPagesShowStoredData(t *testing.T) {
 		"/usage":                  {"Cold calls", "Breakers"},
 		"/requests":               {"my-request-id", "no_history"},
 		"/requests/my-request-id": {"The company was never scored.", "Score it."},
-		"/data":                   {"Batch jobs", "housekeeping", "bulk"},
-		"/operators":              {"Acme", "Other"},
-		"/operators/runs":         {"No run has ended yet"},
+		"/data": {"Batch jobs", "housekeeping", "inbox", "bulk", "&lt;crm&gt;.csv", "<div>1 invalid</div>", "tranco", "list.zip",
+			"the archive is damaged"},
+		"/operators":      {"Acme", "Other"},
+		"/operators/runs": {"No run has ended yet"},
 	} {
 		text := b.see(t, path, http.StatusOK)
 		wants(t, path, text, parts...)

@@ -16,12 +16,16 @@ const (
 	// healthRuns is the number of the newest runs whose sources a page shows, within healthSpan.
 	healthRuns = 200
 	healthSpan = 24 * time.Hour
+	// importsMax is the number of the newest imports that a page shows.
+	importsMax = 20
 )
 
 // DataStore has what the page of data reads.
 type DataStore interface {
 	// SourceHealth returns how often each source answered in the newest runs since an instant.
 	SourceHealth(ctx context.Context, since time.Time, runs int) ([]scoring.SourceHealth, error)
+	// Imports returns the newest imports of facts and removals of origins, the newest first.
+	Imports(ctx context.Context, limit int) ([]table.FactsImport, error)
 }
 
 type dataBody struct {
@@ -33,6 +37,7 @@ type dataBody struct {
 	RefreshAt time.Time
 	Sources   []source
 	Jobs      []batchJob
+	Imports   []table.FactsImport
 	Queue     queue.Status
 }
 
@@ -75,6 +80,9 @@ func (c *Console) data(v *visit) (err error) {
 		return err
 	}
 	body.Sources = sources(health)
+	if body.Imports, err = c.Stores.Data.Imports(v.ctx(), importsMax); err != nil {
+		return err
+	}
 	return v.render("data", "Data", "data", body)
 }
 

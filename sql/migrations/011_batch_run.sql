@@ -2,7 +2,7 @@
 CREATE TABLE IF NOT EXISTS batch_run
 (
     started_at DateTime64(3, 'UTC') COMMENT 'Start of the run' CODEC(Delta(8), ZSTD(1)),
-    job LowCardinality(String) COMMENT 'Name of the job: count, movers, refresh, housekeeping or spreads',
+    job LowCardinality(String) COMMENT 'Name of the job: count, movers, refresh, housekeeping, spreads or inbox',
     id String COMMENT 'UUID of the run' CODEC(ZSTD(1)),
     fence UInt64 COMMENT 'Fence of the process that ran it; later ones are larger',
     took_ms UInt64 COMMENT 'Duration in milliseconds',
@@ -12,7 +12,7 @@ CREATE TABLE IF NOT EXISTS batch_run
     companies UInt64 COMMENT 'count and refresh: companies counted; 0 for other jobs',
     young UInt64 COMMENT 'refresh: companies younger than their target age; 0 for other jobs',
     due UInt64 COMMENT 'refresh: companies older than their target age whose score a run can change; 0 for other jobs',
-    started UInt64 COMMENT 'refresh: runs started; 0 for other jobs',
+    started UInt64 COMMENT 'refresh and inbox: runs started; 0 for other jobs',
     oldest_scored_at DateTime64(3, 'UTC') COMMENT 'refresh: oldest scored_at among the newest records of all companies; 1970-01-01 without companies and for other jobs',
     outcome Enum8('ok' = 1, 'failed' = 2) COMMENT 'Outcome; after failed the last good result stays',
     error String COMMENT 'Cause of a failure; empty otherwise' CODEC(ZSTD(1))

@@ -11,7 +11,7 @@ CREATE TABLE IF NOT EXISTS facts_import
     origins Array(LowCardinality(String)) COMMENT 'Origins of the layers, sorted' CODEC(ZSTD(1)),
     recipe LowCardinality(String) COMMENT 'Recipe that read the files; empty for a file with the columns of an import',
     file String COMMENT 'Names of the files, separated by spaces' CODEC(ZSTD(1)),
-    digest String COMMENT 'SHA-256 of the files in hexadecimal; empty for a removal' CODEC(ZSTD(1)),
+    digest String COMMENT 'SHA-256 of each file in hexadecimal, sorted, separated by spaces; empty unless the import came from an inbox' CODEC(ZSTD(1)),
     started_at DateTime64(3, 'UTC') COMMENT 'Start of the import' CODEC(Delta(8), ZSTD(1)),
     committed_at DateTime64(3, 'UTC') COMMENT 'imported_at of the layers; 1970-01-01 after failed' CODEC(Delta(8), ZSTD(1)),
     finished_at DateTime64(3, 'UTC') COMMENT 'End of the import; 1970-01-01 before' CODEC(Delta(8), ZSTD(1)),
