@@ -72,7 +72,8 @@ func (s *store) WriteRuns(_ context.Context, runs []table.BatchRun) error {
 }
 
 // never are schedules that start no job.
-var never = Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off", Spreads: "off", Inbox: "off", CountEpoch: 10 * time.Minute,
+var never = Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off", Spreads: "off", Inbox: "off",
+	CountEpoch:  10 * time.Minute,
 	MoversEpoch: 5 * time.Minute}
 
 func runnerOf(t *testing.T, url string, s *store) *Runner {

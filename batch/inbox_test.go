@@ -25,7 +25,9 @@ func (s *site) receiver(dir string) *batch.Runner {
 		Store: clickhouse.NewUniverse(s.db), Redis: s.client, Logger: slog.New(slog.DiscardHandler),
 		Schedules: batch.Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off", Spreads: "off", Inbox: "off",
 			CountEpoch: time.Minute, MoversEpoch: time.Minute},
-		Refresh: batch.Refresh{RefreshTargets: table.RefreshTargets{Ages: table.RefreshAges{Asked: time.Hour, Others: time.Hour}}, Queue: s.queue},
+		Refresh: batch.Refresh{
+			RefreshTargets: table.RefreshTargets{Ages: table.RefreshAges{Asked: time.Hour, Others: time.Hour}}, Queue: s.queue,
+		},
 		Inbox: inbox.New(inbox.Config{Dir: dir, Store: clickhouse.NewFacts(s.db), Queue: s.queue, Redis: s.client,
 			Logger: slog.New(slog.DiscardHandler)}),
 	}

@@ -80,7 +80,8 @@ func (s *site) record(age time.Duration, version string, domains ...string) {
 // refresh runs the job once and returns its result.
 func (s *site) refresh(live bool, pace float64) table.Refreshed {
 	s.Helper()
-	off := batch.Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off", Spreads: "off", Inbox: "off", CountEpoch: time.Minute,
+	off := batch.Schedules{Count: "off", Movers: "off", Refresh: "off", Housekeeping: "off", Spreads: "off", Inbox: "off",
+		CountEpoch:  time.Minute,
 		MoversEpoch: time.Minute}
 	r, err := batch.New(batch.Config{
 		Store: clickhouse.NewUniverse(s.db), Redis: s.client, Logger: slog.New(slog.DiscardHandler), Schedules: off,

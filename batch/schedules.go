@@ -56,7 +56,8 @@ func (s Schedules) Args() []string {
 	return []string{
 		"--schedule-count", s.Count, "--schedule-movers", s.Movers, "--schedule-refresh", s.Refresh, "--schedule-housekeeping",
 		s.Housekeeping,
-		"--schedule-spreads", s.Spreads, "--schedule-inbox", s.Inbox, "--epoch-count", s.CountEpoch.String(), "--epoch-movers", s.MoversEpoch.String(),
+		"--schedule-spreads", s.Spreads, "--schedule-inbox", s.Inbox,
+		"--epoch-count", s.CountEpoch.String(), "--epoch-movers", s.MoversEpoch.String(),
 	}
 }
 

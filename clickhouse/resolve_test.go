@@ -43,7 +43,8 @@ func TestKnownCompanies(t *testing.T) {
 	slices.SortFunc(got, func(a, b resolve.Company) int { return cmp.Compare(a.Domain, b.Domain) })
 	none := []string{}
 	want := []resolve.Company{
-		{Domain: "acme.com", Name: "Acme", Names: []string{"Acme", "Acme Inc"}, Tickers: []string{":ACME", "NYSE:ACME"}, CIKs: []string{"42"},
+		{Domain: "acme.com", Name: "Acme", Names: []string{"Acme", "Acme Inc"}, Tickers: []string{":ACME", "NYSE:ACME"},
+			CIKs: []string{"42"},
 			LEIs: []string{"5299000BRINDLEWOR123"}, ISINs: []string{"US0378331005"}},
 		{Domain: "only.com", Names: none, Tickers: none, CIKs: none, LEIs: none, ISINs: none},
 		{Domain: "scored.com", Name: "New Name", Names: []string{"New Name"}, Tickers: none, CIKs: none, LEIs: none, ISINs: none},

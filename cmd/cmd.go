@@ -98,7 +98,8 @@ func (c *program) root() *cobra.Command {
 		}
 	}
 	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
-	add("operator", doctorCommand(embedded.Find), consoleCommand(), c.account(), c.key(), c.facts(), c.resolve(), c.runs(), c.rescore(), c.explain(),
+	add("operator", doctorCommand(embedded.Find), consoleCommand(), c.account(), c.key(), c.facts(), c.resolve(), c.runs(),
+		c.rescore(), c.explain(),
 		c.source(), analystCommand(), requestCommand())
 	add("customer", scoreCommand(), backtestCommand(), curvesCommand(), sqlCommand(), c.bench())
 	root.AddCommand(recipeEngineCommand())

@@ -313,7 +313,8 @@ func open(path string, others bool, keep []string) (*Reader, error) {
 }
 
 func newReader(t rows, file string, others bool, keep []string) *Reader {
-	return &Reader{rows: t, seen: make(map[uint64]int), hash: maphash.MakeSeed(), others: others, keep: keep, kept: make([]string, len(keep)),
+	return &Reader{rows: t, seen: make(map[uint64]int), hash: maphash.MakeSeed(), others: others, keep: keep,
+		kept: make([]string, len(keep)),
 		file: strings.TrimSuffix(file, filepath.Ext(file))}
 }
 

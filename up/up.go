@@ -93,7 +93,8 @@ func (c *Config) Validate() error {
 	if c.Inbox != "" {
 		missing = inbox.Check(c.Inbox)
 	}
-	return errors.Join(missing, config.CheckAddress("--clickhouse-listen", c.ClickHouseListen), c.ClickHouse.Validate(), c.Server.Validate(),
+	return errors.Join(missing, config.CheckAddress("--clickhouse-listen", c.ClickHouseListen), c.ClickHouse.Validate(),
+		c.Server.Validate(),
 		c.Sources.Validate(), c.Schedules.Validate(), c.Ages.Validate())
 }
 

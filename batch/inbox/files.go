@@ -208,7 +208,8 @@ func (in *Inbox) refuse(done *table.Received, f file, fault error) error {
 	}
 	text = strings.ReplaceAll(text, f.path, f.name)
 	message := f.path + messageSuffix
-	err := os.WriteFile(message, []byte(text+"\n\nCorrect or replace the file, or delete this message to have the file tried again.\n"), 0o644)
+	text += "\n\nCorrect or replace the file, or delete this message to have the file tried again.\n"
+	err := os.WriteFile(message, []byte(text), 0o644)
 	if err == nil {
 		err = os.Chtimes(message, f.modified, f.modified)
 	}

@@ -220,7 +220,8 @@ func (in *Inbox) receiveRecipe(ctx context.Context, from folder, known []table.F
 		slices.Sort(content)
 		var report recipe.Report
 		fault, err := in.attempt(ctx, all, from.name, strings.Join(content, " "), func(store *watched, opt facts.Options) (err error) {
-			report, err = recipe.Import(ctx, store, recipe.Config{Recipe: r, Files: paths(all), Identifiers: store, Engine: in.cfg.Engine}, opt)
+			cfg := recipe.Config{Recipe: r, Files: paths(all), Identifiers: store, Engine: in.cfg.Engine}
+			report, err = recipe.Import(ctx, store, cfg, opt)
 			if err == nil && report.Matched == 0 {
 				err = fmt.Errorf("no row is about a company that the service knows: import companies first\n%s", report)
 			}

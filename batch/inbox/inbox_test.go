@@ -252,8 +252,9 @@ func TestBadFilesBesideGoodOnes(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"import/a-bad.csv": "a-bad.csv: import a-bad.csv: unknown column", "import/b-rows.csv": "imported are 1 of 2 rows\nline 3",
-		"import/c-good.csv": "", "stray.csv": "put files into", "tranco/2026-05-01.csv": "", "tranco/broken.zip": "broken.zip: the archive is damaged",
-		"tranco/notes.txt": "notes.txt is no file of recipe tranco",
+		"import/c-good.csv": "", "stray.csv": "put files into", "tranco/2026-05-01.csv": "",
+		"tranco/broken.zip": "broken.zip: the archive is damaged",
+		"tranco/notes.txt":  "notes.txt is no file of recipe tranco",
 	} {
 		if got := s.message(name); !strings.Contains(got, want) || (got == "") != (want == "") {
 			t.Errorf("the message of %s is %q, want %q", name, got, want)
@@ -312,7 +313,9 @@ func (s interrupted) Discard(context.Context, table.FactsImport, error) error { 
 
 func TestKilledJobIsCompleted(t *testing.T) {
 	t.Parallel()
-	for name, store := range map[string]interrupted{"while staging": {stage: true}, "before the commit": {commit: true}, "before the runs": {}} {
+	for name, store := range map[string]interrupted{
+		"while staging": {stage: true}, "before the commit": {commit: true}, "before the runs": {},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSite(t)

@@ -60,8 +60,8 @@ func RunRecipe(ctx context.Context, command *exec.Cmd, r Recipe) (read uint64, e
 	return answer.Read, nil
 }
 
-// ServeRecipe runs the recipe that stands in stdin and writes its outcome to stdout. It lowers the priority of the process. The process ends
-// when stdin ends, or when it has more memory than a recipe may.
+// ServeRecipe runs the recipe that stands in stdin and writes its outcome to stdout. It lowers the priority of the process. The process
+// ends when stdin ends, or when it has more memory than a recipe may.
 func ServeRecipe(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	if err := recipeNice.Apply(); err != nil {
 		return err
@@ -77,7 +77,8 @@ func ServeRecipe(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 	go func() { // ends with stop
 		defer close(watched)
 		if watchRecipe(watching) {
-			_ = json.NewEncoder(stdout).Encode(recipeAnswer{Error: fmt.Sprintf("the recipe took more than %d MB of memory", recipeMemory>>20)})
+			answer := recipeAnswer{Error: fmt.Sprintf("the recipe took more than %d MB of memory", recipeMemory>>20)}
+			_ = json.NewEncoder(stdout).Encode(answer)
 			os.Exit(exitEnded)
 		}
 	}()

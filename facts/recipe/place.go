@@ -147,7 +147,8 @@ func (s *scratch) unpack(ctx context.Context, r *Recipe, name, position string, 
 			if first != "" {
 				err = os.Link(first, p.path)
 			} else if size := member.UncompressedSize64; size > uint64(*left) {
-				return nil, fmt.Errorf("%s: member %q has %d bytes, and %d may be unpacked in %s: set TMPDIR", name, member.Name, size, *left,
+				return nil, fmt.Errorf("%s: member %q has %d bytes, and %d may be unpacked in %s: set TMPDIR", name,
+					member.Name, size, *left,
 					s.path)
 			} else if size > uint64(most) {
 				return nil, fmt.Errorf("%s: its members are more than %d times as large as the archive", name, ratioMax)
@@ -192,7 +193,8 @@ func checkMember(member *zip.File) error {
 }
 
 func checkBase(base string) error {
-	if len(base) > nameMax || strings.ContainsFunc(base, func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }) {
+	unreadable := func(r rune) bool { return unicode.IsControl(r) || r == unicode.ReplacementChar }
+	if len(base) > nameMax || strings.ContainsFunc(base, unreadable) {
 		return errors.New("its name is too long or has control characters")
 	}
 	return nil

@@ -54,9 +54,9 @@ var (
 // textMax is the maximum size of a recipe in bytes.
 const textMax = 256 << 10
 
-// Parse reads a recipe. The head is the comments before the statement: lines such as `-- licence: MIT`. It has a line `recipe` with the name
-// and for each file a line `-- file KEY: PATTERN [required: column, column]`. Other comments may stand between them. The statement must
-// read each file as {KEY:String}.
+// Parse reads a recipe. The head is the comments before the statement: lines such as `-- licence: MIT`. It has a line `recipe`
+// with the name and for each file a line `-- file KEY: PATTERN [required: column, column]`. Other comments may stand between
+// them. The statement must read each file as {KEY:String}.
 func Parse(text string) (*Recipe, error) {
 	if len(text) > textMax {
 		return nil, fmt.Errorf("the recipe is longer than %d bytes", textMax)

@@ -89,7 +89,8 @@ func (r *result) refuse(fault facts.Fault) {
 	}
 	about := slices.Compact([]string{r.Text("domain"), r.Text(subjectColumn), fault.Field})
 	about = slices.DeleteFunc(about, func(s string) bool { return s == "" })
-	r.refused.Faults = append(r.refused.Faults, fmt.Sprintf("line %d of the result: %s: %s", fault.Line, strings.Join(about, ", "), fault.Reason))
+	r.refused.Faults = append(r.refused.Faults, fmt.Sprintf("line %d of the result: %s: %s", fault.Line,
+		strings.Join(about, ", "), fault.Reason))
 }
 
 // end returns the error of the end of the result.

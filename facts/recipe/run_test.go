@@ -319,7 +319,7 @@ func TestImportRefusesRecipes(t *testing.T) {
 		"SELECT 1 AS employees" + from:                                                                                    `no column "domain"`,
 		"SELECT 'a.com' AS domain, 1 AS employees, 2 AS employees" + from:                                                 "employees",
 		"SELECT now() AS domain" + from:                                                                                   "now",
-		"SELECT a AS domain FROM file({lists:String}, 'CSV') -- {list:String}":                                            "lists:String}, which the head does not declare",
+		"SELECT a AS domain FROM file({lists:String}, 'CSV') -- {list:String}":                                            "lists:String}",
 		"SELECT a AS domain, groupArray(number) AS city" + from + " AS l CROSS JOIN numbers(10000000000) AS n GROUP BY a": "memory",
 	} {
 		fails(t, config(t, head+statement, write(t, "list.csv", []byte("a.com\n"))), says)

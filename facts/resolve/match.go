@@ -185,7 +185,8 @@ func common(a, b []string) float64 {
 
 // better orders candidates: the most likely first, then by domain and name.
 func better(a, b Candidate) int {
-	return cmp.Or(cmp.Compare(b.Likelihood, a.Likelihood), strings.Compare(a.Domain, b.Domain), strings.Compare(a.CompanyName, b.CompanyName))
+	return cmp.Or(cmp.Compare(b.Likelihood, a.Likelihood), strings.Compare(a.Domain, b.Domain),
+		strings.Compare(a.CompanyName, b.CompanyName))
 }
 
 // keep adds a candidate, and drops the worst if there are too many. Of one domain it keeps the better one, with a name if there is one.

@@ -171,7 +171,8 @@ type Coverage struct {
 
 // measureCoverage removes half of the facts of each company at random. The interval is restricted to the
 // signals that the removed facts decide, because what no fact of the file tells is missing on both
-// sides. For the same reason it leaves out the age of the facts that stay. The spreads are those of other companies: the sample is split into folds parts.
+// sides. For the same reason it leaves out the age of the facts that stay. The spreads are those of
+// other companies: the sample is split into folds parts.
 func measureCoverage(ctx context.Context, sample []scoring.CompanyFacts, now time.Time, rng *rand.Rand) (Coverage, error) {
 	order := rng.Perm(len(sample))
 	var others [folds][]scoring.Record

@@ -18,7 +18,8 @@ func importedFacts(layer scoring.CompanyFacts) Company {
 func TestSourcesAskForImportedIdentifiers(t *testing.T) {
 	t.Parallel()
 	const lei = "5299000BRINDLEWOR123"
-	f := func(name string, source func(*fakenet.Network) Source, layer scoring.CompanyFacts, endpoint, first string, pages map[string]string) {
+	f := func(name string, source func(*fakenet.Network) Source, layer scoring.CompanyFacts, endpoint, first string,
+		pages map[string]string) {
 		t.Helper()
 		network := fakenet.New(t)
 		asked := serve(network, endpoint, pages)
@@ -39,13 +40,16 @@ func TestSourcesAskForImportedIdentifiers(t *testing.T) {
 		"/submissions/CIK0000900444.json", map[string]string{
 			"/submissions/CIK0000900444.json": `{"cik":"900444","name":"BRINDLE WORKS","sic":"6331","filings":{"recent":{"form":[],
 				"filingDate":[],"items":[]}}}`})
-	f("LEI", func(n *fakenet.Network) Source { return NewGLEIF(n.Client()) }, scoring.CompanyFacts{LEI: lei}, "gleif", "/api/v1/lei-records/"+lei,
+	f("LEI", func(n *fakenet.Network) Source { return NewGLEIF(n.Client()) },
+		scoring.CompanyFacts{LEI: lei}, "gleif", "/api/v1/lei-records/"+lei,
 		map[string]string{"/api/v1/lei-records/" + lei: toJSON(obj{"data": obj{"attributes": obj{"lei": lei, "entity": obj{
 			"legalName": obj{"name": "Brindle Works"}, "status": "ACTIVE"}}}})})
-	f("GitHub", func(n *fakenet.Network) Source { return NewRepositories(n.Client()) }, scoring.CompanyFacts{GitHub: "brindle-labs"}, "github",
+	f("GitHub", func(n *fakenet.Network) Source { return NewRepositories(n.Client()) },
+		scoring.CompanyFacts{GitHub: "brindle-labs"}, "github",
 		"/orgs/brindle-labs", map[string]string{"/orgs/brindle-labs": toJSON(obj{"login": "brindle-labs", "blog": "", "followers": 7}),
 			"/orgs/brindle-labs/repos": "[]"})
-	f("Wikidata", func(n *fakenet.Network) Source { return NewWikidata(n.Client()) }, scoring.CompanyFacts{Wikidata: "Q8"}, "wikidata.entity",
+	f("Wikidata", func(n *fakenet.Network) Source { return NewWikidata(n.Client()) },
+		scoring.CompanyFacts{Wikidata: "Q8"}, "wikidata.entity",
 		"/wiki/Special:EntityData/Q8.json", map[string]string{"/wiki/Special:EntityData/Q8.json": toJSON(obj{"entities": obj{"Q8": obj{
 			"id": "Q8", "labels": wdLabel("Brindle Works"), "claims": obj{"P1128": []obj{claimOf("normal", wdAmount("+12", "1"))}}}}})})
 }
