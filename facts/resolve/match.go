@@ -2,7 +2,6 @@ package resolve
 
 import (
 	"cmp"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -72,7 +71,7 @@ type question struct {
 	plain string   // the plain name
 	words []string // of it, sorted, without repetition
 	// byKey are the candidates with the identifier; byName those with the name, also of a guessed ticker or CIK.
-	byKey, byName map[string]Candidate
+	byKey, byName []Candidate
 }
 
 // NewMatcher returns a matcher for questions.
@@ -183,26 +182,38 @@ func common(a, b []string) float64 {
 	return float64(both) / float64(len(a)+len(b)-both)
 }
 
-// better orders candidates: the most likely first, then by domain and name.
+// better orders candidates: the most likely first, then by domain, then by name, without a name last.
 func better(a, b Candidate) int {
-	return cmp.Or(cmp.Compare(b.Likelihood, a.Likelihood), strings.Compare(a.Domain, b.Domain), strings.Compare(a.CompanyName, b.CompanyName))
+	if c := cmp.Or(cmp.Compare(b.Likelihood, a.Likelihood), strings.Compare(a.Domain, b.Domain)); c != 0 {
+		return c
+	}
+	switch {
+	case a.CompanyName == b.CompanyName:
+		return 0
+	case a.CompanyName == "":
+		return 1
+	case b.CompanyName == "":
+		return -1
+	}
+	return strings.Compare(a.CompanyName, b.CompanyName)
 }
 
-// keep adds a candidate, and drops the worst if there are too many. Of one domain it keeps the better one, with a name if there is one.
-func keep(all *map[string]Candidate, c Candidate) {
-	if *all == nil {
-		*all = make(map[string]Candidate, 1)
-	}
-	old, found := (*all)[c.Domain]
-	if found && (c.Likelihood < old.Likelihood || c.Likelihood == old.Likelihood && old.CompanyName != "" &&
-		(c.CompanyName == "" || c.CompanyName >= old.CompanyName)) {
+// keep adds a candidate to those of a question, which are sorted by better. It keeps the better one of a domain, and drops the worst if
+// there are too many.
+func keep(all *[]Candidate, c Candidate) {
+	list := *all
+	if len(list) == candidatesMax && better(c, list[len(list)-1]) >= 0 {
 		return
 	}
-	(*all)[c.Domain] = c
-	if len(*all) > candidatesMax {
-		worst := slices.MaxFunc(slices.Collect(maps.Values(*all)), better)
-		delete(*all, worst.Domain)
+	if i := slices.IndexFunc(list, func(old Candidate) bool { return old.Domain == c.Domain }); i >= 0 {
+		if better(c, list[i]) >= 0 {
+			return
+		}
+		list = slices.Delete(list, i, i+1)
 	}
+	i, _ := slices.BinarySearchFunc(list, c, better)
+	list = slices.Insert(list, i, c)
+	*all = list[:min(len(list), candidatesMax)]
 }
 
 // Answers returns the answers in the order of the questions.
@@ -220,7 +231,7 @@ func (q *question) answer() Answer {
 	if len(found) == 0 && len(q.byName) > 0 {
 		a.Kind, found = Name, q.byName
 	}
-	ranked := slices.SortedFunc(maps.Values(found), better)
+	ranked := slices.Clone(found)
 	if len(ranked) == 0 {
 		return a
 	}
