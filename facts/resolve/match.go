@@ -57,7 +57,7 @@ const (
 )
 
 // Matcher finds companies for questions. Its memory grows with the questions and not with the companies: at most 16 candidates each, about
-// 250 MB for 100,000 questions that all have as many. It is not safe for concurrent use.
+// 240 MB for 100,000 questions that all have as many. It is not safe for concurrent use.
 type Matcher struct {
 	asked []question
 	// exact are questions by kind and value; names by the first word of their plain name; joined by the plain name without spaces.
