@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"slices"
 	"testing"
-	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"companyscore/clickhouse"
 	"companyscore/facts/resolve"
-	"companyscore/scoring"
 )
 
 // Names and identifiers of all origins and the name of the newest score are known; those of removed origins are not.
@@ -25,10 +23,14 @@ func TestKnownCompanies(t *testing.T) {
 	if _, err := store.RemoveOrigin(t.Context(), "gone"); err != nil {
 		t.Fatal(err)
 	}
-	old := scoring.Record{Domain: "scored.com", CompanyName: "Old Name", ScoredAt: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)}
-	recent := old
-	recent.CompanyName, recent.ScoredAt = "New Name", old.ScoredAt.AddDate(0, 1, 0)
-	insertScores(t, db, old, recent)
+	written := scores(t, db)
+	for i, name := range []string{"Old Name", "New Name"} {
+		rec := record(t, "scored.com", noon.AddDate(0, i, 0))
+		rec.CompanyName = name
+		if err := written.Write(t.Context(), rec); err != nil {
+			t.Fatal(err)
+		}
+	}
 	var got []resolve.Company
 	err := store.Known(t.Context(), func(c resolve.Company) error {
 		for _, list := range [][]string{c.Names, c.Tickers, c.CIKs, c.LEIs, c.ISINs} {

@@ -3,6 +3,8 @@ package cmd
 import (
 	"encoding/csv"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +78,15 @@ func TestListsInEachFormat(t *testing.T) {
 	f(2, []string{"domain", "rating", "composite", "low", "high"}, "score", "apple.com", "www.zapier.com", "--key", demo.LiveKey)
 	f(2, []string{"outcome", "companies", "spearman_withheld"}, "backtest", "examples/companies.csv", "--outcome", "revenue_usd,status")
 	f(12, []string{"status", "check", "found", "advice"}, "doctor", "--listen", "127.0.0.1:0")
+	asked := filepath.Join(t.TempDir(), "asked.csv")
+	if err := os.WriteFile(asked, []byte("name\n\"Apple, Inc.\"\nNobody At All\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f(2, []string{"input", "kind", "domain", "company_name", "likelihood", "ambiguous", "others"}, "resolve", asked)
+	if code, stdout, stderr := command(t, "Apple Inc\n\n", "resolve", "-", "--output", "csv", "--data", data); code != exitFailed ||
+		!strings.Contains(stdout, "Apple Inc,name,apple.com,Apple,0.9") || !strings.Contains(stderr, "-: line 2: empty") {
+		t.Errorf("resolve of standard input: exit %d: %s%s", code, stdout, stderr)
+	}
 	var revoked struct {
 		ID string `json:"key_id"`
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -95,6 +96,9 @@ func readQueries(stdin io.Reader, name string) ([]resolve.Query, []resolve.Fault
 	return resolve.Read(file, strings.HasSuffix(strings.ToLower(name), ".csv"))
 }
 
+// resolveTimeout bounds the read of all companies.
+const resolveTimeout = 10 * time.Minute
+
 // matchKnown compares the questions with all companies of the store.
 func matchKnown(ctx context.Context, where config.Stores, matcher *resolve.Matcher) error {
 	db, err := stores.OpenClickHouse(ctx, where, 0)
@@ -102,6 +106,8 @@ func matchKnown(ctx context.Context, where config.Stores, matcher *resolve.Match
 		return err
 	}
 	defer db.Close()
+	ctx, cancel := context.WithTimeout(ctx, resolveTimeout)
+	defer cancel()
 	return clickhouse.NewFacts(db).Known(ctx, func(c resolve.Company) error {
 		matcher.Add(c)
 		return nil

@@ -93,7 +93,7 @@ func Parse(kind Kind, text string) (Query, error) {
 	wrong := ""
 	switch q.Kind {
 	case Name:
-		if q.value = source.PlainName(text); q.value == "" {
+		if q.value = plainName(text); q.value == "" {
 			wrong = "a name has letters or digits"
 		}
 	case Ticker:
@@ -134,6 +134,17 @@ func kindOf(text string) Kind {
 		return Ticker
 	}
 	return Name
+}
+
+// filerSuffix is what the SEC appends to a name to tell filers apart, such as " /DE/" or "/ADR".
+var filerSuffix = regexp.MustCompile(`(?i)\s*[/\\][a-z]{2,4}[/\\]$|\s[/\\][a-z]{2,4}$|/ADR$`)
+
+// plainName is source.PlainName, also without the suffix of a filer.
+func plainName(name string) string {
+	if bare := source.PlainName(filerSuffix.ReplaceAllString(strings.TrimSpace(name), "")); bare != "" {
+		return bare
+	}
+	return source.PlainName(name)
 }
 
 // plainTicker writes a class of shares as BRK-A, in capitals.
