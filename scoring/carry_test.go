@@ -41,8 +41,8 @@ func TestCarryForward(t *testing.T) {
 		}
 		rec := mustScore(t, in)
 		got := rec.Signals[indexOf(signal)]
-		if got.State != want.State || got.Raw != want.Raw || got.Known() && got.Source != want.Source || got.Stale(rec.ScoredAt) != stale {
-			t.Errorf("%s: %+v, stale %v; want %+v, stale %v", name, got, got.Stale(rec.ScoredAt), want, stale)
+		if got.State != want.State || got.Raw != want.Raw || got.Known() && got.Source != want.Source || got.Old(rec.ScoredAt) != stale {
+			t.Errorf("%s: %+v, stale %v; want %+v, stale %v", name, got, got.Old(rec.ScoredAt), want, stale)
 		}
 		warned := slices.ContainsFunc(rec.Warnings, func(w Warning) bool {
 			return w.Code == WarningStale && slices.Contains(strings.Split(want.Source, "|"), w.Source) &&
@@ -133,7 +133,7 @@ func TestFailureOfAllSourcesChangesNothing(t *testing.T) {
 			t.Fatalf("seed %d\nbefore %+v\nafter  %+v", seed, before, after)
 		}
 		for i, s := range after.Signals {
-			if s.Known() != before.Signals[i].Known() || s.Known() && !s.Stale(after.ScoredAt) {
+			if s.Known() != before.Signals[i].Known() || s.Known() && !s.Old(after.ScoredAt) {
 				t.Fatalf("seed %d: %+v after %+v", seed, s, before.Signals[i])
 			}
 		}

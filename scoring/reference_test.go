@@ -203,7 +203,7 @@ func compareWithReference(t *testing.T, got Record, want referenceRecord) {
 	}
 	for i, s := range got.Signals {
 		w := want.Signals[i]
-		if s.State != w.State || s.Source != w.Source && s.State != StateMissing || s.Stale(got.ScoredAt) != w.Stale ||
+		if s.State != w.State || s.Source != w.Source && s.State != StateMissing || s.Old(got.ScoredAt) != w.Stale ||
 			!near(s.Score, w.Score, 1e-9) || s.Raw != w.Raw {
 			t.Errorf("%+v, by the reference %+v", s, w)
 		}

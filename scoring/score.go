@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -75,6 +76,14 @@ func (rec *Record) fill(ref *Reference) {
 // Defunct reports whether a source found the company dissolved, dead or its domain parked.
 func (rec *Record) Defunct() bool {
 	return slices.ContainsFunc(rec.Warnings, func(w Warning) bool { return w.Code == WarningDefunct })
+}
+
+// Stale reports whether a signal of the record was carried forward: it is old, and the record has a
+// warning about one of its sources.
+func (rec *Record) Stale(s SignalScore) bool {
+	return s.Old(rec.ScoredAt) && slices.ContainsFunc(rec.Warnings, func(w Warning) bool {
+		return w.Code == WarningStale && slices.Contains(strings.Split(s.Source, "|"), w.Source)
+	})
 }
 
 // DefunctMax is the largest composite of a defunct company, which is of the lowest grade.

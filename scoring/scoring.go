@@ -233,7 +233,7 @@ type SignalScore struct {
 	Reason         Reason
 	// ObservedAt is when the value was observed, zero if there is none. It is before the record's
 	// ScoredAt if the value is of an earlier day, or if it was carried forward: the signal is then
-	// stale.
+	// old.
 	ObservedAt time.Time
 	// carried is set if the observation was carried forward.
 	carried bool
@@ -245,8 +245,8 @@ type SignalScore struct {
 // Known reports whether the signal rests on an observation.
 func (s SignalScore) Known() bool { return s.State == StateOK || s.State == StateAbsent }
 
-// Stale reports whether the value is older than a record scored at scoredAt.
-func (s SignalScore) Stale(scoredAt time.Time) bool { return s.age(scoredAt) > 0 }
+// Old reports whether the value is of an earlier day than a record scored at scoredAt.
+func (s SignalScore) Old(scoredAt time.Time) bool { return s.age(scoredAt) > 0 }
 
 // age returns the age of the observation in a record scored at scoredAt, 0 if there is none.
 func (s SignalScore) age(scoredAt time.Time) time.Duration {

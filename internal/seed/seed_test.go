@@ -309,7 +309,7 @@ func TestUniverseLooksLikeRealCompanies(t *testing.T) {
 			t.Errorf("%s: composite %v, interval %+v", rec.Domain, rec.Composite, rec.Interval)
 		}
 		for _, s := range rec.Signals {
-			if s.Stale(rec.ScoredAt) || s.Known() != s.ObservedAt.Equal(rec.ScoredAt) {
+			if s.Old(rec.ScoredAt) || s.Known() != s.ObservedAt.Equal(rec.ScoredAt) {
 				t.Fatalf("%s: signal %+v of a record scored at %v", rec.Domain, s, rec.ScoredAt)
 			}
 		}

@@ -29,7 +29,7 @@ func TestFailedSourceKeepsItsLastAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	roles, employees := signal(second, "open_roles"), signal(second, "employee_count")
-	if roles.Raw != 12 || !roles.ObservedAt.Equal(first.ScoredAt) || !roles.Stale(second.ScoredAt) || employees.Stale(second.ScoredAt) ||
+	if roles.Raw != 12 || !roles.ObservedAt.Equal(first.ScoredAt) || !roles.Old(second.ScoredAt) || employees.Old(second.ScoredAt) ||
 		second.Composite != first.Composite {
 		t.Errorf("roles %+v, employees %+v, composite %v, before %v", roles, employees, second.Composite, first.Composite)
 	}

@@ -107,7 +107,7 @@ func NewConfidence(rec scoring.Record) Confidence {
 			bucket.SignalsObserved++
 			body.SignalsObserved++
 		}
-		if s.Stale(rec.ScoredAt) {
+		if rec.Stale(s) {
 			age := rec.ScoredAt.Sub(s.ObservedAt).Hours() / 24
 			body.Stale = append(body.Stale, StaleSignal{ID: s.ID, Source: s.Source, ObservedAt: Time(s.ObservedAt), AgeDays: round(age, 1)})
 		}

@@ -184,7 +184,7 @@ func TestFailuresDoNotMoveScores(t *testing.T) {
 			t.Errorf("%s without any answer: %v", domain, changes(old, rec))
 		}
 		for i, s := range rec.Signals {
-			if s.Known() != old.Signals[i].Known() || s.Known() && !s.Stale(rec.ScoredAt) {
+			if s.Known() != old.Signals[i].Known() || s.Known() && !s.Old(rec.ScoredAt) {
 				t.Errorf("%s without any answer: %s is %s of %v, was %s", domain, s.ID, s.State, s.ObservedAt, old.Signals[i].State)
 			}
 		}
