@@ -289,7 +289,7 @@ func TestBadFilesBesideGoodOnes(t *testing.T) {
 // interrupted is a store whose process ends at a step of an import.
 type interrupted struct {
 	*clickhouse.Facts
-	stage, commit, after bool
+	stage, commit bool
 }
 
 var errKilled = errors.New("killed")
