@@ -398,19 +398,20 @@ func TestExampleOfTheDocumentation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	blocks := map[string]string{}
+	blocks := map[string][]string{}
 	for _, block := range fenced.FindAllStringSubmatch(string(page), -1) {
-		blocks[block[1]] = block[2]
+		blocks[block[1]] = append(blocks[block[1]], block[2])
 	}
-	cfg := config(t, blocks["sql"], write(t, "sellers-2026.csv", []byte(blocks["csv"])))
+	file, printed := blocks["text"][0], blocks["text"][1]
+	cfg := config(t, blocks["sql"][0], write(t, "sellers-2026.csv", []byte(file)))
 	cfg.Identifiers = known{{"quillworks.com", "name", "Quill Works"}, {"brindle.com", "name", "Brindle"}}
 	store := newMemory()
 	report, err := recipe.Import(t.Context(), store, cfg, today)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := report.String(); got != blocks[""] {
-		t.Errorf("the page says\n%s, the command prints\n%s", blocks[""], got)
+	if got := report.String(); got != printed {
+		t.Errorf("the page says\n%s, the command prints\n%s", printed, got)
 	}
 	if *store.stored["quillworks.com"].Employees != 120 || store.stored["quillworks.com"].Signals["open_roles"] != 4 ||
 		len(store.stored["brindle.com"].Signals) != 0 {
