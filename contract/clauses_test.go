@@ -441,7 +441,7 @@ func (s *system) everything(t *testing.T) string {
 }
 
 func (s suite) versions(c customer) {
-	s.rule("9 rule 2", "the pipeline version is the current one wherever it is told", func(t *testing.T) {
+	s.rule("9 rule 2", "every answer with a pipeline version has the current one", func(t *testing.T) {
 		for _, key := range []string{c.live, c.test} {
 			domain := map[string]string{c.live: "stored-company.com", c.test: "acme.test"}[key]
 			for _, path := range []string{"/v1/distribution", "/v1/signals", "/v1/company/" + domain + "/confidence"} {

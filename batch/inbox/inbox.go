@@ -2,7 +2,7 @@
 // count it changed.
 //
 //   - inbox.go goes through the directory and imports what is new.
-//   - files.go says which files count, and writes what is wrong with one beside it.
+//   - files.go says which files count, and writes the message about a bad file.
 //   - changes.go compares the facts that count, and starts the runs.
 package inbox
 
@@ -67,7 +67,7 @@ const plainDir = "import"
 
 // Run completes imports that were interrupted, imports what is new and starts runs for the companies whose facts that
 // count have changed. A file counts if its size and time are those of the last Run, or with asIs. A file that
-// cannot be imported gets a message beside it, and the others go on; the error names all of them. Two
+// cannot be imported gets a message in its directory, and the others go on; the error names all of them. Two
 // processes must not call Run at the same time.
 func (in *Inbox) Run(ctx context.Context, asIs bool) (done table.Received, err error) {
 	in.mu.Lock()

@@ -32,7 +32,7 @@ type Recipe struct {
 const (
 	// recipeMemory limits the memory of the process of a recipe, in bytes. The engine's own limit is engineShare of it.
 	recipeMemory = 2 << 30
-	// recipeThreads limits the threads of a statement, so that an API server beside it keeps its latency.
+	// recipeThreads limits the threads of a statement, so that an API server on the same machine keeps its latency.
 	recipeThreads = 2
 	// recipeNice is the nice value of the process of a recipe.
 	recipeNice process.Nice = 10
