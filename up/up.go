@@ -59,6 +59,8 @@ type Config struct {
 	TiersFile string
 	Schedules batch.Schedules
 	Ages      batch.Ages
+	// MinDataPct is that of batch.Config.
+	MinDataPct float64
 	// Inbox is the directory of the inbox job, empty for none.
 	Inbox string
 	// Log is passed to the children.
@@ -84,6 +86,7 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 	meter.LimitsFlag(flags, &c.TiersFile)
 	c.Schedules.Flags(flags)
 	c.Ages.Flags(flags)
+	batch.MinDataFlag(flags, &c.MinDataPct)
 	inbox.Flag(flags, &c.Inbox)
 }
 
@@ -95,7 +98,7 @@ func (c *Config) Validate() error {
 	}
 	return errors.Join(missing, config.CheckAddress("--clickhouse-listen", c.ClickHouseListen), c.ClickHouse.Validate(),
 		c.Server.Validate(),
-		c.Sources.Validate(), c.Schedules.Validate(), c.Ages.Validate())
+		c.Sources.Validate(), c.Schedules.Validate(), c.Ages.Validate(), batch.CheckMinData(c.MinDataPct))
 }
 
 // Run starts all roles and stops them when ctx ends or the HTTP API fails. It returns after all
@@ -223,7 +226,7 @@ func (u *run) start(ctx context.Context) (err error) {
 		}
 	}
 	jobs := slices.Concat([]string{"--nice", strconv.Itoa(niceBeside), "--tiers", u.cfg.TiersFile}, u.cfg.Schedules.Args(),
-		u.cfg.Ages.Args(), u.cfg.Sources.ChoiceArgs(),
+		u.cfg.Ages.Args(), batch.MinDataArgs(u.cfg.MinDataPct), u.cfg.Sources.ChoiceArgs(),
 		[]string{"--trust", strings.Join(u.cfg.Sources.Trust, ","), "--inbox", u.cfg.Inbox})
 	cron, err := u.startRole(ctx, "batch", jobs)
 	if err != nil {
