@@ -7,8 +7,9 @@ import (
 	"companyscore/universe"
 )
 
-// decimals is that of means, deviations and their differences. Composites and bucket scores have one.
-const decimals = 4
+// decimals is the number of decimals of means, deviations and their differences: enough for any use, and without the noise of
+// floating point. Composites and bucket scores have one decimal.
+const decimals = 9
 
 // NewCohort returns the comparison of a record with its cohort.
 func NewCohort(rec scoring.Record, c universe.Comparison) Cohort {
