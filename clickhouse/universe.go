@@ -161,7 +161,8 @@ func (u *Universe) Movers(ctx context.Context, at time.Time, minDataPct float64)
 		for _, row := range rows {
 			then := row.Thens[i]
 			m := universe.Mover{
-				Company: universe.Company{Domain: row.Domain, Name: row.Name, Composite: points(uint16(row.Now)), CompletenessPct: row.Data},
+				Company: universe.Company{Domain: row.Domain, Name: row.Name, Composite: points(uint16(row.Now)),
+					CompletenessPct: row.Data},
 				Then:    points(uint16(max(then, 0))),
 			}
 			switch {

@@ -52,7 +52,8 @@ func (h *history) write(t *testing.T, db *clickhouse.DB, records ...written) {
 	}
 	batch, err := db.Conn().PrepareBatch(t.Context(),
 		"INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, sector, geo_scope, profile, rating, "+
-			"composite, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, completeness_pct, confidence, written_at)")
+			"composite, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, completeness_pct, "+
+			"confidence, written_at)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +132,8 @@ func slowMovers(records []scoring.Record, at time.Time, minDataPct float64) univ
 			if ok && min(then.CompletenessPct, now.CompletenessPct) >= minDataPct {
 				split := scoring.Attribute(then, now)
 				all = append(all, universe.Mover{
-					Company: universe.Company{Domain: domain, Name: now.CompanyName, Composite: now.Composite, CompletenessPct: now.CompletenessPct},
+					Company: universe.Company{Domain: domain, Name: now.CompanyName, Composite: now.Composite,
+						CompletenessPct: now.CompletenessPct},
 					Then:    then.Composite, Attribution: &split,
 				})
 			}

@@ -72,7 +72,8 @@ a file has not changed from one run to the next.`,
 			} else if slices.Contains(names, jobs.Inbox) {
 				inboxErr = errors.New("the inbox job needs --inbox DIR")
 			}
-			if err := errors.Join(err, sourcesErr, inboxErr, cfg.Schedules.Validate(), ages.Validate(), batch.CheckMinData(cfg.MinDataPct), memory.Validate(),
+			if err := errors.Join(err, sourcesErr, inboxErr, cfg.Schedules.Validate(), ages.Validate(),
+				batch.CheckMinData(cfg.MinDataPct), memory.Validate(),
 				nice.Validate()); err != nil {
 				return cli.Usage(err)
 			}

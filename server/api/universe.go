@@ -21,7 +21,8 @@ func NewCohort(rec scoring.Record, c universe.Comparison) Cohort {
 			Context: CohortContext{Sector: rec.Sector, GeoScope: rec.GeoScope},
 		},
 		Cohort: CohortStats{
-			Count: c.Count, Mean: round(c.Mean, decimals), P50: c.P50, P90: c.P90, Stddev: round(c.Stddev, decimals), Min: c.Min, Max: c.Max,
+			Count: c.Count, Mean: round(c.Mean, decimals), P50: c.P50, P90: c.P90, Stddev: round(c.Stddev, decimals),
+			Min: c.Min, Max: c.Max,
 			Rank: c.Rank, Percentile: round(c.Percentile, decimals),
 		},
 		BucketMeans: make(map[scoring.Bucket]BucketComparison),
@@ -50,7 +51,8 @@ func NewDistribution(t *universe.Tables) Distribution {
 		PipelineVersion: t.PipelineVersion(),
 		Universe: Universe{
 			MinDataPct: t.MinDataPct(),
-			Count: d.Count, Mean: round(d.Mean, decimals), P50: d.P50, P90: d.P90, Stddev: round(d.Stddev, decimals), Min: d.Min, Max: d.Max,
+			Count:      d.Count, Mean: round(d.Mean, decimals), P50: d.P50, P90: d.P90, Stddev: round(d.Stddev, decimals),
+			Min: d.Min, Max: d.Max,
 			CompositeHist: bins(d.CompositeHist[:], 100/universe.CompositeBins), PremiumHist: bins(d.PremiumHist[:], 1),
 			Ratings: d.Ratings, Profiles: d.Profiles,
 		},
