@@ -402,6 +402,10 @@ func TestNoFieldIsLeftOut(t *testing.T) {
 		f("score", score.Response.Body, err, new(Score))
 		page, err := c.HistoryPage(ctx, "acme.test", "", 2)
 		f("history", page.Response.Body, err, new(HistoryPage))
+		scoreSignals, err := c.ScoreSignals(ctx, "acme.test", time.Now())
+		f("signals of a score", scoreSignals.Response.Body, err, new(ScoreSignals))
+		then, err := c.ScoreAt(ctx, "acme.test", time.Now().AddDate(0, 0, -3), WithEvidence())
+		f("score of an instant", then.Response.Body, err, new(Score))
 		changes, err := c.Changes(ctx, "acme.test", time.Now().AddDate(0, 0, -3), time.Time{})
 		f("changes", changes.Response.Body, err, new(Changes))
 		cohort, err := c.Cohort(ctx, "cohort.test")
@@ -417,7 +421,7 @@ func TestNoFieldIsLeftOut(t *testing.T) {
 		signals, err := c.Signals(ctx)
 		f("signals", signals.Response.Body, err, new(Manifest))
 	}
-	if n := sent.requests.Load(); n != 18 {
+	if n := sent.requests.Load(); n != 22 {
 		t.Errorf("%d requests", n)
 	}
 }

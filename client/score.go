@@ -190,6 +190,69 @@ type Started struct {
 	Job *Job
 }
 
+// ScoreAt reads the newest score of a company that was stored at an instant, without a rank. The error is ErrNotScored if it had
+// none yet.
+func (c *Client) ScoreAt(ctx context.Context, domain string, at time.Time, options ...ReadOption) (Score, error) {
+	query := url.Values{"as_of": {at.UTC().Format(time.RFC3339Nano)}}
+	if readOptionsOf(options).evidence {
+		query.Set("include", "evidence")
+	}
+	var score Score
+	err := c.get(ctx, "/v1/score/"+url.PathEscape(domain)+"?"+query.Encode(), &score, &score.Response)
+	return score, err
+}
+
+// ScoreSignals are all signals of one score, in the order of the manifest.
+type ScoreSignals struct {
+	Response        Response  `json:"-"`
+	Mode            string    `json:"mode"`
+	Domain          string    `json:"domain"`
+	ScoredAt        time.Time `json:"scored_at"`
+	PipelineVersion string    `json:"pipeline_version"`
+	Composite       float64   `json:"composite_score"`
+	Premium         float64   `json:"scale_premium"`
+	// Base is the sum of the contributions, nil for a score of another pipeline version.
+	Base    *float64      `json:"base_score"`
+	Signals []ScoreSignal `json:"signals"`
+}
+
+// ScoreSignal is one signal of a score.
+type ScoreSignal struct {
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Bucket string `json:"bucket"`
+	// State is ok, absent, missing or not_applicable.
+	State string `json:"state"`
+	// Value is in Unit; nil unless a value was observed.
+	Value *float64 `json:"value"`
+	Unit  string   `json:"unit"`
+	// Score is 0 to 100, 50 if the signal is missing or not applicable.
+	Score float64 `json:"score"`
+	// Weight is the share of the bucket and Contribution the points of the base, nil for a score of another pipeline version.
+	Weight       *float64 `json:"weight"`
+	Contribution *float64 `json:"contribution"`
+	Source       string   `json:"source"`
+	// Origin is that of imported facts.
+	Origin string `json:"origin"`
+	// Reason says why the signal is missing.
+	Reason string `json:"reason"`
+	// ObservedAt is nil if the signal is missing or not applicable. AgeDays is the age when the score was made.
+	ObservedAt *time.Time `json:"observed_at"`
+	AgeDays    *float64   `json:"age_days"`
+}
+
+// ScoreSignals reads all signals of the newest score of a company that was stored at an instant; the zero time means now. The
+// error is ErrNotScored if it had none.
+func (c *Client) ScoreSignals(ctx context.Context, domain string, at time.Time) (ScoreSignals, error) {
+	path := "/v1/score/" + url.PathEscape(domain) + "/signals"
+	if !at.IsZero() {
+		path += "?" + url.Values{"as_of": {at.UTC().Format(time.RFC3339Nano)}}.Encode()
+	}
+	var signals ScoreSignals
+	err := c.get(ctx, path, &signals, &signals.Response)
+	return signals, err
+}
+
 // Start returns a stored score that is fresh enough for the tier, or starts a run. A run counts as a cold call when it starts.
 func (c *Client) Start(ctx context.Context, domain string, options ...StartOption) (Started, error) {
 	var o startOptions

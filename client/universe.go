@@ -206,6 +206,8 @@ type Universe struct {
 	PremiumHist   []Bin            `json:"scale_premium_hist"` // 12 bins of 1 point
 	Ratings       map[string]int64 `json:"rating_dist"`        // companies by rating
 	Profiles      map[string]int64 `json:"profile_split"`      // companies by profile
+	// MinDataPct is the completeness below which the operator counts no company, 0 if all count.
+	MinDataPct float64 `json:"min_data_pct"`
 }
 
 // Bin is the number of companies in a range such as "60-65".

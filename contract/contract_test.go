@@ -469,6 +469,39 @@ func (s suite) history(starter customer) {
 		s.get(t, "/v1/score/"+domain+"/changes?from=1999-01-01", starter.live).wants(t, 404, "no_history")
 		s.get(t, "/v1/score/never-scored.com/changes", starter.live).wants(t, 404, "no_history")
 	})
+	s.rule("decided: signals of a score", "contributions sum to the base, and base and premium give the composite", func(t *testing.T) {
+		for _, c := range []struct{ key, domain string }{{starter.live, domain}, {starter.live, first}, {starter.test, "acme.test"}} {
+			r := s.get(t, "/v1/score/"+c.domain+"/signals", c.key).wants(t, 200, "")
+			sum := 0.0
+			for _, signal := range r.list("signals") {
+				sum += signal.(map[string]any)["contribution"].(float64)
+			}
+			if n := len(r.list("signals")); n != 67 || math.Abs(sum-r.number("base_score")) > 1e-9 {
+				t.Errorf("%s: %d signals sum to %v: %s", c.domain, n, sum, r.raw)
+			}
+			composite := s.get(t, "/v1/score/"+c.domain, c.key).number("composite_score")
+			if math.Abs(r.number("base_score")+r.number("scale_premium")-composite) > 0.05+1e-9 || r.number("composite_score") != composite {
+				t.Errorf("%s has the composite %v: %s", c.domain, composite, r.raw)
+			}
+		}
+		s.get(t, "/v1/score/never-scored.com/signals", starter.live).wants(t, 404, "no score available for this domain")
+	})
+	s.rule("decided: as_of", "score and signals of an instant are those that were stored then", func(t *testing.T) {
+		records := s.get(t, "/v1/score/"+domain+"/history", starter.live).list("records")
+		for i, rec := range records {
+			at := rec.(map[string]any)["scored_at"].(string)
+			for _, path := range []string{"/v1/score/" + domain, "/v1/score/" + domain + "/signals"} {
+				r := s.get(t, path+"?as_of="+at, starter.live).wants(t, 200, "")
+				if r.text("scored_at") != at || r.number("composite_score") != rec.(map[string]any)["composite_score"] || r.at("rank") != nil {
+					t.Errorf("record %d of %s: %s", i, at, r.raw)
+				}
+			}
+		}
+		for _, path := range []string{"/v1/score/" + domain, "/v1/score/" + domain + "/signals"} {
+			s.get(t, path+"?as_of=2001-01-01", starter.live).wants(t, 404, "no score available for this domain")
+			s.get(t, path+"?as_of=soon", starter.live).wants(t, 400, "as_of invalid")
+		}
+	})
 	s.rule("4.4", "a company never scored has no_history", func(t *testing.T) {
 		s.get(t, "/v1/score/never-scored.com/history", starter.live).wants(t, 404, "no_history")
 	})
@@ -697,7 +730,7 @@ func (s suite) usage(starter, enterprise customer) {
 		c := s.customer(t, "starter")
 		for _, path := range []string{"/v1/usage", "/v1/distribution", "/v1/movers?window=7d", "/v1/signals", "/v1/company/" + first +
 			"/cohort",
-			"/v1/company/" + first + "/confidence", "/v1/score/" + first + "/history"} {
+			"/v1/company/" + first + "/confidence", "/v1/score/" + first + "/history", "/v1/score/" + first + "/signals"} {
 			s.get(t, path, c.live).wants(t, 200, "")
 		}
 		for _, path := range []string{"/v1/score/acme.test", "/v1/usage"} {
@@ -751,7 +784,7 @@ func (s suite) explanations(starter customer) {
 // routes are all addresses that need a key.
 var routes = []struct{ method, path string }{
 	{"POST", "/v1/score"}, {"POST", "/v1/scores/batch"}, {"GET", "/v1/score/acme.test"}, {"GET", "/v1/score/acme.test/history"},
-	{"GET", "/v1/score/acme.test/changes"}, {"GET", "/v1/jobs/x"},
+	{"GET", "/v1/score/acme.test/changes"}, {"GET", "/v1/score/acme.test/signals"}, {"GET", "/v1/jobs/x"},
 	{"GET", "/v1/company/acme.test/cohort"}, {"GET", "/v1/company/acme.test/confidence"}, {"GET", "/v1/movers?window=7d"},
 	{"GET", "/v1/usage"}, {"GET", "/v1/usage/history"}, {"GET", "/v1/distribution"}, {"GET", "/v1/signals"},
 }
@@ -819,8 +852,8 @@ func (s suite) sandbox(starter, free customer) {
 		}
 	})
 	s.rule("5 sandbox", "every answer begins with mode sandbox, but for the signals", func(t *testing.T) {
-		for _, path := range []string{"/v1/score/acme.test", "/v1/score/acme.test/history", "/v1/company/acme.test/cohort",
-			"/v1/company/acme.test/confidence",
+		for _, path := range []string{"/v1/score/acme.test", "/v1/score/acme.test/history", "/v1/score/acme.test/signals",
+			"/v1/company/acme.test/cohort", "/v1/company/acme.test/confidence",
 			"/v1/movers?window=30d", "/v1/usage", "/v1/distribution"} {
 			if r := s.get(t, path, starter.test).wants(t, 200, ""); !strings.HasPrefix(r.raw, `{"mode":"sandbox",`) {
 				t.Errorf("%s: %.80s", path, r.raw)
@@ -828,8 +861,8 @@ func (s suite) sandbox(starter, free customer) {
 		}
 	})
 	s.rule("5 sandbox", "test keys reach canned domains only, live keys no test domain", func(t *testing.T) {
-		for _, path := range []string{"/v1/score/%s", "/v1/score/%s/history", "/v1/score/%s/changes", "/v1/company/%s/cohort",
-			"/v1/company/%s/confidence"} {
+		for _, path := range []string{"/v1/score/%s", "/v1/score/%s/history", "/v1/score/%s/changes", "/v1/score/%s/signals",
+			"/v1/company/%s/cohort", "/v1/company/%s/confidence"} {
 			s.get(t, fmt.Sprintf(path, "example.com"), starter.test).wants(t, 400, onlyCanned)
 			s.get(t, fmt.Sprintf(path, "other.test"), starter.test).wants(t, 400, onlyCanned)
 			for _, domain := range []string{"acme.test", "other.test", "a.b.test"} {
@@ -940,8 +973,8 @@ func (s suite) errors(starter customer) {
 	})
 	s.rule("7", "a bad domain in a path is domain invalid", func(t *testing.T) {
 		for _, domain := range []string{"localhost", "127.0.0.1", "a%20b.com", "%ff.com", "exa_mple.com"} {
-			for _, path := range []string{"/v1/score/%s", "/v1/score/%s/history", "/v1/score/%s/changes", "/v1/company/%s/cohort",
-				"/v1/company/%s/confidence"} {
+			for _, path := range []string{"/v1/score/%s", "/v1/score/%s/history", "/v1/score/%s/changes", "/v1/score/%s/signals",
+				"/v1/company/%s/cohort", "/v1/company/%s/confidence"} {
 				s.get(t, fmt.Sprintf(path, domain), starter.live).wants(t, 400, "domain invalid")
 			}
 		}
@@ -969,6 +1002,7 @@ func (s suite) errors(starter customer) {
 
 func (s suite) headers(starter customer) {
 	cacheable := []string{"/v1/score/" + first, "/v1/score/" + first + "/history", "/v1/score/" + first + "/changes?to=2100-01-01",
+		"/v1/score/" + first + "/signals",
 		"/v1/company/apple.com/cohort", "/v1/company/apple.com/confidence", "/v1/movers?window=7d", "/v1/distribution", "/v1/signals"}
 	s.rule("decided: ETag", "an unchanged answer is 304, and free", func(t *testing.T) {
 		for _, path := range cacheable {

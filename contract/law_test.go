@@ -30,7 +30,7 @@ var law = []string{
 	"decided: coalescing", "decided: Idempotency-Key", "decided: storm", "decided: servers", "decided: tiers file",
 	"decided: ETag", "decided: compression", "decided: X-Request-Id", "decided: RateLimit", "decided: Server-Timing", "decided: CORS",
 	"decided: description", "decided: docs", "decided: health", "decided: metrics", "decided: elsewhere", "decided: batch",
-	"decided: evidence", "decided: changes",
+	"decided: evidence", "decided: changes", "decided: signals of a score", "decided: as_of",
 	"decided: request log", "decided: usage history", "decided: epochs",
 	"decided: HTTP", "decided: connections", "decided: answer bytes", "decided: stop",
 }
@@ -57,6 +57,7 @@ var errorTable = []string{
 	"POST /v1/scores/batch 400 body.domains required",
 	"POST /v1/scores/batch 400 body.domains invalid",
 	"GET /v1/score/{domain} 400 include must be one of ['evidence']",
+	"GET /v1/score/{domain} 400 as_of invalid",
 	"POST /v1/score 400 body.include invalid",
 	"POST /v1/scores/batch 400 body.include invalid",
 	"POST /v1/score 422 idempotency_key_reused",

@@ -96,9 +96,6 @@ func (s *Server) getScoreSignals(c *fiber.Ctx) error {
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
-	if err := s.reserveAnswer(c, ctx, signalsSizeMax); err != nil {
-		return err
-	}
 	key := "signals"
 	if !at.IsZero() {
 		key = fmt.Sprintf("signals %d", at.UnixMilli())
@@ -111,6 +108,3 @@ func (s *Server) getScoreSignals(c *fiber.Ctx) error {
 		return json.Marshal(api.NewScoreSignals(rec))
 	})
 }
-
-// signalsSizeMax bounds the bytes of an answer with all signals.
-const signalsSizeMax = 48 << 10

@@ -22,6 +22,7 @@ var statusTables = map[string][]attempt{
 	"GET /v1/score/{domain}":              getScoreStatuses,
 	"GET /v1/score/{domain}/history":      historyStatuses,
 	"GET /v1/score/{domain}/changes":      changesStatuses,
+	"GET /v1/score/{domain}/signals":      scoreSignalsStatuses,
 	"GET /v1/jobs/{job_id}":               jobStatuses,
 	"GET /v1/company/{domain}/cohort":     cohortStatuses,
 	"GET /v1/company/{domain}/confidence": confidenceStatuses,
