@@ -480,7 +480,8 @@ func (s suite) history(starter customer) {
 				t.Errorf("%s: %d signals sum to %v: %s", c.domain, n, sum, r.raw)
 			}
 			composite := s.get(t, "/v1/score/"+c.domain, c.key).number("composite_score")
-			if math.Abs(r.number("base_score")+r.number("scale_premium")-composite) > 0.05+1e-9 || r.number("composite_score") != composite {
+			computed := r.number("base_score") + r.number("scale_premium")
+			if math.Abs(computed-composite) > 0.05+1e-9 || r.number("composite_score") != composite {
 				t.Errorf("%s has the composite %v: %s", c.domain, composite, r.raw)
 			}
 		}
@@ -492,7 +493,8 @@ func (s suite) history(starter customer) {
 			at := rec.(map[string]any)["scored_at"].(string)
 			for _, path := range []string{"/v1/score/" + domain, "/v1/score/" + domain + "/signals"} {
 				r := s.get(t, path+"?as_of="+at, starter.live).wants(t, 200, "")
-				if r.text("scored_at") != at || r.number("composite_score") != rec.(map[string]any)["composite_score"] || r.at("rank") != nil {
+				composite := rec.(map[string]any)["composite_score"]
+				if r.text("scored_at") != at || r.number("composite_score") != composite || r.at("rank") != nil {
 					t.Errorf("record %d of %s: %s", i, at, r.raw)
 				}
 			}
