@@ -147,6 +147,9 @@ var imports = []struct {
 	{"only scoring/source/site parses HTML", func(path, imported string) bool {
 		return imported == "golang.org/x/net/html" && path != "scoring/source/site"
 	}},
+	{"only server/documents renders Markdown", func(path, imported string) bool {
+		return strings.HasPrefix(imported, "github.com/yuin/goldmark") && path != "server/documents"
+	}},
 	// Fakes and test servers are never in the binary.
 	{"internal/test is imported by tests and itself only", func(path, imported string) bool {
 		return in(imported, "internal/test") && !in(path, "internal/test")
