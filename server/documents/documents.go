@@ -71,7 +71,8 @@ type Page struct {
 type section struct {
 	title, anchor string
 	text          string
-	lower         string // title and text as they are searched
+	// Title and text in lower case, as they are searched.
+	lowerTitle, lowerText string
 }
 
 // Addresses returns the addresses of the pages that New makes of files, and of the pictures by file.
@@ -286,7 +287,7 @@ func sections(document ast.Node, source []byte) []section {
 	for i := range all {
 		s := &all[i]
 		s.text = strings.Join(strings.Fields(s.text), " ")
-		s.lower = strings.ToLower(s.title + " " + s.text)
+		s.lowerTitle, s.lowerText = strings.ToLower(s.title), strings.ToLower(s.text)
 	}
 	return all
 }

@@ -156,7 +156,7 @@ func TestExcerpt(t *testing.T) {
 		{"first " + strings.Repeat("é", 60) + " word", Hit{Match: "word"}},
 		{"İ word", Hit{}}, // lower case is longer
 	} {
-		s := section{text: test.text}
+		s := section{text: test.text, lowerText: strings.ToLower(test.text)}
 		if got := s.excerpt([]string{"none", "word"}); got != test.want {
 			t.Errorf("excerpt of %q = %+v, want %+v", test.text, got, test.want)
 		}

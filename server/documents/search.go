@@ -32,35 +32,17 @@ func (l *Library) Search(query string) []Hit {
 		return nil
 	}
 	type ranked struct {
-		Hit
-		rank int
+		page    *Page
+		section int
+		rank    int
 	}
 	var found []ranked
 	for _, p := range l.ordered {
 		var ofPage []ranked
-		title := strings.ToLower(p.Title)
 		for i := range p.sections {
-			s := &p.sections[i]
-			rank := 0
-			for _, word := range words {
-				switch {
-				case strings.Contains(strings.ToLower(s.title), word):
-					rank += 2
-				case strings.Contains(title, word):
-					rank++
-				case !strings.Contains(s.lower, word):
-					rank = -1 << 20
-				}
+			if rank, ok := p.rank(i, words); ok {
+				ofPage = append(ofPage, ranked{p, i, rank})
 			}
-			if rank < 0 {
-				continue
-			}
-			hit := ranked{s.excerpt(words), rank}
-			hit.Page, hit.Path = p.Title, p.Path+s.anchor
-			if i > 0 {
-				hit.Section = s.title
-			}
-			ofPage = append(ofPage, hit)
 		}
 		slices.SortStableFunc(ofPage, func(a, b ranked) int { return cmp.Compare(b.rank, a.rank) })
 		found = append(found, ofPage[:min(len(ofPage), pageHitsMax)]...)
@@ -68,9 +50,30 @@ func (l *Library) Search(query string) []Hit {
 	slices.SortStableFunc(found, func(a, b ranked) int { return cmp.Compare(b.rank, a.rank) })
 	hits := make([]Hit, min(len(found), hitsMax))
 	for i := range hits {
-		hits[i] = found[i].Hit
+		p, s := found[i].page, &found[i].page.sections[found[i].section]
+		hits[i] = s.excerpt(words)
+		hits[i].Page, hits[i].Path = p.Title, p.Path+s.anchor
+		if found[i].section > 0 {
+			hits[i].Section = s.title
+		}
 	}
 	return hits
+}
+
+// rank returns 2 for each word in the title of a section, and 1 for each other word in that of the page. It returns false if a word is
+// in neither title nor in the text.
+func (p *Page) rank(i int, words []string) (rank int, ok bool) {
+	for _, word := range words {
+		switch s := &p.sections[i]; {
+		case strings.Contains(s.lowerTitle, word):
+			rank += 2
+		case strings.Contains(p.sections[0].lowerTitle, word):
+			rank++
+		case !strings.Contains(s.lowerText, word):
+			return 0, false
+		}
+	}
+	return rank, true
 }
 
 // excerptBefore and excerptAfter are the bytes shown around a word.
@@ -78,12 +81,11 @@ const excerptBefore, excerptAfter = 80, 160
 
 // excerpt returns a hit with the text around the first of the words that the text has.
 func (s *section) excerpt(words []string) (h Hit) {
-	lower := strings.ToLower(s.text)
-	if len(lower) != len(s.text) {
+	if len(s.lowerText) != len(s.text) {
 		return h // some letter has another length in lower case
 	}
 	for _, word := range words {
-		if at := strings.Index(lower, word); at >= 0 {
+		if at := strings.Index(s.lowerText, word); at >= 0 {
 			end := at + len(word)
 			from, to := min(at, wordStart(s.text, at-excerptBefore)), wordStart(s.text, end+excerptAfter)
 			return Hit{Before: s.text[from:at], Match: s.text[at:end], After: s.text[end:to]}
