@@ -7,6 +7,8 @@ BIN := bin/companyscore
 DATA ?= ./data
 LISTEN ?= 127.0.0.1:8080
 EXAMPLES ?= true
+# An e-mail address or URL at which providers of live sources can reach you. Without it these are off.
+CONTACT ?=
 K6 := go.k6.io/k6@v1.8.1
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
 MISSPELL := github.com/golangci/misspell/cmd/misspell@v0.8.0
@@ -20,8 +22,8 @@ GO_FILES := $(shell git ls-files '*.go' 2>/dev/null)
 help: ## Print this help
 	@awk 'BEGIN {FS = ":.*## "} /^##@/ {printf "\n%s\n", substr($$0, 5)} /^[a-z0-9-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-run: deps build ## Start everything here: Redis, ClickHouse, API, worker (DATA=./data LISTEN=127.0.0.1:8080 EXAMPLES=true)
-	@exec $(BIN) up --data $(DATA) --listen $(LISTEN) --sources facts --examples=$(EXAMPLES)
+run: deps build ## Start everything here: Redis, ClickHouse, API, worker (CONTACT=you@example.com DATA=./data LISTEN=127.0.0.1:8080 EXAMPLES=true)
+	@exec $(BIN) up --data $(DATA) --listen $(LISTEN) --examples=$(EXAMPLES) $(if $(CONTACT),--contact '$(CONTACT)',--sources facts)
 
 test: deps ## Run the tests, but for what test-all adds
 	CI=$${CI:-} CGO_ENABLED=0 $(GO) test -trimpath -vet=off -count=1 -timeout 30m ./... # lint runs vet
@@ -45,10 +47,12 @@ demo-universe: deps build ## Import and score 20,863 listed companies and print 
 
 ##@ Development
 deps: ## Install missing dependencies: the ClickHouse engine and redis-server
+	@GO=$(GO) scripts/needs.sh
 	@scripts/libchdb.sh
 	@scripts/redis.sh
 
 build: ## Build bin/companyscore
+	@[ -x $(BIN) ] || echo "compiling $(BIN); the first time takes some minutes"
 	@CGO_ENABLED=0 $(GO) build -trimpath -ldflags "$(LDFLAGS)" -o $(BIN) .
 
 lint: ## Check format, width of lines, vet, staticcheck, spelling, and words that the glossary replaces

@@ -28,10 +28,11 @@ import (
 // Store is the store of the jobs.
 type Store interface {
 	// Count counts the newest record of each company; at is the instant of the call.
-	Count(ctx context.Context, at time.Time) (universe.Counts, error)
+	// Only records with a completeness of at least minDataPct count.
+	Count(ctx context.Context, at time.Time, minDataPct float64) (universe.Counts, error)
 	// Movers returns the companies with the largest deltas within the windows that end at
-	// an instant.
-	Movers(ctx context.Context, at time.Time) (universe.Movers, error)
+	// an instant, of records with a completeness of at least minDataPct.
+	Movers(ctx context.Context, at time.Time, minDataPct float64) (universe.Movers, error)
 	// Spreads returns how the signals of about that many companies spread.
 	Spreads(ctx context.Context, companies uint64) (scoring.Spreads, error)
 	// Compact merges replaced rows, so that reads scan fewer rows.
@@ -59,6 +60,8 @@ type Config struct {
 	Refresh   Refresh
 	// Inbox is the directory of new files; nil for none.
 	Inbox *inbox.Inbox
+	// MinDataPct is the lowest completeness, in percent, of a record that counts in the universe.
+	MinDataPct float64
 	// Once has the names of jobs that Run runs once. Empty means all jobs by their schedules.
 	Once []string
 	// Report is called with one line per successful job of Once. It is required with Once.
@@ -88,7 +91,7 @@ func (c Config) Validate() error {
 	if len(c.Once) > 0 && c.Report == nil {
 		faults = append(faults, errors.New("batch config: Report is not set"))
 	}
-	return errors.Join(append(faults, c.Schedules.Validate(), Ages(c.Refresh.Ages).Validate())...)
+	return errors.Join(append(faults, c.Schedules.Validate(), Ages(c.Refresh.Ages).Validate(), CheckMinData(c.MinDataPct))...)
 }
 
 // job is one cron job. A lock per name lets one process run it at a time.
@@ -356,7 +359,7 @@ func (r *Runner) run(ctx context.Context, j job) (run table.BatchRun, err error)
 
 // count counts all companies and publishes the counts.
 func (r *Runner) count(ctx context.Context, fence int64) (table.BatchRun, error) {
-	counts, err := r.cfg.Store.Count(ctx, time.Now())
+	counts, err := r.cfg.Store.Count(ctx, time.Now(), r.cfg.MinDataPct)
 	if err != nil {
 		return table.BatchRun{}, err
 	}
@@ -372,7 +375,7 @@ func (r *Runner) count(ctx context.Context, fence int64) (table.BatchRun, error)
 
 // movers reads the movers of all windows and publishes them.
 func (r *Runner) movers(ctx context.Context, fence int64) (table.BatchRun, error) {
-	movers, err := r.cfg.Store.Movers(ctx, time.Now())
+	movers, err := r.cfg.Store.Movers(ctx, time.Now(), r.cfg.MinDataPct)
 	if err != nil {
 		return table.BatchRun{}, err
 	}

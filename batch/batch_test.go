@@ -35,12 +35,12 @@ type store struct {
 
 func (s *store) Compact(ctx context.Context) error { return s.compact(ctx) }
 
-func (s *store) Count(_ context.Context, at time.Time) (universe.Counts, error) {
+func (s *store) Count(_ context.Context, at time.Time, _ float64) (universe.Counts, error) {
 	rec := scoring.Record{Sector: "software", GeoScope: "global", Profile: scoring.ProfileGrowth, Composite: 50}
 	return universe.Count(slices.Repeat([]scoring.Record{rec}, int(s.companies)), at), s.broken
 }
 
-func (s *store) Movers(_ context.Context, at time.Time) (universe.Movers, error) {
+func (s *store) Movers(_ context.Context, at time.Time, _ float64) (universe.Movers, error) {
 	m := universe.Movers{PipelineVersion: scoring.PipelineVersion, Lists: make(map[universe.Window]universe.MoverList)}
 	for _, w := range universe.Windows {
 		m.Lists[w] = universe.MoverList{Start: at.Add(-w.Length()), End: at}

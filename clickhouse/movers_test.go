@@ -39,7 +39,7 @@ func TestMoversSplitTheirDeltas(t *testing.T) {
 	}
 	put("better.com", 7*day, map[string]float64{"open_roles": 300}) // on the first instant of the window
 	put("known.com", time.Hour, map[string]float64{"open_roles": 1, "hn_mentions_365d": 4000})
-	movers, err := clickhouse.NewUniverse(db).Movers(t.Context(), noon)
+	movers, err := clickhouse.NewUniverse(db).Movers(t.Context(), noon, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,14 +44,15 @@ type Universe struct {
 // NewUniverse returns the store of the batch jobs in db.
 func NewUniverse(db *DB) *Universe { return &Universe{db, recentMax} }
 
-// Count counts the newest record of each company under the current pipeline version.
-// at is the instant of the call.
-func (u *Universe) Count(ctx context.Context, at time.Time) (universe.Counts, error) {
+// Count counts the newest record of each company under the current pipeline version, if its completeness is at least
+// minDataPct. at is the instant of the call.
+func (u *Universe) Count(ctx context.Context, at time.Time, minDataPct float64) (universe.Counts, error) {
 	at = at.UTC().Truncate(time.Millisecond)
-	counts := universe.Counts{PipelineVersion: scoring.PipelineVersion, At: at, Settled: at.Add(-insertMax)}
+	counts := universe.Counts{PipelineVersion: scoring.PipelineVersion, At: at, Settled: at.Add(-insertMax), MinDataPct: minDataPct}
 	args := []any{
 		ch.Named("version", counts.PipelineVersion), ch.Named("since_ms", millis(counts.Settled)),
 		ch.Named("leaders", uint16(universe.LeaderboardMax)), ch.Named("recent_max", uint32(u.recentMax+1)),
+		ch.Named("min_data", minDataPct),
 	}
 	var sector, geoScope, profile, bins, leaderboard string
 	var sums, recent []uint64
@@ -112,17 +113,21 @@ func countBins(bins string, premiums *[universe.PremiumBins]int64) []universe.St
 	return counts
 }
 
-// parseLeaderboard parses lines of four hexadecimal digits of 20000 - composite in hundredths, domain, tab and name.
+// parseLeaderboard parses the lines that universe_count describes.
 func parseLeaderboard(text string) ([]universe.Company, error) {
 	leaders := make([]universe.Company, 0, universe.LeaderboardMax)
 	for line := range strings.Lines(text) {
 		digits, company := line[:min(4, len(line))], strings.TrimSuffix(line[min(4, len(line)):], "\n")
-		domain, name, ok := strings.Cut(company, "\t")
+		domain, name, _ := strings.Cut(company, "\t")
+		tenths, name := name[:min(4, len(name))], name[min(4, len(name)):]
 		rest, err := strconv.ParseUint(digits, 16, 16)
-		if !ok || err != nil || rest > 20000 {
-			return nil, fmt.Errorf("line %q of a leaderboard is not composite, domain and name", line)
+		completeness, tenthsErr := strconv.ParseUint(tenths, 16, 16)
+		completeness -= 4096
+		if err != nil || tenthsErr != nil || rest > 20000 || completeness > 1000 {
+			return nil, fmt.Errorf("line %q of a leaderboard is not composite, domain, completeness and name", line)
 		}
-		leaders = append(leaders, universe.Company{Domain: domain, Name: name, Composite: points(uint16(20000 - rest))})
+		leaders = append(leaders, universe.Company{Domain: domain, Name: name, Composite: points(uint16(20000 - rest)),
+			CompletenessPct: float64(completeness) / 10})
 	}
 	return leaders, nil
 }
@@ -130,19 +135,21 @@ func parseLeaderboard(text string) ([]universe.Company, error) {
 func points(hundredths uint16) float64 { return float64(hundredths) / 100 }
 
 // Movers returns the companies with the largest deltas within each window that ends at
-// at. It reads records of the current pipeline version.
-func (u *Universe) Movers(ctx context.Context, at time.Time) (universe.Movers, error) {
+// at. It reads records of the current pipeline version. The records at both ends of a delta have a completeness of at least
+// minDataPct.
+func (u *Universe) Movers(ctx context.Context, at time.Time, minDataPct float64) (universe.Movers, error) {
 	at = at.UTC().Truncate(time.Millisecond)
 	movers := universe.Movers{PipelineVersion: scoring.PipelineVersion, Lists: make(map[universe.Window]universe.MoverList,
 		len(universe.Windows))}
 	args := []any{ch.Named("version", movers.PipelineVersion), ch.Named("limit", uint8(universe.MoversShown)),
-		ch.Named("end_ms", millis(at))}
+		ch.Named("end_ms", millis(at)), ch.Named("min_data", minDataPct)}
 	for _, w := range universe.Windows {
 		args = append(args, ch.Named("start_"+string(w)+"_ms", millis(at.Add(-w.Length()))))
 	}
 	var rows []struct {
 		Domain string  `ch:"domain"`
 		Name   string  `ch:"name"`
+		Data   float64 `ch:"data_pct"`
 		Now    int32   `ch:"now"`
 		Thens  []int32 `ch:"thens"`
 	}
@@ -153,8 +160,11 @@ func (u *Universe) Movers(ctx context.Context, at time.Time) (universe.Movers, e
 		list := universe.MoverList{Start: at.Add(-w.Length()), End: at}
 		for _, row := range rows {
 			then := row.Thens[i]
-			m := universe.Mover{Company: universe.Company{Domain: row.Domain, Name: row.Name, Composite: points(uint16(row.Now))},
-				Then: points(uint16(max(then, 0)))}
+			m := universe.Mover{
+				Company: universe.Company{Domain: row.Domain, Name: row.Name, Composite: points(uint16(row.Now)),
+					CompletenessPct: row.Data},
+				Then:    points(uint16(max(then, 0))),
+			}
 			switch {
 			case then < 0:
 			case row.Now > then:

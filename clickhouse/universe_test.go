@@ -30,6 +30,9 @@ func anyRecord(rng *rand.Rand, domain string, at time.Time) scoring.Record {
 			FinancialHealth: tenth()},
 	}
 	rec.Rating = scoring.RatingOf(rec.Composite)
+	if rng.IntN(3) > 0 { // the others have no data
+		rec.CompletenessPct = tenth()
+	}
 	return rec
 }
 
@@ -49,7 +52,8 @@ func (h *history) write(t *testing.T, db *clickhouse.DB, records ...written) {
 	}
 	batch, err := db.Conn().PrepareBatch(t.Context(),
 		"INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, sector, geo_scope, profile, rating, "+
-			"composite, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, confidence, written_at)")
+			"composite, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, completeness_pct, "+
+			"confidence, written_at)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +61,7 @@ func (h *history) write(t *testing.T, db *clickhouse.DB, records ...written) {
 		err := batch.Append(r.Domain, r.ScoredAt, r.PipelineVersion, r.CompanyName, r.Sector, r.GeoScope, string(r.Profile),
 			string(r.Rating), r.Composite,
 			r.ScalePremium, r.Buckets.TeamStructure, r.Buckets.MarketPosition, r.Buckets.MomentumTailwinds, r.Buckets.FinancialHealth,
-			string(r.Confidence), r.at)
+			r.CompletenessPct, string(r.Confidence), r.at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -91,20 +95,24 @@ func (h history) records() []scoring.Record {
 }
 
 // slowCounts computes the counts per company.
-func slowCounts(records []scoring.Record, at time.Time) universe.Counts {
+func slowCounts(records []scoring.Record, at time.Time, minDataPct float64) universe.Counts {
 	var newest []scoring.Record
 	seen := make(map[string]bool)
 	for _, r := range records {
 		if !seen[r.Domain] {
 			seen[r.Domain] = true
-			newest = append(newest, r)
+			if r.CompletenessPct >= minDataPct {
+				newest = append(newest, r)
+			}
 		}
 	}
-	return universe.Count(newest, at)
+	counts := universe.Count(newest, at)
+	counts.MinDataPct = minDataPct
+	return counts
 }
 
 // slowMovers computes the movers per company.
-func slowMovers(records []scoring.Record, at time.Time) universe.Movers {
+func slowMovers(records []scoring.Record, at time.Time, minDataPct float64) universe.Movers {
 	movers := universe.Movers{PipelineVersion: scoring.PipelineVersion, Lists: make(map[universe.Window]universe.MoverList)}
 	for _, w := range universe.Windows {
 		list := universe.MoverList{Start: at.Add(-w.Length()), End: at}
@@ -120,10 +128,14 @@ func slowMovers(records []scoring.Record, at time.Time) universe.Movers {
 		}
 		var all []universe.Mover
 		for domain, now := range last {
-			if then, ok := before[domain]; ok {
+			then, ok := before[domain]
+			if ok && min(then.CompletenessPct, now.CompletenessPct) >= minDataPct {
 				split := scoring.Attribute(then, now)
-				all = append(all, universe.Mover{Company: universe.Company{Domain: domain, Name: now.CompanyName, Composite: now.Composite},
-					Then: then.Composite, Attribution: &split})
+				all = append(all, universe.Mover{
+					Company: universe.Company{Domain: domain, Name: now.CompanyName, Composite: now.Composite,
+						CompletenessPct: now.CompletenessPct},
+					Then:    then.Composite, Attribution: &split,
+				})
 			}
 		}
 		pick := func(sign float64) (side []universe.Mover) {
@@ -201,20 +213,23 @@ func TestStatisticsEqualTheSlowWay(t *testing.T) {
 					}
 				}
 				at = at.Add(time.Duration(rng.IntN(20*24)) * time.Hour)
-				counts, err := u.Count(t.Context(), at)
+				minDataPct := []float64{0, 0.1, 60}[round%3]
+				counts, err := u.Count(t.Context(), at, minDataPct)
 				if err != nil {
 					t.Fatal(err)
 				}
 				slices.SortFunc(counts.Cohorts, byKey)
 				known := all.records()
-				want := slowCounts(known, at)
+				want := slowCounts(known, at, minDataPct)
 				slices.SortFunc(want.Cohorts, byKey)
 				if diff := cmp.Diff(want, counts, cmpopts.IgnoreFields(universe.Counts{}, "Settled", "Recent"),
 					cmpopts.EquateEmpty()); diff != "" {
 					t.Fatalf("round %d: %s", round, diff)
 				}
 				var peers []string
-				for _, c := range want.Cohorts {
+				everybody := slowCounts(known, at, 0)
+				slices.SortFunc(everybody.Cohorts, byKey)
+				for _, c := range everybody.Cohorts {
 					if c.Peers() {
 						peers = append(peers, fmt.Sprint(keyOf(c), c.Stats().Count))
 					}
@@ -223,11 +238,11 @@ func TestStatisticsEqualTheSlowWay(t *testing.T) {
 					"FROM v1_cohort ORDER BY sector, geo_scope, toString(profile)"); !slices.Equal(got, peers) {
 					t.Fatalf("round %d: v1_cohort has %q, want %q", round, got, peers)
 				}
-				movers, err := u.Movers(t.Context(), at)
+				movers, err := u.Movers(t.Context(), at, minDataPct)
 				if err != nil {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(slowMovers(known, at), movers, cmpopts.EquateEmpty()); diff != "" {
+				if diff := cmp.Diff(slowMovers(known, at, minDataPct), movers, cmpopts.EquateEmpty()); diff != "" {
 					t.Fatalf("round %d: %s", round, diff)
 				}
 			}
@@ -242,11 +257,11 @@ func keyOf(c universe.Cohort) []string { return []string{c.Sector, c.GeoScope, s
 func TestEmptyUniverseIsCounted(t *testing.T) {
 	t.Parallel()
 	u := clickhouse.NewUniverse(open(t))
-	counts, err := u.Count(t.Context(), noon)
+	counts, err := u.Count(t.Context(), noon, 0)
 	if err != nil || len(counts.Cohorts) != 0 || counts.PipelineVersion != scoring.PipelineVersion || !counts.At.Equal(noon) {
 		t.Errorf("%+v, %v", counts, err)
 	}
-	movers, err := u.Movers(t.Context(), noon)
+	movers, err := u.Movers(t.Context(), noon, 0)
 	if err != nil || len(movers.Lists) != len(universe.Windows) || len(movers.Lists[universe.Week].Gainers) != 0 {
 		t.Errorf("%+v, %v", movers, err)
 	}
@@ -266,7 +281,7 @@ func TestCountNamesTheRecordsItRead(t *testing.T) {
 	write(48*time.Hour, 48*time.Hour) // long before the count
 	write(24*time.Hour, 24*time.Hour)
 	write(time.Minute, time.Second) // just before it
-	counts, err := u.Count(t.Context(), noon)
+	counts, err := u.Count(t.Context(), noon, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,7 +318,7 @@ func TestCountNamesTheRecordsItRead(t *testing.T) {
 		all.write(t, db, written{anyRecord(rng, fmt.Sprintf("other%d.com", i), noon), noon})
 	}
 	u.SetRecentMax(2)
-	if counts, err = u.Count(t.Context(), noon); err != nil {
+	if counts, err = u.Count(t.Context(), noon, 0); err != nil {
 		t.Fatal(err)
 	}
 	if len(counts.Recent) != 0 || !counts.Settled.Equal(noon) {
@@ -338,7 +353,7 @@ func TestCountSeesOneState(t *testing.T) {
 		}
 	})
 	for range 60 {
-		counts, err := u.Count(t.Context(), time.Now())
+		counts, err := u.Count(t.Context(), time.Now(), 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -73,7 +73,7 @@ type Caller struct {
 type Evidence struct {
 	PipelineVersion string `json:"pipeline_version"`
 	RunID           string `json:"run_id"`
-	// Band is high, medium, low or directional.
+	// Band is high, medium, low, directional, or none if nothing is known about the company.
 	Band string `json:"band"`
 	// CompletenessPct is the weighted share of the applicable signals that rest on data, 0 to 100.
 	CompletenessPct float64 `json:"data_completeness_pct"`

@@ -72,7 +72,8 @@ a file has not changed from one run to the next.`,
 			} else if slices.Contains(names, jobs.Inbox) {
 				inboxErr = errors.New("the inbox job needs --inbox DIR")
 			}
-			if err := errors.Join(err, sourcesErr, inboxErr, cfg.Schedules.Validate(), ages.Validate(), memory.Validate(),
+			if err := errors.Join(err, sourcesErr, inboxErr, cfg.Schedules.Validate(), ages.Validate(),
+				batch.CheckMinData(cfg.MinDataPct), memory.Validate(),
 				nice.Validate()); err != nil {
 				return cli.Usage(err)
 			}
@@ -115,6 +116,7 @@ a file has not changed from one run to the next.`,
 	where.Flags(cmd.Flags())
 	cfg.Schedules.Flags(cmd.Flags())
 	ages.Flags(cmd.Flags())
+	batch.MinDataFlag(cmd.Flags(), &cfg.MinDataPct)
 	from.ChoiceFlags(cmd.Flags(), "data sources of the workers")
 	selection.TrustFlag(cmd.Flags(), &files.Trust)
 	inbox.Flag(cmd.Flags(), &files.Dir)

@@ -17,6 +17,7 @@ import (
 	"companyscore/facts"
 	"companyscore/facts/recipe"
 	"companyscore/internal/cli"
+	"companyscore/internal/process"
 )
 
 // recipeImport has the flags of `facts import` for recipes.
@@ -86,7 +87,11 @@ func recipeEngine(ctx context.Context, job recipe.Job) (uint64, error) {
 	return embedded.RunRecipe(ctx, exec.Command(self, recipeEngineName), embedded.Recipe(job))
 }
 
-const recipeEngineName = "recipe-engine"
+const (
+	recipeEngineName = "recipe-engine"
+	// recipeNice is the nice value of the process, so that a server beside it keeps its latency.
+	recipeNice process.Nice = 10
+)
 
 // recipeEngineCommand is the process of recipeEngine.
 func recipeEngineCommand() *cobra.Command {
@@ -96,6 +101,9 @@ func recipeEngineCommand() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := recipeNice.Apply(); err != nil {
+				return err
+			}
 			return embedded.ServeRecipe(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
 		},
 	}

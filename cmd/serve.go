@@ -47,7 +47,7 @@ func (c *program) serve() *cobra.Command {
 			cfg.Ready = func(at server.Address) {
 				fmt.Fprintf(cmd.OutOrStdout(), "ready %s\n", at.URL)
 				if demo != nil {
-					demo.Print(cmd.OutOrStdout(), at.URL)
+					demo.Print(cmd.OutOrStdout())
 				}
 			}
 			return server.Run(cmd.Context(), cfg)

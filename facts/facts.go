@@ -20,6 +20,8 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/sync/errgroup"
+
 	"companyscore/internal/table"
 	"companyscore/scoring"
 )
@@ -180,26 +182,47 @@ func ImportFrom(ctx context.Context, store Store, from Source, file string, opt 
 // discardMax is the time in which a failed import is dropped.
 const discardMax = 10 * time.Second
 
-// stage stages all valid rows and returns their origins.
+// stage stages all valid rows and returns their origins. It reads a page while the one before is stored.
 func stage(ctx context.Context, store Store, from Source, importID string, progress func(read, total int64)) (report Report,
 	origins []string, err error) {
-	var page []scoring.CompanyFacts
-	flush := func() error {
-		if err := store.Stage(ctx, importID, page); err != nil {
-			return err
-		}
-		report.Imported += len(page)
-		page = page[:0]
-		if progress != nil {
-			progress(from.Progress())
+	pages := make(chan []scoring.CompanyFacts)
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error {
+		for page := range pages {
+			if err := store.Stage(ctx, importID, page); err != nil {
+				return err
+			}
 		}
 		return nil
-	}
+	})
+	both.Go(func() (err error) {
+		defer close(pages)
+		report, origins, err = readPages(ctx, from, func(page []scoring.CompanyFacts) error {
+			select {
+			case pages <- page:
+			case <-ctx.Done():
+				return context.Cause(ctx)
+			}
+			if progress != nil {
+				progress(from.Progress())
+			}
+			return nil
+		})
+		return err
+	})
+	err = both.Wait()
+	return report, origins, err
+}
+
+// readPages calls store with all valid rows, in pages that it does not use again, and returns their origins.
+func readPages(ctx context.Context, from Source, store func(page []scoring.CompanyFacts) error) (report Report, origins []string,
+	err error) {
+	var page []scoring.CompanyFacts
 	for ctx.Err() == nil {
 		company, err := from.Next()
 		if errors.Is(err, io.EOF) {
 			slices.Sort(origins)
-			return report, origins, flush()
+			return report, origins, store(page)
 		}
 		var fault Fault
 		if err != nil && !errors.As(err, &fault) {
@@ -216,10 +239,12 @@ func stage(ctx context.Context, store Store, from Source, importID string, progr
 			}
 			origins = append(origins, company.Origin)
 		}
-		if page = append(page, company); len(page) >= pageSize {
-			if err := flush(); err != nil {
+		report.Imported++
+		if page = append(page, company); len(page) == pageSize {
+			if err := store(page); err != nil {
 				return report, nil, err
 			}
+			page = make([]scoring.CompanyFacts, 0, pageSize)
 		}
 	}
 	return report, nil, context.Cause(ctx)

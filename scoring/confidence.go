@@ -42,6 +42,9 @@ func BandOf(completenessPct float64, warnings []Warning) Band {
 	return bandCuts[min(level, len(bandCuts)-1)].band
 }
 
+// HasData reports whether any of the score rests on data.
+func (r Record) HasData() bool { return r.CompletenessPct > 0 }
+
 // failedSources returns each source that failed once.
 func failedSources(warnings []Warning) []string {
 	var failed []string

@@ -61,6 +61,17 @@ var (
 // must not change the Sources in it.
 func Manifest() []Signal { return slices.Clone(manifest) }
 
+// SignalsFrom returns how many signals at least one of the sources can tell.
+func SignalsFrom(sources ...string) int {
+	n := 0
+	for _, s := range manifest {
+		if slices.ContainsFunc(s.Sources, func(name string) bool { return slices.Contains(sources, name) }) {
+			n++
+		}
+	}
+	return n
+}
+
 // Lookup returns the signal with an id. Callers must not change its Sources.
 func Lookup(id string) (Signal, bool) {
 	i, ok := signalIndex[id]

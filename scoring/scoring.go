@@ -216,6 +216,9 @@ const (
 	BandMedium      Band = "medium"
 	BandLow         Band = "low"
 	BandDirectional Band = "directional"
+	// BandNone is the band that the evidence of a score has if the score rests on no data, see [Record.HasData].
+	// Records never have it.
+	BandNone Band = "none"
 )
 
 // SignalScore is one signal inside a record.

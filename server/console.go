@@ -26,8 +26,18 @@ func (s *Server) addConsole() {
 		pages(c.Context())
 		return nil
 	}
+	s.app.Get("/", toConsole)
 	s.app.All(console.Path, handle)
 	s.app.All(console.Path+"/*", handle)
+}
+
+// toConsole sends browsers from the address that `up` prints to the console.
+func toConsole(c *fiber.Ctx) error {
+	c.Vary(fiber.HeaderAccept)
+	if !strings.Contains(c.Get(fiber.HeaderAccept), fiber.MIMETextHTML) {
+		return c.Next()
+	}
+	return c.Redirect(console.Path, fiber.StatusSeeOther)
 }
 
 // withCopies returns a handler that calls h with a copy of each request. The strings of a request of

@@ -192,11 +192,11 @@ func (f *fixture) addRequests(ctx context.Context) error {
 // publish counts the records and publishes the statistics.
 func (f *fixture) publish(ctx context.Context) error {
 	u := clickhouse.NewUniverse(f.db)
-	counts, err := u.Count(ctx, noon)
+	counts, err := u.Count(ctx, noon, 0)
 	if err != nil {
 		return err
 	}
-	movers, err := u.Movers(ctx, noon)
+	movers, err := u.Movers(ctx, noon, 0)
 	if err != nil {
 		return err
 	}

@@ -52,9 +52,9 @@ func evidenceOf(e cache.Entry, wanted bool) *api.Evidence {
 }
 
 // rankOf returns the rank of a score. It returns false if the score has another pipeline
-// version than the tables.
+// version than the tables, or too little data to be counted in them.
 func rankOf(e cache.Entry, tables *universe.Tables) (api.Rank, bool) {
-	if string(e.Version) != tables.PipelineVersion() {
+	if string(e.Version) != tables.PipelineVersion() || e.CompletenessPct() < tables.MinDataPct() {
 		return api.Rank{}, false
 	}
 	percentile, size := tables.Rank(e.Composite)

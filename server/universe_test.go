@@ -144,7 +144,7 @@ func (p *past) write(t *testing.T, records ...universe.Stored) {
 // count is the server's view of what was written until now.
 func (p *past) count(t *testing.T) *universe.Tables {
 	t.Helper()
-	counts, err := clickhouse.NewUniverse(p.db).Count(t.Context(), noon)
+	counts, err := clickhouse.NewUniverse(p.db).Count(t.Context(), noon, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,7 @@ func Count(records []scoring.Record, at time.Time) Counts {
 		steps[key][step(rec.Composite)]++
 		c.BucketSums = c.BucketSums.plus(rec.Buckets)
 		if key.Peers() {
-			c.Leaderboard = append(c.Leaderboard, Company{rec.Domain, rec.CompanyName, rec.Composite})
+			c.Leaderboard = append(c.Leaderboard, Company{rec.Domain, rec.CompanyName, rec.Composite, rec.CompletenessPct})
 		}
 		s.PremiumHist[min(int(rec.ScalePremium), PremiumBins-1)]++
 	}

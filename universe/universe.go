@@ -56,6 +56,8 @@ type Counts struct {
 	Epoch time.Duration
 	// At is when the count began.
 	At time.Time
+	// MinDataPct is the lowest completeness, in percent, of counted records; 0 counts all.
+	MinDataPct float64
 	// Settled and Recent identify the records that the count read, see [Tables.Counted].
 	Settled time.Time
 	Recent  []uint64 // ids of records, sorted
@@ -98,11 +100,15 @@ type StepCount struct {
 // BucketSums holds one sum per bucket.
 type BucketSums struct{ TeamStructure, MarketPosition, MomentumTailwinds, FinancialHealth int64 }
 
-// Company is a company with its composite.
+// Company is a company with its composite and the share of it that rests on data, in percent.
 type Company struct {
-	Domain, Name string
-	Composite    float64
+	Domain, Name    string
+	Composite       float64
+	CompletenessPct float64
 }
+
+// HasData reports whether any of the composite rests on data.
+func (c Company) HasData() bool { return c.CompletenessPct > 0 }
 
 // Adopted returns the first instant after now at which servers adopt what was published before: the
 // multiples of epoch since 1970. They are the same on all servers. epoch must be at least 1 ms.
@@ -245,8 +251,11 @@ func (t *Tables) Epoch() time.Duration { return t.snapshot.Counts.Epoch }
 // Settled returns an instant. The count read every record written before it.
 func (t *Tables) Settled() time.Time { return t.snapshot.Counts.Settled }
 
-// Counted reports whether the count read a record. The count used the newest of the
-// records that it read of a company.
+// MinDataPct returns the lowest completeness, in percent, of counted records.
+func (t *Tables) MinDataPct() float64 { return t.snapshot.Counts.MinDataPct }
+
+// Counted reports whether the count read a record. The count used the newest of the records that it
+// read of a company, if it has enough data.
 func (t *Tables) Counted(r Stored) bool {
 	if r.PipelineVersion != t.PipelineVersion() {
 		return false
@@ -265,7 +274,7 @@ type Writes interface {
 // newest record, or an older one if the company was scored after the count.
 func (t *Tables) CountedRecord(ctx context.Context, store Writes, newest Stored) (*scoring.Record, error) {
 	if t.Counted(newest) {
-		return &newest.Record, nil
+		return t.withEnough(newest), nil
 	}
 	if newest.PipelineVersion != t.PipelineVersion() || !scoring.KeyOf(newest.Record).Peers() {
 		return nil, nil // the company belongs to no cohort of the tables
@@ -276,16 +285,24 @@ func (t *Tables) CountedRecord(ctx context.Context, store Writes, newest Stored)
 	}
 	for _, r := range records {
 		if t.Counted(r) {
-			return &r.Record, nil
+			return t.withEnough(r), nil
 		}
 	}
 	return nil, nil
 }
 
+// withEnough returns the record if it has enough data to be counted, else nil.
+func (t *Tables) withEnough(r Stored) *scoring.Record {
+	if r.CompletenessPct < t.MinDataPct() {
+		return nil
+	}
+	return &r.Record
+}
+
 // Rank returns the percentile of a company with the given composite among the other companies,
 // 0 to 100, rounded down, and the number of all companies. It is valid only for records of
 // PipelineVersion. Rank takes the company for one of those counted with this composite, if there
-// are any.
+// are any. A company with less data than MinDataPct has no rank.
 func (t *Tables) Rank(composite float64) (percentile int, companies int64) {
 	companies = t.distribution.Count
 	if companies == 0 {

@@ -98,22 +98,10 @@ func OpenDemo(ctx context.Context, store DemoStore, data string) (*Demo, error) 
 	return &d, nil
 }
 
-// Print writes the account, its keys and example commands to out. base is the URL of the API.
-func (d *Demo) Print(out io.Writer, base string) {
-	fmt.Fprintf(out, `
-  demo account %[2]s (%[3]s)
-  live key     %[4]s
-  test key     %[5]s
-
-Try it:
-
-  export COMPANYSCORE_KEY=%[5]s
-  curl -s %[1]s/v1/score/acme.test -H "X-API-Key: $COMPANYSCORE_KEY"
-
-  export COMPANYSCORE_KEY=%[4]s
-  companyscore score example.com --url %[1]s
-  curl -s %[1]s/v1/score/example.com -H "X-API-Key: $COMPANYSCORE_KEY"
-`, base, d.AccountID, d.Plan, d.LiveKey, d.TestKey)
+// Print writes the account and its keys to out.
+func (d *Demo) Print(out io.Writer) {
+	fmt.Fprintf(out, "  demo account %s (%s)\n  live key     %s\n  test key     %s   (the sandbox: acme.test)\n", d.AccountID, d.Plan,
+		d.LiveKey, d.TestKey)
 }
 
 // DemoFlag adds the flag --demo with its default value.

@@ -33,7 +33,7 @@ func (u *run) loadExamples(ctx context.Context) error {
 	if _, err := q.Start(ctx, scoring.LaneBulk, domains...); err != nil {
 		return fmt.Errorf("start runs of examples: %w", err)
 	}
-	_, err = fmt.Fprintf(u.cfg.Out, "\n%d example companies are imported and scored now; `companyscore facts origins` lists where "+
-		"their facts are from\n", len(domains))
+	_, err = fmt.Fprintf(u.cfg.Out, "\n%d example companies are imported and scored now; `%s facts origins` lists where their "+
+		"facts are from\n", len(domains), self())
 	return err
 }

@@ -59,6 +59,8 @@ type Config struct {
 	TiersFile string
 	Schedules batch.Schedules
 	Ages      batch.Ages
+	// MinDataPct is that of batch.Config.
+	MinDataPct float64
 	// Inbox is the directory of the inbox job, empty for none.
 	Inbox string
 	// Log is passed to the children.
@@ -84,6 +86,7 @@ func (c *Config) Flags(flags *pflag.FlagSet) {
 	meter.LimitsFlag(flags, &c.TiersFile)
 	c.Schedules.Flags(flags)
 	c.Ages.Flags(flags)
+	batch.MinDataFlag(flags, &c.MinDataPct)
 	inbox.Flag(flags, &c.Inbox)
 }
 
@@ -95,7 +98,7 @@ func (c *Config) Validate() error {
 	}
 	return errors.Join(missing, config.CheckAddress("--clickhouse-listen", c.ClickHouseListen), c.ClickHouse.Validate(),
 		c.Server.Validate(),
-		c.Sources.Validate(), c.Schedules.Validate(), c.Ages.Validate())
+		c.Sources.Validate(), c.Schedules.Validate(), c.Ages.Validate(), batch.CheckMinData(c.MinDataPct))
 }
 
 // Run starts all roles and stops them when ctx ends or the HTTP API fails. It returns after all
@@ -223,7 +226,7 @@ func (u *run) start(ctx context.Context) (err error) {
 		}
 	}
 	jobs := slices.Concat([]string{"--nice", strconv.Itoa(niceBeside), "--tiers", u.cfg.TiersFile}, u.cfg.Schedules.Args(),
-		u.cfg.Ages.Args(), u.cfg.Sources.ChoiceArgs(),
+		u.cfg.Ages.Args(), batch.MinDataArgs(u.cfg.MinDataPct), u.cfg.Sources.ChoiceArgs(),
 		[]string{"--trust", strings.Join(u.cfg.Sources.Trust, ","), "--inbox", u.cfg.Inbox})
 	cron, err := u.startRole(ctx, "batch", jobs)
 	if err != nil {
@@ -255,30 +258,62 @@ func (u *run) start(ctx context.Context) (err error) {
 	if err := config.WriteRuntime(u.cfg.Stores.Data, rt); err != nil {
 		return err
 	}
-	fmt.Fprintf(u.cfg.Out, "ready %s in %.1f s\n", at.URL, time.Since(began).Seconds())
-	login := "external"
-	if u.clickhouse != nil {
-		login = "user analyst, password in " + config.AnalystPasswordPath(u.cfg.Stores.Data) + "; tools: companyscore sql --connection"
-	}
-	fmt.Fprintf(u.cfg.Out, "\n  api          %s\n  clickhouse   %s   (%s)\n  data         %s\n", at.URL, hostOf(u.cfg.Stores.ClickHouseURL),
-		login, u.cfg.Stores.Data)
-	if at.AdminURL != "" {
-		fmt.Fprintf(u.cfg.Out, "  operators    %s   (/healthz, /readyz, /metrics)\n", at.AdminURL)
-	}
+	fmt.Fprintf(u.cfg.Out, "ready %s in %.1f s\n\n", at.URL, time.Since(began).Seconds())
 	if err := u.printConsole(ctx, at.URL, demo); err != nil {
 		return err
 	}
-	if demo != nil {
-		demo.Print(u.cfg.Out, at.URL)
-	}
+	u.printParts(at, demo)
 	if u.cfg.Examples {
 		if err := u.loadExamples(ctx); err != nil && ctx.Err() == nil {
 			u.logger.Warn("examples not loaded; a restart tries again", "err", err)
 		}
 	}
-	fmt.Fprint(u.cfg.Out, "\nCtrl-C stops everything; the data stays.\n")
+	return u.printNext(ctx, demo)
+}
+
+// printParts writes the addresses, the sources and the demo account.
+func (u *run) printParts(at server.Address, demo *Demo) {
+	login := "external"
+	if u.clickhouse != nil {
+		login = "user analyst, password in " + config.AnalystPasswordPath(u.cfg.Stores.Data) + "; tools: " + self() + " sql --connection"
+	}
+	fmt.Fprintf(u.cfg.Out, "  api          %s\n  clickhouse   %s   (%s)\n  data         %s\n", at.URL, hostOf(u.cfg.Stores.ClickHouseURL),
+		login, u.cfg.Stores.Data)
+	if at.AdminURL != "" {
+		fmt.Fprintf(u.cfg.Out, "  operators    %s   (/healthz, /readyz, /metrics)\n", at.AdminURL)
+	}
+	fmt.Fprintf(u.cfg.Out, "  sources      %s\n", u.cfg.Sources.Summary())
+	if demo != nil {
+		demo.Print(u.cfg.Out)
+	}
+}
+
+// printNext writes the next commands.
+func (u *run) printNext(ctx context.Context, demo *Demo) error {
+	scored, err := clickhouse.NewUniverse(u.stores.DB).AnyScore(ctx)
+	if err != nil {
+		return err
+	}
+	fmt.Fprint(u.cfg.Out, "\nNext, in another terminal:\n\n")
+	if u.cfg.Stores.Data != config.DefaultData {
+		fmt.Fprintf(u.cfg.Out, "  export COMPANYSCORE_DATA=%s\n", u.cfg.Stores.Data)
+	}
+	if demo != nil {
+		fmt.Fprintf(u.cfg.Out, "  export COMPANYSCORE_KEY=%s\n", demo.LiveKey)
+	}
+	if !scored && !u.cfg.Examples {
+		fmt.Fprintf(u.cfg.Out, "  %[1]s facts import examples/companies.csv\n"+
+			"  %[1]s run start --from examples/companies.csv --wait\n", self())
+	}
+	if demo != nil {
+		fmt.Fprintf(u.cfg.Out, "  %s score apple.com\n", self())
+	}
+	fmt.Fprintf(u.cfg.Out, "  %s explain apple.com\n\nCtrl-C stops everything; the data stays.\n", self())
 	return nil
 }
+
+// self returns the program as it was called.
+func self() string { return os.Args[0] }
 
 // printConsole prints how to sign in to the console: with a link if there is a demo account, since
 // its keys are printed too. Whoever starts everything on a machine can read all of its data, so the
@@ -288,14 +323,14 @@ func (u *run) printConsole(ctx context.Context, base string, demo *Demo) error {
 	case !u.cfg.Server.Console.On():
 		return nil
 	case demo == nil:
-		fmt.Fprintf(u.cfg.Out, "  console      %s%s   (to sign in: companyscore console link --operator)\n", base, console.Path)
+		fmt.Fprintf(u.cfg.Out, "  console      %s%s   (to sign in: %s console link --operator)\n", base, console.Path, self())
 		return nil
 	}
 	link, err := console.NewLink(ctx, u.stores.Redis, base, console.Grant{AccountID: demo.AccountID, Operator: true}, console.LinkTTL)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(u.cfg.Out, "  console      %s   (signs in once, within %s; another: companyscore console link)\n", link, console.LinkTTL)
+	fmt.Fprintf(u.cfg.Out, "  console      %s   (signs in once, within %s; another: %s console link)\n", link, console.LinkTTL, self())
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"companyscore/clickhouse/embedded"
+	"companyscore/internal/test/extent"
 )
 
 // TestAnalystsNameOnlyWhatIsAllowed sends statements that took the memory, the time or the process of the engine, or showed what is
@@ -185,9 +186,9 @@ func TestZonesAreReadWhereTheyAreTaken(t *testing.T) {
 		combinations = longer
 		lists = append(lists, combinations)
 	}
-	found := 0
-	for _, function := range embedded.AllowedFunctions() {
-		if strings.HasPrefix(function, "sleep") {
+	found, every := 0, extent.Of(1, 8) // of all functions, which takes a minute, or of one in eight
+	for i, function := range embedded.AllowedFunctions() {
+		if i%every != 0 || strings.HasPrefix(function, "sleep") {
 			continue
 		}
 		timely := regexp.MustCompile(`(?i)date|time|day|week|month|year|hour|minute|second|start|now|age`).MatchString(function)
@@ -220,7 +221,7 @@ func TestZonesAreReadWhereTheyAreTaken(t *testing.T) {
 		}
 	}
 	t.Logf("%d positions of time zones", found)
-	if found < 120 {
+	if found < 120/every-5 {
 		t.Errorf("only %d positions of time zones were found", found)
 	}
 }

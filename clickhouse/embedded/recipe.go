@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"companyscore/clickhouse/embedded/roster"
-	"companyscore/internal/process"
 	"companyscore/sql"
 )
 
@@ -34,8 +33,6 @@ const (
 	recipeMemory = 2 << 30
 	// recipeThreads limits the threads of a statement, so that an API server on the same machine keeps its latency.
 	recipeThreads = 2
-	// recipeNice is the nice value of the process of a recipe.
-	recipeNice process.Nice = 10
 	// recipeResult limits the result of a recipe, in bytes of the engine's memory.
 	recipeResult = 8 << 30
 	recipeRows   = 50_000_000
@@ -53,8 +50,8 @@ var recipeFormats = strings.Fields("csv csvwithnames tsv tsvwithnames tabseparat
 var recipeFree = []string{"input_format_csv_skip_first_lines", "input_format_tsv_skip_first_lines",
 	"input_format_csv_allow_variable_number_of_columns", "input_format_tsv_crlf_end_of_line"}
 
-// Run runs the recipe and returns the number of rows read from files. The process must have no other data directory open. Its memory and
-// priority are not limited here; see ServeRecipe.
+// Run runs the recipe and returns the number of rows read from files. The process must have no other data directory open. Its memory is
+// not limited here; see ServeRecipe.
 func (r Recipe) Run(ctx context.Context) (read uint64, err error) {
 	library, err := Find()
 	if err != nil {

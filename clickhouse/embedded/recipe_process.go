@@ -60,12 +60,9 @@ func RunRecipe(ctx context.Context, command *exec.Cmd, r Recipe) (read uint64, e
 	return answer.Read, nil
 }
 
-// ServeRecipe runs the recipe that stands in stdin and writes its outcome to stdout. It lowers the priority of the process. The process
+// ServeRecipe runs the recipe that stands in stdin and writes its outcome to stdout. The process
 // ends when stdin ends, or when it has more memory than a recipe may.
 func ServeRecipe(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
-	if err := recipeNice.Apply(); err != nil {
-		return err
-	}
 	var r Recipe
 	decoder := json.NewDecoder(stdin)
 	if err := decoder.Decode(&r); err != nil {

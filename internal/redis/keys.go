@@ -109,3 +109,6 @@ const Events = prefix + "events"
 
 // Period names the calendar month of t in UTC, in the form YYYY-MM.
 func Period(t time.Time) string { return t.UTC().Format("2006-01") }
+
+// SourceStatus holds the status of each source that workers ask: HASH of JSON by source.
+func SourceStatus() string { return prefix + "sources" }

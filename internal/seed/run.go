@@ -132,9 +132,12 @@ func Write(ctx context.Context, store Store, spec Spec, beside bool, progress fu
 	return before, store.Compact(ctx)
 }
 
+// partMax is the maximum number of companies per part. Tests make it smaller.
+var partMax = 1 << 17
+
 // partSize is the number of companies per part. Parts are smaller if companies have many
 // records.
-func partSize(records int) int { return min(1<<17, max(1<<20/records, 1)) }
+func partSize(records int) int { return min(partMax, max(1<<20/records, 1)) }
 
 // partsAtOnce is the number of concurrent inserts. Each uses one processor of the store.
 const partsAtOnce = 2

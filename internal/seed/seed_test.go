@@ -27,7 +27,10 @@ import (
 	"companyscore/sql"
 )
 
-func TestMain(m *testing.M) { stores.Main(m) }
+func TestMain(m *testing.M) {
+	seed.SetPartMax(2000)
+	stores.Main(m)
+}
 
 var until = time.Date(2026, 5, 1, 12, 0, 0, 123e6, time.UTC)
 
@@ -125,15 +128,15 @@ func check(t *testing.T, db database, spec seed.Spec, companies ...uint64) {
 func TestStoreMatchesSeed(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	spec := plan(3000, 5, seed.SignalsNewest)
+	spec := plan(2000, 5, seed.SignalsNewest)
 	write(t, db, spec)
 	n, err := db.CountRecords(t.Context())
-	if err != nil || n != 15_000 {
-		t.Errorf("%d records, %v; want 15000", n, err)
+	if err != nil || n != 10_000 {
+		t.Errorf("%d records, %v; want 10000", n, err)
 	}
-	companies := []uint64{0, 1, 2999}
-	for range 60 {
-		companies = append(companies, rand.Uint64N(3000))
+	companies := []uint64{0, 1, 1999}
+	for range 30 {
+		companies = append(companies, rand.Uint64N(2000))
 	}
 	check(t, db, spec, companies...)
 }
@@ -170,7 +173,7 @@ func (f *failing) SeedRecords(ctx context.Context, p table.SeedPart) error {
 func TestInterruptedUniverseIsFinishedAndGrows(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	spec := plan(300_000, 1, seed.SignalsNone)
+	spec := plan(6000, 1, seed.SignalsNone)
 	full := &failing{Store: db}
 	full.after.Store(2)
 	_, err := seed.Write(t.Context(), full, spec, false, nil)
@@ -178,25 +181,25 @@ func TestInterruptedUniverseIsFinishedAndGrows(t *testing.T) {
 		t.Fatalf("got %v, want %v", err, errFull)
 	}
 	other := spec
-	other.Domains = 5000
-	if _, err := seed.Write(t.Context(), db, other, false, nil); err == nil || !strings.Contains(err.Error(), "300000") {
+	other.Domains = 500
+	if _, err := seed.Write(t.Context(), db, other, false, nil); err == nil || !strings.Contains(err.Error(), "6000") {
 		t.Errorf("another size while one is begun: %v", err)
 	}
 	write(t, db, spec)
-	spec.Domains = 300_500
+	spec.Domains = 6500
 	spec.Until = time.Time{} // the one of the beginning
 	write(t, db, spec)
 	spec.Until = until
-	check(t, db, spec, 0, 1000, 299_999, 300_000, 300_499)
-	if got := db.ask(t, "SELECT uniqExact(domain), count() FROM v1_score_latest"); got != "300500\t300500" {
-		t.Errorf("companies and newest scores: %s; want 300500 of both", got)
+	check(t, db, spec, 0, 1000, 5999, 6000, 6499)
+	if got := db.ask(t, "SELECT uniqExact(domain), count() FROM v1_score_latest"); got != "6500\t6500" {
+		t.Errorf("companies and newest scores: %s; want 6500 of both", got)
 	}
 	other = spec
 	other.Records = 2
 	if _, err := seed.Write(t.Context(), db, other, false, nil); err == nil || !strings.Contains(err.Error(), "seed 7, 1 records") {
 		t.Errorf("another universe: %v", err)
 	}
-	if before, err := seed.Write(t.Context(), db, spec, false, nil); err != nil || before.Domains != 300_500 || !before.Whole() {
+	if before, err := seed.Write(t.Context(), db, spec, false, nil); err != nil || before.Domains != 6500 || !before.Whole() {
 		t.Errorf("once more: %+v, %v", before, err)
 	}
 }
@@ -369,7 +372,7 @@ func TestWhatThePlanRefuses(t *testing.T) {
 func TestStatisticsAreThoseExpected(t *testing.T) {
 	t.Parallel()
 	db := open(t)
-	spec := plan(6000, 6, seed.SignalsNone)
+	spec := plan(2000, 6, seed.SignalsNone)
 	write(t, db, spec)
 	at := until.Add(time.Hour)
 	want := seed.Expect(spec.Universe, at)

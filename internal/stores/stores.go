@@ -116,7 +116,11 @@ func (s *Stores) console(accounts *clickhouse.Accounts, scores *clickhouse.Score
 	}{accounts, requests}
 	facts := clickhouse.NewFacts(s.DB)
 	return console.Stores{
-		Sessions: accounts, Keys: accounts, Usage: calls, Requests: calls, Companies: scores,
+		Sessions: accounts, Keys: accounts, Usage: calls, Requests: calls,
+		Companies: struct {
+			*clickhouse.Scores
+			*clickhouse.Facts
+		}{scores, facts},
 		Data: struct {
 			*clickhouse.DB
 			*clickhouse.Facts

@@ -84,8 +84,13 @@ func New(rec scoring.Record, trace scoring.Trace, now time.Time) Explanation {
 func (x Explanation) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	age := time.Duration(x.AgeSeconds) * time.Second
-	fmt.Fprintf(w, "%s (%q): %s, %.1f, likely %.0f to %.0f; %.1f %% of the data, confidence %s\n", x.Domain, x.CompanyName, x.Rating,
-		x.Composite, x.Interval.Low, x.Interval.High, x.CompletenessPct, x.Confidence)
+	if x.CompletenessPct > 0 {
+		fmt.Fprintf(w, "%s (%q): %s, %.1f, likely %.0f to %.0f; %.1f %% of the data, confidence %s\n", x.Domain, x.CompanyName, x.Rating,
+			x.Composite, x.Interval.Low, x.Interval.High, x.CompletenessPct, x.Confidence)
+	} else {
+		fmt.Fprintf(w, "%s (%q): nothing is known yet; %.1f (%s) is the neutral composite and says nothing about the company\n", x.Domain,
+			x.CompanyName, x.Composite, x.Rating)
+	}
 	fmt.Fprintf(w, "scored %s (%s ago) by run %s, pipeline %s; %s, country %q, %s\n", x.ScoredAt.Format(time.RFC3339), age, x.RunID,
 		x.PipelineVersion, x.Sector, x.Country, x.GeoScope)
 	for _, b := range x.Buckets {

@@ -131,6 +131,7 @@ func (w *Worker) askOne(ctx, whole context.Context, st step, req source.Request,
 		w.logger.Log(whole, level, "source failed", "source", st.name, "domain", req.Domain, "code", outcome, "err", fault)
 	}
 	w.metrics.asked(st.name, outcome, a.took)
+	w.status.Note(st.name, fault == nil, time.Now())
 	return a, nil
 }
 

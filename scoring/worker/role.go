@@ -129,6 +129,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		}
 	})
 	background.Go(func() { snapshot.FollowSpreads(working, cfg.Stores.Redis, cfg.Logger, w.SetSpreads) })
+	background.Go(func() { w.status.Publish(working, cfg.Stores.Redis, cfg.Logger) })
 	background.Go(source.RunBackground(working, sources))
 	cfg.Logger.Info("worker ready", "concurrency", concurrency, "sources", strings.Join(source.Names(sources), ","))
 	if cfg.Ready != nil {

@@ -19,6 +19,7 @@ import (
 	"companyscore/internal/retry"
 	"companyscore/scoring"
 	"companyscore/scoring/source"
+	"companyscore/scoring/source/status"
 )
 
 // RecordStore stores records.
@@ -60,6 +61,7 @@ type Worker struct {
 	logger  *slog.Logger
 	spreads atomic.Pointer[scoring.Spreads]
 	trust   []string
+	status  *status.Board
 }
 
 // New returns a worker for the given sources. traces may be nil if there is no live source: a
@@ -70,7 +72,12 @@ func New(sources []source.Source, records RecordStore, traces TraceStore, regist
 	if err != nil {
 		return nil, err
 	}
-	return &Worker{plan: p, records: records, traces: traces, metrics: newMetrics(registry), logger: logger}, nil
+	names := make([]string, len(p.steps))
+	for i, st := range p.steps {
+		names[i] = st.name
+	}
+	return &Worker{plan: p, records: records, traces: traces, metrics: newMetrics(registry), logger: logger,
+		status: status.NewBoard(names)}, nil
 }
 
 // Run makes the records of runs and returns their outcomes in order. It is a queue.Handler. The

@@ -237,6 +237,8 @@ type Universe struct {
 	PremiumHist   []Bin                     `json:"scale_premium_hist"` // 12 bins of 1 point
 	Ratings       map[scoring.Rating]int64  `json:"rating_dist"`        // every rating
 	Profiles      map[scoring.Profile]int64 `json:"profile_split"`      // every profile
+	// MinDataPct is the completeness below which the operator does not count a company; 0 if all count.
+	MinDataPct float64 `json:"min_data_pct,omitempty"`
 }
 
 // Bin is the number of values in a range. The range excludes its upper bound, except in the

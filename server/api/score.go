@@ -37,8 +37,11 @@ func ScoreTail(caller Caller) []byte {
 	return append(append([]byte(`,"x_svc":`), b...), '}')
 }
 
-// NewEvidence returns the evidence of a record.
+// NewEvidence returns the evidence of a record. Its band is scoring.BandNone if the score rests on no data.
 func NewEvidence(rec scoring.Record) Evidence {
+	if !rec.HasData() {
+		rec.Confidence = scoring.BandNone
+	}
 	return Evidence{
 		PipelineVersion: rec.PipelineVersion, RunID: rec.RunID, Band: rec.Confidence, CompletenessPct: rec.CompletenessPct,
 		Interval: rec.Interval,

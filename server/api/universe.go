@@ -7,6 +7,10 @@ import (
 	"companyscore/universe"
 )
 
+// decimals is the number of decimals of means, deviations and their differences: enough for any use, and without the noise of
+// floating point. Composites and bucket scores have one decimal.
+const decimals = 9
+
 // NewCohort returns the comparison of a record with its cohort.
 func NewCohort(rec scoring.Record, c universe.Comparison) Cohort {
 	body := Cohort{
@@ -17,17 +21,18 @@ func NewCohort(rec scoring.Record, c universe.Comparison) Cohort {
 			Context: CohortContext{Sector: rec.Sector, GeoScope: rec.GeoScope},
 		},
 		Cohort: CohortStats{
-			Count: c.Count, Mean: c.Mean, P50: c.P50, P90: c.P90, Stddev: c.Stddev, Min: c.Min, Max: c.Max,
-			Rank: c.Rank, Percentile: c.Percentile,
+			Count: c.Count, Mean: round(c.Mean, decimals), P50: c.P50, P90: c.P90, Stddev: round(c.Stddev, decimals),
+			Min: c.Min, Max: c.Max,
+			Rank: c.Rank, Percentile: round(c.Percentile, decimals),
 		},
 		BucketMeans: make(map[scoring.Bucket]BucketComparison),
 		Members:     []Company{},
 	}
 	for _, b := range scoring.Buckets() {
-		target, mean := rec.Buckets.Get(b), c.BucketMeans.Get(b)
+		target, mean := rec.Buckets.Get(b), round(c.BucketMeans.Get(b), decimals)
 		comparison := BucketComparison{Target: target, Cohort: mean}
 		if c.Count > 0 {
-			comparison.Delta = target - mean
+			comparison.Delta = round(target-mean, decimals)
 		}
 		body.BucketMeans[b] = comparison
 	}
@@ -45,7 +50,9 @@ func NewDistribution(t *universe.Tables) Distribution {
 	return Distribution{
 		PipelineVersion: t.PipelineVersion(),
 		Universe: Universe{
-			Count: d.Count, Mean: d.Mean, P50: d.P50, P90: d.P90, Stddev: d.Stddev, Min: d.Min, Max: d.Max,
+			MinDataPct: t.MinDataPct(),
+			Count:      d.Count, Mean: round(d.Mean, decimals), P50: d.P50, P90: d.P90, Stddev: round(d.Stddev, decimals),
+			Min: d.Min, Max: d.Max,
 			CompositeHist: bins(d.CompositeHist[:], 100/universe.CompositeBins), PremiumHist: bins(d.PremiumHist[:], 1),
 			Ratings: d.Ratings, Profiles: d.Profiles,
 		},

@@ -119,10 +119,18 @@ func (e Entry) Evidence() api.Evidence {
 		return api.Evidence{}
 	}
 	points := func(at int) float64 { return float64(binary.LittleEndian.Uint16(b[at:])) / 10 }
-	return api.Evidence{
-		PipelineVersion: string(e.Version), RunID: string(b[evidenceHeader:]), Band: bands[b[0]], CompletenessPct: points(2),
+	return api.NewEvidence(scoring.Record{
+		PipelineVersion: string(e.Version), RunID: string(b[evidenceHeader:]), Confidence: bands[b[0]], CompletenessPct: points(2),
 		Interval: scoring.Interval{Low: points(4), High: points(6), Level: int(b[1])},
+	})
+}
+
+// CompletenessPct returns the share of the score that rests on data, 0 to 100, 0 for a company without a score.
+func (e Entry) CompletenessPct() float64 {
+	if len(e.evidence) < evidenceHeader {
+		return 0
 	}
+	return float64(binary.LittleEndian.Uint16(e.evidence[2:])) / 10
 }
 
 // Cache is safe for concurrent use.

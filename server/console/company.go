@@ -16,6 +16,7 @@ import (
 	"companyscore/internal/domainname"
 	"companyscore/internal/table"
 	"companyscore/scoring"
+	"companyscore/scoring/source/status"
 	"companyscore/server/api"
 	"companyscore/universe"
 )
@@ -28,6 +29,8 @@ const (
 	// completeEnough the completeness in percent from which it gives none.
 	raisesMax      = 6
 	completeEnough = 50
+	// peersMax is the number of peers that a page names.
+	peersMax = 6
 )
 
 // CompanyStore has what the pages of companies read.
@@ -40,6 +43,8 @@ type CompanyStore interface {
 	// At returns the newest record at or before an instant.
 	At(ctx context.Context, domain string, at time.Time) (scoring.Record, error)
 	Newest(ctx context.Context, domain string) (universe.Stored, error)
+	// GetMany returns the imported facts of companies by domain.
+	GetMany(ctx context.Context, domains []string) (map[string][]scoring.CompanyFacts, error)
 	universe.Writes
 }
 
@@ -107,12 +112,17 @@ type companyBody struct {
 	Percentile  int
 	Companies   int64
 	Histogram   histogram
-	Cohort      *api.Cohort // nil before the first count, or without a cohort
-	Raises      []raise     // empty if the record is complete enough
-	Running     bool        // a run was started from this page
-	Key         string      // idempotency key of the form
+	Cohort      *api.Cohort        // nil before the first count, or without a cohort
+	Peers       []universe.Company // the best of the cohort that have data
+	NoData      int                // companies without data that were left out of Peers
+	Raises      []raise            // empty if the record is complete enough
+	Running     bool               // a run was started from this page
+	Key         string             // idempotency key of the form
 	Stale       map[string]bool
 }
+
+// Faint reports whether so little is known that ranks say nothing yet.
+func (b companyBody) Faint() bool { return b.Record.Confidence == scoring.BandDirectional }
 
 // refresh loads the page again while a run is in flight.
 func (b companyBody) refresh() int { return map[bool]int{true: 2}[b.Running] }
@@ -139,7 +149,7 @@ type raise struct {
 
 // advice says what makes a missing signal known, by the reason why it is missing.
 var advice = map[scoring.Reason]string{
-	scoring.ReasonSourceDisabled:      "The sources are switched off. Start the workers with --sources all.",
+	scoring.ReasonSourceDisabled:      "The sources are off. Start with `companyscore up --contact you@example.com`, which asks them.",
 	scoring.ReasonNotFound:            "No source has them. Import them with `companyscore facts import`.",
 	scoring.ReasonInsufficientHistory: "They need earlier records. Score the company again later.",
 	scoring.ReasonUnresolvedIdentity:  "The company is not identified. Import its name and country.",
@@ -181,9 +191,58 @@ type unscored struct {
 	Running bool
 	Fault   string
 	Free    bool
+	Asked   asked
 }
 
 func (b unscored) refresh() int { return map[bool]int{true: 2}[b.Running] }
+
+// asked is which sources a run of a company asks now, and what they can tell.
+type asked struct {
+	Facts    bool            // imported facts
+	Imported bool            // there are facts of the company
+	Live     []status.Source // the others
+	Signals  int             // that live sources can tell
+}
+
+// Any reports whether a worker runs.
+func (a asked) Any() bool { return a.Facts || len(a.Live) > 0 }
+
+// Nothing reports whether a run can learn nothing about the company.
+func (a asked) Nothing() bool { return a.Any() && len(a.Live) == 0 && !a.Imported }
+
+// showUnscored answers with the page of a company without a record.
+func (c *Console) showUnscored(v *visit, body unscored) error {
+	body.Free = v.account.Plan == account.Free
+	sources, err := status.Read(v.ctx(), c.Redis, c.now())
+	if err != nil {
+		return err
+	}
+	var live []string
+	for _, s := range sources {
+		if s.Name == scoring.FactsSource {
+			body.Asked.Facts = true
+			continue
+		}
+		live, body.Asked.Live = append(live, s.Name), append(body.Asked.Live, s)
+	}
+	body.Asked.Signals = scoring.SignalsFrom(live...)
+	facts, err := c.Stores.Companies.GetMany(v.ctx(), []string{body.Domain})
+	if err != nil {
+		return err
+	}
+	body.Asked.Imported = len(facts) > 0
+	return v.render("unscored", body.Domain, "companies", body)
+}
+
+// withData returns the companies of a list that have data, and the number of the others.
+func withData[T any](all []T, hasData func(T) bool) (shown []T, others int) {
+	for _, one := range all {
+		if hasData(one) {
+			shown = append(shown, one)
+		}
+	}
+	return shown, len(all) - len(shown)
+}
 
 func (c *Console) company(v *visit) error {
 	domain, err := domainname.Parse(v.r.PathValue("domain"))
@@ -205,8 +264,7 @@ func (c *Console) company(v *visit) error {
 	})
 	err = reads.Wait()
 	if errors.Is(err, scoring.ErrNotFound) {
-		return v.render("unscored", domain, "companies", unscored{Domain: domain, Key: newSecret(), Running: running,
-			Free: v.account.Plan == account.Free})
+		return c.showUnscored(v, unscored{Domain: domain, Key: newSecret(), Running: running})
 	}
 	if err != nil {
 		return err
@@ -267,8 +325,11 @@ func (c *Console) place(v *visit, newest universe.Stored, body *companyBody) err
 	if err != nil {
 		return err
 	}
-	cohort := api.NewCohort(newest.Record, tables.Compare(newest.Record, counted))
+	comparison := tables.Compare(newest.Record, counted)
+	cohort := api.NewCohort(newest.Record, comparison)
 	body.Cohort = &cohort
+	body.Peers, body.NoData = withData(comparison.Members, universe.Company.HasData)
+	body.Peers = body.Peers[:min(len(body.Peers), peersMax)]
 	return nil
 }
 
@@ -291,8 +352,7 @@ func (c *Console) scoreCompany(v *visit) error {
 	if errors.As(err, &refused) {
 		v.status = refused.Status
 		v.retryAfter(refused.RetryAfter)
-		return v.render("unscored", domain, "companies", unscored{Domain: domain, Key: key, Fault: refused.Message,
-			Free: v.account.Plan == account.Free})
+		return c.showUnscored(v, unscored{Domain: domain, Key: key, Fault: refused.Message})
 	}
 	if err != nil {
 		return err

@@ -186,6 +186,7 @@ func New(cfg Config, deps Dependencies) (*Console, error) {
 	c.operators("GET /operators/keys", c.allKeys)
 	c.operators("GET /operators/runs", c.runs)
 	c.operators("GET /operators/audit", c.audit)
+	c.mux.Handle("GET "+Path+"/{$}", http.RedirectHandler(Path, http.StatusMovedPermanently))
 	c.mux.HandleFunc(Path+"/", func(w http.ResponseWriter, r *http.Request) {
 		c.fail(&visit{console: c, w: w, r: r}, errNotFound)
 	})

@@ -88,15 +88,9 @@ func (c *Console) data(v *visit) (err error) {
 
 // sources adds the signals of the manifest to the health of sources, the most asked first.
 func sources(health []scoring.SourceHealth) []source {
-	signals := make(map[string]int)
-	for _, s := range scoring.Manifest() {
-		for _, name := range s.Sources {
-			signals[name]++
-		}
-	}
 	all := make([]source, len(health))
 	for i, h := range health {
-		all[i] = source{h, signals[h.Source], 100 * float64(h.Answered) / float64(max(h.Asked, 1))}
+		all[i] = source{h, scoring.SignalsFrom(h.Source), 100 * float64(h.Answered) / float64(max(h.Asked, 1))}
 	}
 	slices.SortFunc(all, func(a, b source) int {
 		return cmp.Or(cmp.Compare(b.Signals, a.Signals), cmp.Compare(a.Source, b.Source))

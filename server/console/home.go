@@ -44,7 +44,8 @@ func (c *Console) home(v *visit) error {
 		body.Counted, body.Companies, body.Distribution = true, d.Count, d
 		body.Histogram = newHistogram(d.CompositeHist[:], 100, -1, "the composite", fullWidth)
 		if list, ok := tables.Movers().Lists[universe.Month]; ok {
-			body.Movers = list.Gainers[:min(len(list.Gainers), 5)]
+			gainers, _ := withData(list.Gainers, hasData)
+			body.Movers = gainers[:min(len(gainers), 5)]
 		}
 	}
 	if body.Companies == 0 { // the count may be older than the first score

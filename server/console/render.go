@@ -70,12 +70,17 @@ func parse() (map[string]*template.Template, map[string]asset) {
 		"bytes":    size,
 		"took":     took,
 		"span":     span,
-		"plural": func(n int, noun string) string {
-			if n != 1 {
+		"plural": func(n int, noun string, plural ...string) string {
+			switch {
+			case n == 1:
+			case len(plural) > 0:
+				noun = plural[0]
+			default:
 				noun += "s"
 			}
 			return count(n) + " " + noun
 		},
+		"rating": scoring.RatingOf,
 		"words":  words,
 		"bucket": api.BucketName,
 		"grade":  gradeClass,

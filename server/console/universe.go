@@ -21,7 +21,9 @@ type universeBody struct {
 	Sectors   []sector
 	Window    universe.Window
 	Windows   []universe.Window
+	MinData   float64             // completeness in percent below which no company is counted
 	Movers    *universe.MoverList // nil before the first movers job
+	NoData    int                 // movers without data, which are not in Movers
 }
 
 type ratingShare struct {
@@ -66,11 +68,17 @@ func (c *Console) universe(v *visit) error {
 		body.Profiles = append(body.Profiles, profileShare{p, body.D.Profiles[p]})
 	}
 	body.Sectors = sectors(tables.Cohorts())
+	body.MinData = tables.MinDataPct()
 	if list, ok := tables.Movers().Lists[body.Window]; ok {
-		body.Movers = &list
+		var gainers, decliners int
+		list.Gainers, gainers = withData(list.Gainers, hasData)
+		list.Decliners, decliners = withData(list.Decliners, hasData)
+		body.Movers, body.NoData = &list, gainers+decliners
 	}
 	return v.render("universe", "Universe", "universe", body)
 }
+
+func hasData(m universe.Mover) bool { return m.HasData() }
 
 // sectors returns the statistics of each sector, the largest first.
 func sectors(cohorts []universe.Cohort) []sector {

@@ -24,6 +24,7 @@ CREATE OR REPLACE VIEW {public:Identifier}.v1_score_history
     `financial_health` Float64 COMMENT 'Bucket score, 0 to 100 in steps of 0.1',
     `momentum_index` Float64 COMMENT 'Momentum bucket plus half of the change of base since the record nearest to 30 days before, of 20 to 120; at most 10 points; the bucket itself without such a record',
     `completeness_pct` Float64 COMMENT 'Weighted share of the applicable signals that are not missing, in percent',
+    `has_data` Bool COMMENT 'Whether any of the score rests on data; without data the composite says nothing',
     `team_structure_completeness_pct` Float64 COMMENT 'The same share within the bucket, in percent',
     `market_position_completeness_pct` Float64 COMMENT 'The same share within the bucket, in percent',
     `momentum_tailwinds_completeness_pct` Float64 COMMENT 'The same share within the bucket, in percent',
@@ -32,6 +33,6 @@ CREATE OR REPLACE VIEW {public:Identifier}.v1_score_history
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
-    domain, scored_at, pipeline_version, run_id, company_name, if(country = '', 'unknown', country) AS country, sector, geo_scope, profile, rating, toUInt8(rating) AS rating_number, composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, team_structure_completeness_pct, market_position_completeness_pct, momentum_tailwinds_completeness_pct, financial_health_completeness_pct, confidence
+    domain, scored_at, pipeline_version, run_id, company_name, if(country = '', 'unknown', country) AS country, sector, geo_scope, profile, rating, toUInt8(rating) AS rating_number, composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, completeness_pct > 0 AS has_data, team_structure_completeness_pct, market_position_completeness_pct, momentum_tailwinds_completeness_pct, financial_health_completeness_pct, confidence
 FROM score_history FINAL
 COMMENT 'All scores, without signals. One row per company, scored_at and pipeline version; a condition on domain is fast.';

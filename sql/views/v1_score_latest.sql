@@ -24,12 +24,13 @@ CREATE OR REPLACE VIEW {public:Identifier}.v1_score_latest
     `financial_health` Float64 COMMENT 'Bucket score, 0 to 100 in steps of 0.1',
     `momentum_index` Float64 COMMENT 'Momentum bucket plus half of the change of base since the record nearest to 30 days before, of 20 to 120; at most 10 points; the bucket itself without such a record',
     `completeness_pct` Float64 COMMENT 'Weighted share of the applicable signals that are not missing, in percent',
+    `has_data` Bool COMMENT 'Whether any of the score rests on data; without data the composite says nothing',
     `confidence` Enum8('directional' = 1, 'low' = 2, 'medium' = 3, 'high' = 4) COMMENT 'How much of the score rests on data; sorts from lowest to highest',
     `run_id` String COMMENT 'Run that wrote the record, as in v1_run; empty for generated data'
 )
 DEFINER = CURRENT_USER SQL SECURITY DEFINER
 AS SELECT
-    domain, pipeline_version, scored_at, company_name, if(country = '', 'unknown', country) AS country, sector, geo_scope, profile, rating, toUInt8(rating) AS rating_number, composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, confidence, run_id
+    domain, pipeline_version, scored_at, company_name, if(country = '', 'unknown', country) AS country, sector, geo_scope, profile, rating, toUInt8(rating) AS rating_number, composite, interval_low, interval_high, expected_composite, base, scale_premium, team_structure, market_position, momentum_tailwinds, financial_health, momentum_index, completeness_pct, completeness_pct > 0 AS has_data, confidence, run_id
 FROM score_latest FINAL
 WHERE pipeline_version = (SELECT argMax(version, number) FROM pipeline_version)
 COMMENT 'Newest score of each company under the current pipeline version. One row per company; a condition on domain is fast.';

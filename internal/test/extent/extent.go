@@ -12,6 +12,14 @@ const variable = "TEST_ALL"
 // All reports whether tests run at their full length.
 func All() bool { return os.Getenv(variable) != "" }
 
+// Of returns all if tests run at their full length, else few.
+func Of(all, few int) int {
+	if All() {
+		return all
+	}
+	return few
+}
+
 // Crash skips a test that kills or freezes processes, unless all tests run.
 func Crash(t testing.TB) {
 	t.Helper()

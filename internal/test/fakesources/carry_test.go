@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"companyscore/clickhouse"
+	"companyscore/internal/test/extent"
 	"companyscore/internal/test/fakesources"
 	"companyscore/internal/test/stores"
 	"companyscore/internal/test/wait"
@@ -152,7 +153,8 @@ func TestFailuresDoNotMoveScores(t *testing.T) {
 	random := rand.New(rand.NewPCG(*seed, 2))
 	injected := 0
 	last := first
-	for round := range 10 {
+	rounds := extent.Of(10, 4)
+	for round := range rounds {
 		r.fakes.Fail(random.Uint64(), 0.3)
 		random.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
 		before := last
@@ -165,7 +167,7 @@ func TestFailuresDoNotMoveScores(t *testing.T) {
 			}
 		}
 	}
-	if all := 10 * len(order) * 14; injected < all/5 {
+	if all := rounds * len(order) * 14; injected < all/5 {
 		t.Errorf("%d of %d answers failed: the test shows little", injected, all)
 	}
 	widest := 0.0
@@ -190,8 +192,8 @@ func TestFailuresDoNotMoveScores(t *testing.T) {
 		}
 	}
 	if !t.Failed() {
-		t.Logf("ok    %d companies scored 10 times with %d failures: composites differ by at most %.1f; without any answer they stay",
-			len(order), injected, widest)
+		t.Logf("ok    %d companies scored %d times with %d failures: composites differ by at most %.1f; without any answer they stay",
+			len(order), rounds, injected, widest)
 	}
 }
 

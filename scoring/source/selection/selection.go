@@ -3,6 +3,7 @@ package selection
 
 import (
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"slices"
@@ -141,6 +142,20 @@ func (c *Config) overrides() (*fetch.Overrides, error) {
 		return nil, nil
 	}
 	return fetch.ReadOverrides(c.OverridesFile)
+}
+
+// Summary says which sources are on, in one line, and what turns on the others.
+func (c *Config) Summary() string {
+	names, err := c.Names()
+	switch {
+	case err != nil:
+		return err.Error()
+	case !isLive(names):
+		return "imported facts alone; live sources are off, because they need a contact: make run CONTACT=you@example.com, or " +
+			"up --contact you@example.com"
+	}
+	live := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name == scoring.FactsSource })
+	return fmt.Sprintf("%d live ones (%s); providers are told %s", len(live), strings.Join(live, ", "), c.Contact)
 }
 
 // Pace reports whether workers with this choice ask live sources, and how many companies per
