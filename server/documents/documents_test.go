@@ -97,14 +97,16 @@ func TestRender(t *testing.T) {
 	}
 	for _, test := range []struct{ name, source, want string }{
 		{"a link to a page", "[a](a.md)", `<p><a href="/docs/a">a</a></p>`},
-		{"a link that is not served", "see [`main.go` and *more*](../main.go) now", "<p>see <code>main.go</code> and <em>more</em> now</p>"},
+		{"a link that is not served", "see [`main.go` and *more*](../main.go) now",
+			"<p>see <code>main.go</code> and <em>more</em> now</p>"},
 		{"a link elsewhere", "[x](https://example.com/a)", `<p><a href="https://example.com/a">x</a></p>`},
 		{"a link that runs code", "[x](javascript:alert(1))", "<p>x</p>"},
 		{"another one", "[x](javascript://a/%0aalert(1))", `<p><a href="">x</a></p>`},
 		{"a picture", "![text](images/a.svg)", `<p><img src="/docs/images/a.svg" alt="text"></p>`},
 		{"a comment", "a\n\n<!-- b -->\n\nc", "<p>a</p>\n<p>c</p>"},
 		{"raw HTML", "a <b onclick=x>b</b>\n\n<script>x</script>\n", "<p>a b</p>"},
-		{"code", "`<b>`\n\n```sh\na < b\n```", "<p><code>&lt;b&gt;</code></p>\n<pre><code class=\"language-sh\">a &lt; b\n</code></pre>"},
+		{"code", "`<b>`\n\n```sh\na < b\n```",
+			"<p><code>&lt;b&gt;</code></p>\n<pre><code class=\"language-sh\">a &lt; b\n</code></pre>"},
 		{"equal headings", "## `a`: B c\n\n## a B c", "<h2 id=\"a-b-c\"><code>a</code>: B c</h2>\n<h2 id=\"a-b-c-1\">a B c</h2>"},
 	} {
 		p, err := render("x.md", []byte(test.source), resolved)
