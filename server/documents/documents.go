@@ -184,6 +184,9 @@ func New(files fs.FS) (*Library, error) {
 // markdown escapes text and leaves out raw HTML and links that run code.
 var markdown = goldmark.New(goldmark.WithExtensions(extension.Table))
 
+// focusable lets the keyboard scroll what can be wider than the page. Text of documents is escaped, so the tags are those of markdown.
+var focusable = strings.NewReplacer("<pre>", `<pre tabindex="0">`, "<table>", `<table tabindex="0">`)
+
 // render returns the page of a file. resolved returns the address of a relative link, or "" for none.
 func render(file string, source []byte, resolved func(link string) string) (*Page, error) {
 	document := markdown.Parser().Parse(text.NewReader(source))
@@ -193,7 +196,7 @@ func render(file string, source []byte, resolved func(link string) string) (*Pag
 		return nil, fmt.Errorf("render %s: %w", file, err)
 	}
 	parts := sections(document, source)
-	return &Page{Path: address(file), Title: parts[0].title, Body: template.HTML(body.String()), sections: parts}, nil
+	return &Page{Path: address(file), Title: parts[0].title, Body: template.HTML(focusable.Replace(body.String())), sections: parts}, nil
 }
 
 // resolve returns the address of a relative link in a file, or "" if it leads to nothing that is served.

@@ -106,7 +106,7 @@ func TestRender(t *testing.T) {
 		{"a comment", "a\n\n<!-- b -->\n\nc", "<p>a</p>\n<p>c</p>"},
 		{"raw HTML", "a <b onclick=x>b</b>\n\n<script>x</script>\n", "<p>a b</p>"},
 		{"code", "`<b>`\n\n```sh\na < b\n```",
-			"<p><code>&lt;b&gt;</code></p>\n<pre><code class=\"language-sh\">a &lt; b\n</code></pre>"},
+			"<p><code>&lt;b&gt;</code></p>\n<pre tabindex=\"0\"><code class=\"language-sh\">a &lt; b\n</code></pre>"},
 		{"equal headings", "## `a`: B c\n\n## a B c", "<h2 id=\"a-b-c\"><code>a</code>: B c</h2>\n<h2 id=\"a-b-c-1\">a B c</h2>"},
 	} {
 		p, err := render("x.md", []byte(test.source), resolved)
