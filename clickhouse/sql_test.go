@@ -28,7 +28,7 @@ var parameters = map[string]any{
 	"mix":            uint64(1),
 	"asked_since_ms": int64(1), "asked_ms": int64(1), "others_ms": int64(1), "live": true,
 	"prefix": "a", "rows": uint32(8), "status": uint16(200), "key_id": "k", "runs": uint32(1),
-	"by": "day", "until_ms": int64(1), "first_words": []string{"a"}, "second_words": []string{"b"}, "kinds": []string{"c"},
+	"by": "day", "until_ms": int64(1), "first_words": []string{"a"}, "second_words": []string{"b"}, "kinds": []string{"c"}, "min_data": float64(1),
 	"endings": []string{".com"},
 }
 

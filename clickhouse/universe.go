@@ -163,7 +163,7 @@ func (u *Universe) Movers(ctx context.Context, at time.Time, minDataPct float64)
 			m := universe.Mover{
 				Company: universe.Company{Domain: row.Domain, Name: row.Name, Composite: points(uint16(row.Now)),
 					CompletenessPct: row.Data},
-				Then:    points(uint16(max(then, 0))),
+				Then: points(uint16(max(then, 0))),
 			}
 			switch {
 			case then < 0:

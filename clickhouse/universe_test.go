@@ -134,7 +134,7 @@ func slowMovers(records []scoring.Record, at time.Time, minDataPct float64) univ
 				all = append(all, universe.Mover{
 					Company: universe.Company{Domain: domain, Name: now.CompanyName, Composite: now.Composite,
 						CompletenessPct: now.CompletenessPct},
-					Then:    then.Composite, Attribution: &split,
+					Then: then.Composite, Attribution: &split,
 				})
 			}
 		}
@@ -247,6 +247,50 @@ func TestStatisticsEqualTheSlowWay(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestCompaniesWithoutDataChangeNothing adds 10,000 companies without data. With a minimum of data the statistics stay as they were.
+func TestCompaniesWithoutDataChangeNothing(t *testing.T) {
+	t.Parallel()
+	db := open(t)
+	u := clickhouse.NewUniverse(db)
+	rng := rand.New(rand.NewPCG(5, 6))
+	var all history
+	var known, unknown []written
+	for i := range 300 {
+		for _, age := range []time.Duration{time.Hour, 40 * 24 * time.Hour} {
+			rec := anyRecord(rng, fmt.Sprintf("known%d.com", i), noon.Add(-age))
+			rec.CompletenessPct = 1 + float64(rng.IntN(990))/10
+			known = append(known, written{rec, noon.Add(-age)})
+		}
+	}
+	for i := range 10_000 {
+		rec := anyRecord(rng, fmt.Sprintf("unknown%d.com", i), noon.Add(-time.Hour))
+		rec.CompletenessPct = 0
+		unknown = append(unknown, written{rec, noon.Add(-time.Hour)})
+	}
+	statistics := func() universe.Snapshot {
+		t.Helper()
+		counts, err := u.Count(t.Context(), noon, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(counts.Cohorts, byKey)
+		movers, err := u.Movers(t.Context(), noon, 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return universe.Snapshot{Counts: counts, Movers: movers}
+	}
+	all.write(t, db, known...)
+	before := statistics()
+	if before.Counts.Companies() != 300 || len(before.Movers.Lists[universe.Month].Gainers) == 0 {
+		t.Fatalf("%d companies and %d gainers", before.Counts.Companies(), len(before.Movers.Lists[universe.Month].Gainers))
+	}
+	all.write(t, db, unknown...)
+	if diff := cmp.Diff(before, statistics()); diff != "" {
+		t.Error(diff)
 	}
 }
 

@@ -33,9 +33,6 @@ Its supervisor must start it again, as up does.`,
 			if err := errors.Join(config.CheckAddress("--listen", listen), nice.Validate(), engine.Validate()); err != nil {
 				return cli.Usage(err)
 			}
-			if err := nice.Apply(); err != nil {
-				return err
-			}
 			if exitWithStdin {
 				go process.KillAtEnd(cmd.InOrStdin())
 			}
@@ -51,7 +48,12 @@ Its supervisor must start it again, as up does.`,
 			}
 			cfg.Listener, cfg.Logger = ln, c.logger
 			cfg.AnalystSlots, cfg.AnalystWait, cfg.Memory = engine.AnalystSlots, engine.AnalystWait, uint64(engine.MemoryMB)<<20
-			cfg.Ready = func() { fmt.Fprintf(cmd.OutOrStdout(), "ready http://%s\n", ln.Addr()) }
+			cfg.Ready = func() {
+				if err := nice.Apply(); err != nil { // after the start, which would take minutes on a busy machine
+					c.logger.Error("priority not lowered", "err", err)
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "ready http://%s\n", ln.Addr())
+			}
 			return embedded.Run(cmd.Context(), cfg)
 		},
 	}

@@ -81,6 +81,8 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	f(exitFailed, "companyscore analyst list", "analyst", "allow", "analyst")
 	f(exitUsage, "at least 512 MB", "up", "--clickhouse-memory", "511", "--data", dataDir(t))
 	f(exitUsage, "the machine has only", "up", "--clickhouse-memory", "1000000000", "--data", dataDir(t))
+	f(exitUsage, "--universe-min-data 101: use a percentage", "up", "--universe-min-data", "101", "--data", dataDir(t))
+	f(exitUsage, "--universe-min-data -1: use a percentage", "batch", "--universe-min-data", "-1")
 	f(exitFailed, "--listen", "serve", "--listen", base.Host)
 	f(exitFailed, "--admin-listen", "serve", "--listen", "127.0.0.1:0", "--admin-listen", taken.Addr().String())
 	f(exitFailed, "stop it, or choose another directory", "up", "--data", data, "--listen", "127.0.0.1:0", "--sources", "facts")

@@ -12,14 +12,21 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	goredis "github.com/redis/go-redis/v9"
+
 	"companyscore/clickhouse"
+	"companyscore/facts"
 	"companyscore/internal/account"
 	"companyscore/internal/redis"
 	"companyscore/internal/table"
 	"companyscore/internal/test/stores"
+	"companyscore/internal/test/wait"
+	"companyscore/scoring"
+	"companyscore/scoring/source/status"
 	"companyscore/server/console"
 )
 
@@ -58,6 +65,7 @@ type consoleRole struct {
 	*role
 	db      *consoleDB
 	scores  *unsureScores
+	redis   goredis.UniversalClient
 	logged  *bytes.Buffer // read it after an answer only
 	browser http.Client
 }
@@ -83,7 +91,7 @@ func startConsole(t *testing.T) *consoleRole {
 	accounts, scores, requests := clickhouse.NewAccounts(db), clickhouse.NewScores(db, clickhouse.WriterConfig{}),
 		clickhouse.NewRequests(db)
 	c := &consoleRole{db: &consoleDB{accounts, scores, requests, clickhouse.NewFacts(db), db, nil}, scores: &unsureScores{scores, nil},
-		logged: new(bytes.Buffer)}
+		redis: rdb, logged: new(bytes.Buffer)}
 	if err := accounts.Put(ctx, growing); err != nil {
 		t.Fatal(err)
 	}
@@ -151,11 +159,7 @@ func (c *consoleRole) do(t *testing.T, r *http.Request, status int) string {
 // form returns the hidden fields of the form that scores a company.
 func (c *consoleRole) form(t *testing.T, path string) url.Values {
 	t.Helper()
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+c.address+console.Path+path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, text, _ := strings.Cut(c.do(t, r, http.StatusOK), `<form method="post" action="`+console.Path+path)
+	_, text, _ := strings.Cut(c.page(t, path), `<form method="post" action="`+console.Path+path)
 	text, _, _ = strings.Cut(text, "</form>")
 	form := make(url.Values)
 	for _, field := range regexp.MustCompile(`name="(\w+)" value="(\w+)"`).FindAllStringSubmatch(text, -1) {
@@ -205,6 +209,97 @@ func TestConsoleOwnsItsRequests(t *testing.T) {
 	want := []string{"POST", "/console/first", "/console/first?query=first", "first", "first.test", "first", "first", "first", "HTTP/1.1"}
 	if !slices.Equal(got, want) {
 		t.Errorf("the first request has become %q, want %q", got, want)
+	}
+}
+
+// page returns a page of the console.
+func (c *consoleRole) page(t *testing.T, path string) string {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+c.address+console.Path+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.do(t, r, http.StatusOK)
+}
+
+func TestBrowsersAreLedToTheConsole(t *testing.T) {
+	t.Parallel()
+	c := startConsole(t)
+	get := func(path, accept string, status int) *http.Response {
+		t.Helper()
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+c.address+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Accept", accept)
+		res, err := c.browser.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		if res.StatusCode != status {
+			t.Errorf("%s for %s is answered %d, want %d", path, accept, res.StatusCode, status)
+		}
+		return res
+	}
+	if to := get("/", "text/html,*/*;q=0.8", http.StatusSeeOther).Header.Get("Location"); to != console.Path {
+		t.Errorf("/ leads to %q", to)
+	}
+	get("/", "*/*", http.StatusNotFound) // a program
+	if to := get(console.Path+"/", "text/html", http.StatusMovedPermanently).Header.Get("Location"); to != console.Path {
+		t.Errorf("%s/ leads to %q", console.Path, to)
+	}
+}
+
+func TestConsoleSaysWhatARunCanLearn(t *testing.T) {
+	t.Parallel()
+	c := startConsole(t)
+	says := func(want string) {
+		t.Helper()
+		if page := c.page(t, "/companies/new.com"); !strings.Contains(page, want) {
+			t.Errorf("the page lacks %q: %s", want, page)
+		}
+	}
+	publish := func(board *status.Board, sources int) {
+		t.Helper()
+		ctx, stop := context.WithCancel(t.Context())
+		var publishing sync.WaitGroup
+		publishing.Go(func() { board.Publish(ctx, c.redis, slog.New(slog.DiscardHandler)) })
+		wait.Until(t, "the status is published", func() bool {
+			all, err := status.Read(t.Context(), c.redis, time.Now())
+			return err == nil && len(all) == sources
+		})
+		stop()
+		publishing.Wait()
+	}
+	says("No worker runs now.")
+	publish(status.NewBoard([]string{scoring.FactsSource}), 1)
+	says("A run now would learn nothing")
+	file := facts.Options{Origin: "test"}
+	if _, err := facts.ImportCSV(t.Context(), c.db.Facts, "new.csv", []byte("domain,employees\nnew.com,10\n"), file); err != nil {
+		t.Fatal(err)
+	}
+	says("Facts of this company are imported.")
+	board := status.NewBoard([]string{scoring.FactsSource, "dns", "sec"})
+	board.Note("sec", false, time.Now())
+	publish(board, 3)
+	says("A run asks 2 live sources, which can tell up to")
+	says("no answer since")
+}
+
+func TestConsoleShowsThatNothingIsKnown(t *testing.T) {
+	t.Parallel()
+	c := startConsole(t)
+	rec, err := scoring.Score(scoring.Input{Domain: "unknown.com", Now: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.db.Scores.Write(t.Context(), rec); err != nil {
+		t.Fatal(err)
+	}
+	if page := c.page(t, "/companies/unknown.com"); !strings.Contains(page, "Nothing is known yet") ||
+		strings.Contains(page, `<div class="big">50.0</div>`) {
+		t.Errorf("a score without data looks like one: %s", page)
 	}
 }
 

@@ -155,6 +155,11 @@ var (
 		Meaning: "The query parameter to is not an instant or a date.",
 		Do:      "Use an instant of RFC 3339 or a date such as 2026-05-31.",
 	}, problem{Status: 400, Message: "to is an instant such as 2026-05-31T00:00:00Z, or a date."})
+	errAsOf = newError(errorPage{
+		Code:    "as_of invalid",
+		Meaning: "The query parameter as_of is not an instant or a date.",
+		Do:      "Use an instant of RFC 3339 or a date such as 2026-05-01. Without the parameter the answer is about the newest score.",
+	}, problem{Status: 400, Message: "as_of is an instant such as 2026-05-01T00:00:00Z, or a date."})
 	errWindow = newError(errorPage{
 		Code: "window must be one of ['" + strings.Join(windows, "','") + "']", Slug: "window",
 		Meaning: "The query parameter window of the movers is missing or unknown.",
@@ -192,7 +197,7 @@ var (
 	}, problem{Status: 404, Message: "This address does not exist."})
 	errNoScore = newError(errorPage{
 		Code:    "no score available for this domain",
-		Meaning: "The company has no stored score. In a batch this is the answer for its entry only.",
+		Meaning: "The company has no stored score, or none at or before as_of. In a batch this is the answer for its entry only.",
 		Retry:   "Only after a run of the company has ended. This request starts none.",
 		Do:      "Start a run with POST /v1/score, poll its job, and then read the score.",
 	}, problem{Status: 404, Message: "This company was never scored. POST /v1/score starts a run."})
@@ -205,6 +210,10 @@ var (
 	errNoRecord = errNoHistory.also(problem{
 		Status:  404,
 		Message: "There is no score of this company at or before from. Its history has the first one.",
+	})
+	errNoScoreThen = errNoScore.also(problem{
+		Status:  404,
+		Message: "There is no score of this company at or before as_of. Its history has the first one.",
 	})
 	errJobNotFound = newError(errorPage{
 		Code:    "job not found",

@@ -148,11 +148,20 @@ func (s *Server) getScore(c *fiber.Ctx) error {
 	if err != nil {
 		return err
 	}
-	if who.Mode == account.Test {
-		return s.sendRendered(c, s.cannedBody(domain, evidence, who.Account.Plan), replyInfo{origin: originSandbox, maxAge: scoreAge})
+	at, err := queryAsOf(c)
+	if err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(c.UserContext(), requestMax)
 	defer cancel()
+	switch {
+	case !at.IsZero():
+		err := s.sendScoreAsOf(c, ctx, domain, at, evidence)
+		s.countScore(c)
+		return err
+	case who.Mode == account.Test:
+		return s.sendRendered(c, s.cannedBody(domain, evidence, who.Account.Plan), replyInfo{origin: originSandbox, maxAge: scoreAge})
+	}
 	entry, from, err := s.Cache.Get(ctx, domain)
 	if err != nil {
 		return err
@@ -164,10 +173,15 @@ func (s *Server) getScore(c *fiber.Ctx) error {
 		maxAge: scoreAge}); err != nil {
 		return err
 	}
-	if c.Response().StatusCode() == fiber.StatusOK && c.Method() == fiber.MethodGet {
+	s.countScore(c)
+	return nil
+}
+
+// countScore counts a cached call of a live key if the answer has a score.
+func (s *Server) countScore(c *fiber.Ctx) {
+	if who := callerOf(c); who.Mode == account.Live && c.Response().StatusCode() == fiber.StatusOK && c.Method() == fiber.MethodGet {
 		s.Meter.CountCached(who.Account, s.now())
 	}
-	return nil
 }
 
 // sendInline answers a POST with a score.

@@ -188,6 +188,7 @@ func New(cfg Dependencies) (*Server, error) {
 	v1.Post("/scores/batch", s.authenticate, s.postBatch)
 	v1.Get("/score/*/history", s.authenticate, s.getHistory)
 	v1.Get("/score/*/changes", s.authenticate, s.getChanges)
+	v1.Get("/score/*/signals", s.authenticate, s.getScoreSignals)
 	v1.Get("/score/*", s.authenticate, s.getScore)
 	v1.Get("/jobs/:job_id", s.authenticate, s.getJob)
 	v1.Get("/company/*/cohort", s.authenticate, s.getCohort)

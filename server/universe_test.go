@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"net/http"
@@ -119,13 +120,13 @@ func (p *past) write(t *testing.T, records ...universe.Stored) {
 	query := strings.Builder{}
 	query.WriteString("INSERT INTO score_history (domain, scored_at, pipeline_version, company_name, sector, geo_scope, profile, rating, " +
 		"composite, " +
-		"team_structure, market_position, momentum_tailwinds, financial_health, confidence, written_at) VALUES ")
+		"team_structure, market_position, momentum_tailwinds, financial_health, completeness_pct, confidence, written_at) VALUES ")
 	for _, r := range records {
-		fmt.Fprintf(&query, "('%s', fromUnixTimestamp64Milli(%d), '%s', '%s', '%s', '%s', '%s', '%s', %v, %v, %v, %v, %v, 'low', "+
+		fmt.Fprintf(&query, "('%s', fromUnixTimestamp64Milli(%d), '%s', '%s', '%s', '%s', '%s', '%s', %v, %v, %v, %v, %v, %v, 'low', "+
 			"fromUnixTimestamp64Milli(%d)) ",
 			r.Domain, r.ScoredAt.UnixMilli(), r.PipelineVersion, r.CompanyName, r.Sector, r.GeoScope, r.Profile, r.Rating, r.Composite,
 			r.Buckets.TeamStructure, r.Buckets.MarketPosition, r.Buckets.MomentumTailwinds, r.Buckets.FinancialHealth,
-			r.WrittenAt.UnixMilli())
+			r.CompletenessPct, r.WrittenAt.UnixMilli())
 	}
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.url.String(), strings.NewReader(query.String()))
 	if err != nil {
@@ -141,10 +142,10 @@ func (p *past) write(t *testing.T, records ...universe.Stored) {
 	}
 }
 
-// count is the server's view of what was written until now.
-func (p *past) count(t *testing.T) *universe.Tables {
+// count is the server's view of what was written until now, of records with a completeness of at least minDataPct.
+func (p *past) count(t *testing.T, minDataPct float64) *universe.Tables {
 	t.Helper()
-	counts, err := clickhouse.NewUniverse(p.db).Count(t.Context(), noon, 0)
+	counts, err := clickhouse.NewUniverse(p.db).Count(t.Context(), noon, minDataPct)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,9 +181,18 @@ func (p *past) cohortOf(t *testing.T, tables *universe.Tables, domain string) (b
 
 // TestCohortLeavesOutWhatWasCounted holds cohort answers against a slow look at all
 // companies: the target is as it is now, its peers are as they were counted, and the target
-// is not among them, whenever it was scored and written.
+// is not among them, whenever it was scored and written. Companies with too little data are not counted.
 func TestCohortLeavesOutWhatWasCounted(t *testing.T) {
 	t.Parallel()
+	for _, minDataPct := range []float64{0, 30} {
+		t.Run(fmt.Sprint("from ", minDataPct, " % on"), func(t *testing.T) {
+			t.Parallel()
+			testCohortOfCounted(t, minDataPct)
+		})
+	}
+}
+
+func testCohortOfCounted(t *testing.T, minDataPct float64) {
 	p := newPast(t)
 	rng := rand.New(rand.NewPCG(1, 2))
 	const companies = 40
@@ -198,7 +208,7 @@ func TestCohortLeavesOutWhatWasCounted(t *testing.T) {
 			tenth := func() float64 { return float64(rng.IntN(1001)) / 10 }
 			rec := scoring.Record{
 				Domain: fmt.Sprintf("c%d.com", rng.IntN(companies)), CompanyName: "A company", PipelineVersion: scoring.PipelineVersion,
-				ScoredAt: at, Composite: tenth(),
+				ScoredAt: at, Composite: tenth(), CompletenessPct: tenth(),
 				Sector: []string{"software", "media"}[rng.IntN(2)], GeoScope: "global", Profile: scoring.ProfileGrowth,
 				Buckets: scoring.BucketScores{TeamStructure: tenth(), MarketPosition: tenth(), MomentumTailwinds: tenth(),
 					FinancialHealth: tenth()},
@@ -222,8 +232,9 @@ func TestCohortLeavesOutWhatWasCounted(t *testing.T) {
 			counted[r.Domain] = r.Record
 		}
 	}
+	maps.DeleteFunc(counted, func(_ string, rec scoring.Record) bool { return rec.CompletenessPct < minDataPct })
 	p.write(t, before...)
-	tables := p.count(t)
+	tables := p.count(t, minDataPct)
 	p.write(t, some(30, func() time.Duration { return time.Duration(rng.IntN(50_000)) * time.Millisecond })...) // in flight at the count
 	p.write(t, some(30, func() time.Duration { return -time.Duration(rng.IntN(1000)) * time.Second })...)       // after it
 
@@ -290,7 +301,7 @@ func TestCohortOfNoPeers(t *testing.T) {
 			p.write(t, universe.Stored{Record: r, WrittenAt: r.ScoredAt})
 		}
 	}
-	tables := p.count(t)
+	tables := p.count(t, 0)
 	if n := tables.Distribution().Count; n != 9 {
 		t.Errorf("%d companies are counted, want 9", n)
 	}
@@ -323,5 +334,37 @@ func TestSandboxInvariant(t *testing.T) {
 		if !strings.Contains(log.String(), want) {
 			t.Errorf("the log has no %s: %s", want, log.String())
 		}
+	}
+}
+
+// TestScoresThatAreNotCounted asks for scores with too little data to be counted: they have no rank, and the distribution names the limit.
+func TestScoresThatAreNotCounted(t *testing.T) {
+	t.Parallel()
+	known := scoring.Record{PipelineVersion: scoring.PipelineVersion, Domain: "known.com", Composite: 60, CompletenessPct: 1,
+		Profile: scoring.ProfileGrowth}
+	unknown := scoring.Record{PipelineVersion: scoring.PipelineVersion, Domain: "unknown.com", Composite: 50}
+	for minDataPct, ranked := range map[float64]bool{0: true, 1: false} {
+		counts := universe.Count([]scoring.Record{known}, noon)
+		counts.MinDataPct = minDataPct
+		tables, err := universe.New(universe.Snapshot{Counts: counts})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := rankOf(cache.NewEntry(known), tables); !ok {
+			t.Errorf("limit %v: a score with data has no rank", minDataPct)
+		}
+		if _, ok := rankOf(cache.NewEntry(unknown), tables); ok != ranked {
+			t.Errorf("limit %v: a score without data has a rank: %v", minDataPct, ok)
+		}
+		text, err := json.Marshal(api.NewDistribution(tables))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if named := strings.Contains(string(text), `"min_data_pct":1`); named == ranked {
+			t.Errorf("limit %v: %s", minDataPct, text)
+		}
+	}
+	if band := cache.NewEntry(unknown).Evidence().Band; band != scoring.BandNone {
+		t.Errorf("the evidence of a score without data has the band %s", band)
 	}
 }

@@ -135,6 +135,9 @@ func TestAnalystOnlyLowersLimits(t *testing.T) {
 			t.Errorf("%s starts at %s, want %d", name, before, ceiling)
 		}
 		accepted := []string{"1"}
+		if name == "max_execution_time" { // one second may be too little on a busy machine
+			accepted[0] = "200"
+		}
 		refused := []string{"0", "-1", "DEFAULT", "'auto'", "''", "'0'", "18446744073709551616"}
 		if ceiling > 0 {
 			accepted = append(accepted, strconv.FormatUint(ceiling, 10))

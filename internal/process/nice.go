@@ -27,7 +27,7 @@ func (n Nice) Validate() error {
 }
 
 // Apply lowers the priority of this process. Linux keeps a priority per thread and new threads
-// inherit it, so Apply sets that of every thread: call it before a library starts its own.
+// inherit it, so Apply sets that of every thread.
 func (n Nice) Apply() error {
 	if n == 0 {
 		return nil

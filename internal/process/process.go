@@ -35,7 +35,7 @@ type Config struct {
 	// Ready returns nil once the child answers. It is polled during a start and
 	// must return soon after its context ends.
 	Ready func(ctx context.Context) error
-	// StartTimeout bounds one start; zero means 30 s.
+	// StartTimeout bounds one start; zero means 5 min: stores read much data after a crash.
 	StartTimeout time.Duration
 	Logger       *slog.Logger
 }
@@ -60,7 +60,7 @@ type Process struct {
 // it dies, until Stop is called. After an error no child is running.
 func Start(ctx context.Context, cfg Config) (*Process, error) {
 	if cfg.StartTimeout == 0 {
-		cfg.StartTimeout = 30 * time.Second
+		cfg.StartTimeout = 5 * time.Minute
 	}
 	if cfg.OrphanSignal == 0 {
 		cfg.OrphanSignal = syscall.SIGTERM

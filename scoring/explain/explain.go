@@ -79,6 +79,14 @@ func New(rec scoring.Record, trace scoring.Trace, now time.Time) Explanation {
 	return x
 }
 
+// observed returns how long ago a value of the last two days was observed, and the day of an older one.
+func observed(at, now time.Time) string {
+	if age := now.Sub(at); age < 48*time.Hour {
+		return age.Truncate(time.Second).String() + " ago"
+	}
+	return at.Format(time.DateOnly)
+}
+
 // Text writes the explanation as text. It quotes text that came from elsewhere, which
 // might imitate ours.
 func (x Explanation) Text(out io.Writer) error {
@@ -96,7 +104,7 @@ func (x Explanation) Text(out io.Writer) error {
 	for _, b := range x.Buckets {
 		fmt.Fprintf(w, "\n%s: score %.4f, weight %.2f, adds %.4f; %.1f %% of its data\n", b.Bucket, b.Score, b.Weight, b.Contribution,
 			b.CompletenessPct)
-		fmt.Fprintln(w, "  SIGNAL\tRAW\tUNIT\tSCORE\tWEIGHT\tADDS\tSOURCE\tAGE")
+		fmt.Fprintln(w, "  SIGNAL\tRAW\tUNIT\tSCORE\tWEIGHT\tADDS\tSOURCE\tOBSERVED")
 		for _, s := range x.Signals {
 			if s.Bucket != b.Bucket {
 				continue
@@ -106,7 +114,7 @@ func (x Explanation) Text(out io.Writer) error {
 				from += " of " + s.Origin
 			}
 			if s.ObservedAt != nil {
-				seen = (x.ScoredAt.Sub(*s.ObservedAt) + age).Truncate(time.Second).String()
+				seen = observed(*s.ObservedAt, x.ScoredAt.Add(age))
 			}
 			if s.Raw != nil {
 				raw = strconv.FormatFloat(*s.Raw, 'g', 7, 64)
