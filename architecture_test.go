@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -147,6 +148,9 @@ var imports = []struct {
 	{"only scoring/source/site parses HTML", func(path, imported string) bool {
 		return imported == "golang.org/x/net/html" && path != "scoring/source/site"
 	}},
+	{"only server/documents renders Markdown", func(path, imported string) bool {
+		return strings.HasPrefix(imported, "github.com/yuin/goldmark") && path != "server/documents"
+	}},
 	// Fakes and test servers are never in the binary.
 	{"internal/test is imported by tests and itself only", func(path, imported string) bool {
 		return in(imported, "internal/test") && !in(path, "internal/test")
@@ -262,5 +266,48 @@ func TestSQLStaysUnderSQL(t *testing.T) {
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestImageHasEmbeddedFiles checks that .dockerignore leaves in what the packages of the program embed.
+func TestImageHasEmbeddedFiles(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(".dockerignore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignored := func(name string) (ignored bool) {
+		for line := range strings.Lines(string(text)) {
+			pattern, back := strings.CutPrefix(strings.TrimSpace(line), "!")
+			pattern, anywhere := strings.CutPrefix(pattern, "**/")
+			parts := strings.Split(name, "/")
+			for from := range parts {
+				for to := from + 1; to <= len(parts); to++ {
+					if match, _ := path.Match(pattern, strings.Join(parts[from:to], "/")); match && (from == 0 || anywhere) {
+						ignored = !back // the last line counts
+					}
+				}
+			}
+		}
+		return ignored
+	}
+	out, err := exec.CommandContext(t.Context(), "go", "list", "-deps", "-f",
+		`{{if not .Standard}}{{range .EmbedFiles}}{{$.ImportPath}}/{{.}}{{"\n"}}{{end}}{{end}}`, ".").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	embedded := 0
+	for file := range strings.Lines(string(out)) {
+		name, own := strings.CutPrefix(strings.TrimSpace(file), module+"/")
+		if !own {
+			continue
+		}
+		embedded++
+		if ignored(name) {
+			t.Errorf(".dockerignore leaves out %s, which the program embeds", name)
+		}
+	}
+	if embedded < 100 || !ignored("docs_test.go") || !ignored("examples/README.md") || !ignored("scoring/testdata/x") {
+		t.Errorf("%d embedded files, or the patterns are not understood", embedded)
 	}
 }

@@ -33,21 +33,21 @@ type knownCompany struct {
 }
 
 var knownCompanies = []knownCompany{
-	{"example.com", "Example", "software", "europe", "DE", scoring.ProfileGrowth, 2, 70, 62, scoring.BandMedium,
+	{"apple.com", "Example", "software", "europe", "DE", scoring.ProfileGrowth, 2, 70, 62, scoring.BandMedium,
 		scoring.BucketScores{TeamStructure: 60, MarketPosition: 50, MomentumTailwinds: 62, FinancialHealth: 40},
-		map[int]float64{1: 55, 35: 48, 70: 47.5, 100: 44}, map[string]float64{"open_roles": 12, "traffic_rank": 90000}},
+		map[int]float64{1: 55, 35: 48, 70: 47.5, 100: 44}, map[string]float64{"open_roles": 12, "employee_count": 90000}},
 	{"alpha.com", "Alpha", "software", "europe", "DE", scoring.ProfileGrowth, 0, 90, 50, scoring.BandHigh,
 		scoring.BucketScores{TeamStructure: 40, MarketPosition: 40, MomentumTailwinds: 50, FinancialHealth: 50},
-		map[int]float64{2: 45, 40: 52, 99: 50}, map[string]float64{"open_roles": 100}},
+		map[int]float64{2: 45, 40: 52, 99: 50}, map[string]float64{"employee_count": 100000}},
 	{"beta.com", "Beta", "software", "europe", "FR", scoring.ProfileGrowth, 6, 88, 70, scoring.BandHigh,
 		scoring.BucketScores{TeamStructure: 70, MarketPosition: 60, MomentumTailwinds: 70, FinancialHealth: 60},
-		map[int]float64{3: 70, 20: 69, 95: 60}, map[string]float64{"open_roles": 250}},
+		map[int]float64{3: 70, 20: 69, 95: 60}, map[string]float64{"employee_count": 250000}},
 	{"gamma.com", "Gamma", "software", "europe", "FR", scoring.ProfileGrowth, 0, 30, 60, scoring.BandDirectional,
 		scoring.BucketScores{TeamStructure: 55, MarketPosition: 55, MomentumTailwinds: 60, FinancialHealth: 50}, map[int]float64{4: 55},
 		nil},
 	{"delta.com", "Delta", "software", "global", "US", scoring.ProfileEstablished, 11.5, 95, 55, scoring.BandHigh,
 		scoring.BucketScores{TeamStructure: 80, MarketPosition: 85, MomentumTailwinds: 55, FinancialHealth: 80},
-		map[int]float64{5: 86.5, 45: 86.5}, map[string]float64{"open_roles": 700}},
+		map[int]float64{5: 86.5, 45: 86.5}, map[string]float64{"open_roles": 700, "employee_count": 120000}},
 	{"bank.com", "Bank", "financial_services", "north_america", "US", scoring.ProfileEstablished, 8, 80, 48, scoring.BandMedium,
 		scoring.BucketScores{TeamStructure: 60, MarketPosition: 60, MomentumTailwinds: 48, FinancialHealth: 65},
 		map[int]float64{6: 66, 50: 72, 120: 80}, nil},
@@ -111,7 +111,7 @@ func known(t *testing.T) (server *stores.ClickHouseServer, db *clickhouse.DB, no
 	for _, statement := range []string{
 		fmt.Sprintf(
 			`INSERT INTO run_log (created_at, id, domain, state, lane, started_at, finished_at, scored_at, attempts, error, revision) VALUES
-			(%[1]d, 'r1', 'example.com', 'running', 'api', %[1]d, 0, 0, 1, '', 1), (%[1]d, 'r1', 'example.com', 'succeeded', 'api', %[1]d, %[2]d, %[1]d, 1, '', 2),
+			(%[1]d, 'r1', 'apple.com', 'running', 'api', %[1]d, 0, 0, 1, '', 1), (%[1]d, 'r1', 'apple.com', 'succeeded', 'api', %[1]d, %[2]d, %[1]d, 1, '', 2),
 			(%[1]d, 'r2', 'alpha.com', 'succeeded', 'api', %[1]d, %[3]d, %[1]d, 2, '', 2), (%[1]d, 'r3', 'beta.com', 'failed', 'bulk', %[1]d, %[3]d, 0, 4, 'worker lost in attempt 4', 9),
 			(%[1]d, 'r4', 'gamma.com', 'queued', 'api', 0, 0, 0, 0, '', 1)`, at(1, 0), at(1, 30*time.Second), at(1, 45*time.Second)),
 		fmt.Sprintf(`INSERT INTO batch_run (started_at, job, id, fence, took_ms, read_rows, read_bytes, peak_memory_bytes, companies, outcome, error) VALUES
@@ -262,8 +262,8 @@ func TestViewsReadLittleForOneDomain(t *testing.T) {
 	t.Parallel()
 	_, db, _ := known(t)
 	for _, view := range []string{"v1_score_latest", "v1_score_history", "v1_signal", "v1_signal_latest", "v1_mover", "v1_rating_change"} {
-		plan := strings.Join(column(t, db, "EXPLAIN indexes = 1 SELECT * FROM "+view+" WHERE domain = 'example.com'"), "\n")
-		if !strings.Contains(plan, "(domain in ['example.com', 'example.com'])") {
+		plan := strings.Join(column(t, db, "EXPLAIN indexes = 1 SELECT * FROM "+view+" WHERE domain = 'apple.com'"), "\n")
+		if !strings.Contains(plan, "(domain in ['apple.com', 'apple.com'])") {
 			t.Errorf("%s does not look up a domain:\n%s", view, plan)
 		}
 	}

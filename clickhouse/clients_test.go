@@ -113,8 +113,8 @@ func TestDriverOfGoAsAnalyst(t *testing.T) {
 	var composite float64
 	if err := conn.QueryRow(t.Context(),
 		"SELECT domain, composite FROM v1_score_latest WHERE domain = {d:String} AND scored_at < {at:DateTime64(3)}",
-		ch.Named("d", "example.com"),
-		ch.Named("at", time.Now())).Scan(&domain, &composite); err != nil || domain != "example.com" || composite != 55 {
+		ch.Named("d", "apple.com"),
+		ch.Named("at", time.Now())).Scan(&domain, &composite); err != nil || domain != "apple.com" || composite != 55 {
 		t.Errorf("%s %v, %v", domain, composite, err)
 	}
 	var views uint64

@@ -109,20 +109,20 @@ func TestDashboardsAnswer(t *testing.T) {
 				t.Errorf("%s asks for nothing", title)
 			}
 			for _, target := range panel.Targets {
-				answer := ask(title, expand(target.RawSQL, from, to, "example.com", ""))
+				answer := ask(title, expand(target.RawSQL, from, to, "apple.com", ""))
 				if answer == "" {
 					t.Errorf("%s: the answer is empty and so proves nothing", title)
 				}
 				if strings.Contains(target.RawSQL, "$__") {
 					ranges++
-					if ask(title, expand(target.RawSQL, otherFrom, otherTo, "example.com", "")) == answer {
+					if ask(title, expand(target.RawSQL, otherFrom, otherTo, "apple.com", "")) == answer {
 						t.Errorf("%s has the same answer for another time range", title)
 					}
 				}
 				if strings.Contains(target.RawSQL, companyOnPage) {
 					companies++
 					of := ask(title, expand(target.RawSQL, from, to, "alpha.com", ""))
-					if of == answer || of != ask(title, expand(target.RawSQL, from, to, "example.com", "alpha.com")) {
+					if of == answer || of != ask(title, expand(target.RawSQL, from, to, "apple.com", "alpha.com")) {
 						t.Errorf("%s does not follow the company: %s", title, of)
 					}
 				}
@@ -136,7 +136,7 @@ func TestDashboardsAnswer(t *testing.T) {
 				continue
 			}
 			list := ask(name+": variable "+variable.Name, expand(variable.Query, from, to, "", ""))
-			if want := "delta.com\nbeta.com\nbank.com\nexample.com\nalpha.com\ngamma.com\nshop.com\ntrust.com"; list != want {
+			if want := "delta.com\nbeta.com\nbank.com\napple.com\nalpha.com\ngamma.com\nshop.com\ntrust.com"; list != want {
 				t.Errorf("%s: variable %s lists %q, want %q", name, variable.Name, list, want)
 			}
 		}

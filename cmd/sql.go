@@ -29,7 +29,8 @@ func sqlCommand() *cobra.Command {
 v1_score_history and v1_signal. DESCRIBE explains every column. docs/sql/ has all views,
 limits, exports and worked queries. The answer is streamed. The argument "-" reads the
 statement from standard input. If an answer breaks off, the command prints the reason on
-standard error and exits 1; the answer has no trace of it.`,
+standard error and exits 1; the answer has no trace of it. For an empty answer it prints
+"0 rows" on standard error.`,
 		Example: `  companyscore sql "SELECT sector, round(avg(composite), 1) AS mean, count() FROM v1_score_latest GROUP BY sector ORDER BY mean DESC"
   companyscore sql --format Parquet "SELECT * FROM v1_score_latest" > latest.parquet`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -75,6 +76,9 @@ standard error and exits 1; the answer has no trace of it.`,
 			case errors.As(err, new(*url.Error)):
 				return fmt.Errorf("%w: check that ClickHouse runs and its address (`companyscore doctor`), or allow more time with "+
 					"--timeout", err)
+			case err == nil && !answer.Written:
+				answer.Stop()
+				fmt.Fprintln(cmd.ErrOrStderr(), "0 rows")
 			}
 			return err
 		},

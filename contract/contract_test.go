@@ -1204,8 +1204,9 @@ func (s suite) operators() {
 		if r.text("openapi") != "3.1.0" {
 			t.Errorf("got %.100s", r.raw)
 		}
-		for path, kind := range map[string]string{"/docs": "text/html", "/docs/docs.js": "text/javascript",
-			"/docs/swagger-ui.css": "text/css", "/docs/swagger-ui-bundle.js": "text/javascript"} {
+		for path, kind := range map[string]string{"/docs": "text/html", "/docs/": "text/html", "/docs/concepts": "text/html",
+			"/docs/docs.js": "text/javascript", "/docs/swagger-ui.css": "text/css",
+			"/docs/swagger-ui-bundle.js": "text/javascript"} {
 			r := s.get(t, path, "").wants(t, 200, "")
 			if !strings.HasPrefix(r.header.Get("Content-Type"), kind) || !strings.Contains(r.header.Get("Content-Security-Policy"),
 				"default-src 'none'") {

@@ -2,8 +2,10 @@ package scoring
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -23,6 +25,22 @@ func TestScorePageIsUpToDate(t *testing.T) {
 		"grades":  gradeTable(),
 		"sectors": sectorTable(), "regions": regionTable(), "example": exampleOfPage(t),
 	})
+}
+
+// TestGlossaryNamesEachReach checks that the glossary has the values of geo_scope.
+func TestGlossaryNamesEachReach(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../docs/glossary.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, row, _ := strings.Cut(string(page), "\n| reach |")
+	row, _, _ = strings.Cut(row, "\n")
+	for _, reach := range append(slices.Collect(maps.Keys(regions)), GeoGlobal, Unknown) {
+		if !strings.Contains(row, "`"+reach+"`") {
+			t.Errorf("the glossary does not name the reach %s", reach)
+		}
+	}
 }
 
 func plain(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }

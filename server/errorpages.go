@@ -3,7 +3,7 @@ package server
 import (
 	"bytes"
 	"cmp"
-	_ "embed"
+	"embed"
 	"encoding/json"
 	"html/template"
 	"net/http"
@@ -73,10 +73,11 @@ type example struct {
 	Body       string
 }
 
-//go:embed errorpages.html
-var errorPagesText string
+//go:embed pages.html errorpages.html documents.html
+var pageFiles embed.FS
 
-var errorPagesTemplate = template.Must(template.New("").Parse(errorPagesText))
+// pageTemplates are the pages about errors and the frame of the documents.
+var pageTemplates = template.Must(template.ParseFS(pageFiles, "*.html"))
 
 // renderErrorPages returns the list of all error codes, by status and code, and the page about each,
 // by address.
@@ -86,13 +87,13 @@ func renderErrorPages() (map[string][]byte, error) {
 		return cmp.Or(cmp.Compare(a.Answers[0].Status, b.Answers[0].Status), cmp.Compare(a.Code, b.Code))
 	})
 	var list bytes.Buffer
-	if err := errorPagesTemplate.ExecuteTemplate(&list, "list", sorted); err != nil {
+	if err := pageTemplates.ExecuteTemplate(&list, "list", sorted); err != nil {
 		return nil, err
 	}
 	pages[errorPagesPath] = list.Bytes()
 	for _, p := range errorPages {
 		var page bytes.Buffer
-		if err := errorPagesTemplate.ExecuteTemplate(&page, "page", p); err != nil {
+		if err := pageTemplates.ExecuteTemplate(&page, "page", p); err != nil {
 			return nil, err
 		}
 		pages[p.Path()] = page.Bytes()

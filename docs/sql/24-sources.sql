@@ -1,5 +1,6 @@
 -- Which source answers most?
 -- Known signals of newest records by the source whose value was used.
+-- 21,501 examples: 1 row.
 -- Columns: source, signals
 SELECT signal_source AS source, count() AS signals
 FROM v1_signal_latest

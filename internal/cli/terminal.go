@@ -83,10 +83,13 @@ type Awaited struct {
 	io.Writer
 	// Stop is what Working returned.
 	Stop func()
+	// Written is set by the first byte.
+	Written bool
 }
 
 // Write implements io.Writer.
 func (a *Awaited) Write(p []byte) (int, error) {
 	a.Stop()
+	a.Written = a.Written || len(p) > 0
 	return a.Writer.Write(p)
 }

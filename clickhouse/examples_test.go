@@ -1,0 +1,160 @@
+package clickhouse_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/errgroup"
+
+	"companyscore/clickhouse"
+	"companyscore/examples"
+	"companyscore/internal/seed"
+	"companyscore/internal/test/stores"
+	"companyscore/scoring"
+	"companyscore/scoring/source"
+	"companyscore/scoring/worker"
+)
+
+// unpublished is a store of records without Redis.
+type unpublished struct{ *clickhouse.Scores }
+
+func (unpublished) Publish(context.Context, ...scoring.Record) error { return nil }
+
+// scoredExamples fills a database with the examples, as `up --examples --sources facts` does.
+func scoredExamples(t *testing.T) (*stores.ClickHouseServer, *clickhouse.DB) {
+	t.Helper()
+	server := stores.StartClickHouse(t)
+	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: server.URL("companyscore")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	if _, err := db.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	store := clickhouse.NewFacts(db)
+	for _, file := range examples.Files {
+		importRows(t, store, file.Name, string(file.Text))
+	}
+	scores := clickhouse.NewScores(db, clickhouse.WriterConfig{})
+	t.Cleanup(func() { scores.Close(context.Background()) })
+	w, err := worker.New([]source.Source{source.Facts{Store: store}}, unpublished{scores}, nil, prometheus.NewRegistry(),
+		slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now().UTC()
+	var all errgroup.Group
+	all.SetLimit(4)
+	for group := range slices.Chunk(examples.Domains(examples.Files...), 1000) {
+		all.Go(func() error {
+			runs := make([]scoring.Run, len(group))
+			for i, domain := range group {
+				runs[i] = scoring.Run{ID: domain, Domain: domain, StartedAt: now}
+			}
+			for i, out := range w.Run(t.Context(), runs, func(int) bool { return false }) {
+				if out.Err != nil {
+					return fmt.Errorf("score %s: %w", group[i], out.Err)
+				}
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return server, db
+}
+
+var (
+	rowsOfExamples = regexp.MustCompile(`(?m)^-- 21,501 examples: (no|\d+) rows?\b`)
+	rowsWithSeed   = regexp.MustCompile("(?m)^-- With 300 companies of `companyscore bench seed --domains 300 --append`: (\\d+) rows?\\.$")
+	firstQuery     = regexp.MustCompile("(?s)\n```sql\n(.*?)\n```\n|## First query.*?\n```text\n(.*?)\n```\n")
+)
+
+// TestQueriesHaveRowsOnTheExamples runs the worked queries on the examples. The answer has as many rows as the head of the file says.
+// Queries of histories have rows beside a generated universe; those without rows of other reasons have some in
+// TestWorkedQueriesAnswerAsKnown. The queries of pages about tools and data teams have rows.
+func TestQueriesHaveRowsOnTheExamples(t *testing.T) {
+	t.Parallel()
+	server, db := scoredExamples(t)
+	rows := func(path, query string) int {
+		status, answer := asAnalyst(t, server, query, "TSV")
+		if status != http.StatusOK {
+			t.Errorf("%s: %s", path, answer)
+		}
+		return strings.Count(answer, "\n")
+	}
+	if n := rows("examples", "SELECT domain FROM v1_score_latest"); n != 21_501 {
+		t.Fatalf("%d examples", n)
+	}
+	queries, err := filepath.Glob("../docs/sql/*.sql")
+	if err != nil {
+		t.Fatal(err)
+	}
+	beside := make(map[string]int) // rows with a generated universe, by path
+	texts := make(map[string]string)
+	for _, path := range queries {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[path] = string(text)
+		m := rowsOfExamples.FindStringSubmatch(texts[path])
+		if m == nil {
+			t.Errorf("%s does not say how many rows it has on the examples", path)
+			continue
+		}
+		want, _ := strconv.Atoi(m[1]) // 0 for no
+		if got := rows(path, texts[path]); got != want {
+			t.Errorf("%s has %d rows on the examples, promised are %d", path, got, want)
+		}
+		if m := rowsWithSeed.FindStringSubmatch(texts[path]); m != nil {
+			beside[path], _ = strconv.Atoi(m[1])
+		}
+	}
+	pages, err := filepath.Glob("../docs/sql/connect/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := 0
+	for _, path := range append(pages, "../docs/data-teams.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range firstQuery.FindAllStringSubmatch(string(text), -1) {
+			first++
+			query := expand(m[1]+m[2], time.Now().AddDate(0, 0, -1), time.Now().Add(time.Minute), "", "")
+			if rows(path, query) == 0 {
+				t.Errorf("%s: no rows on the examples: %s", path, query)
+			}
+		}
+	}
+	if first < 10 {
+		t.Errorf("%d queries of pages were tried", first)
+	}
+	spec := seed.Spec{Universe: seed.Universe{Domains: 300, Records: 5, Seed: 1}, Signals: seed.SignalsNewest}
+	if _, err := seed.Write(t.Context(), db, spec, true, nil); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range beside {
+		if got := rows(path, texts[path]); got != want || got == 0 {
+			t.Errorf("%s has %d rows beside a generated universe, promised are %d", path, got, want)
+		}
+	}
+	if len(beside) < 5 {
+		t.Errorf("%d queries were tried beside a generated universe", len(beside))
+	}
+}
