@@ -91,6 +91,13 @@ var Scenarios = []Scenario{
 		source: func(c *client, loop int) load.Source { return &history{client: c, pick: c.zipf(loop)} },
 	},
 	{
+		Name: "signals", About: "all signals of one company, from memory", Headline: []load.Key{{Op: "signals", Outcome: "l1"}},
+		ops: []operation{{"signals", origins}},
+		source: func(c *client, loop int) load.Source {
+			return &reads{client: c, pick: func() int { return 0 }, tail: "/signals"}
+		},
+	},
+	{
 		Name: "analytics", About: "distribution, movers and cohorts in turn", Headline: []load.Key{{Op: "distribution", Outcome: "table"},
 			{Op: "movers", Outcome: "table"}, {Op: "cohort", Outcome: "l1"}},
 		ops:    []operation{{"distribution", origins}, {"movers", origins}, {"cohort", origins}},
@@ -250,10 +257,11 @@ type reads struct {
 	single
 	client *client
 	pick   func() int
+	tail   string // of the path
 }
 
 func (s *reads) Next(dst []byte) ([]byte, load.Request, bool) {
-	return s.get(s.client, dst, "/v1/score/", s.client.universe.Domain(s.pick()), ""), load.Request{}, true
+	return s.get(s.client, dst, "/v1/score/", s.client.universe.Domain(s.pick()), s.tail), load.Request{}, true
 }
 
 // unknownNames is the number of companies without a score.

@@ -90,7 +90,7 @@ func (s *Server) getScoreSignals(c *fiber.Ctx) error {
 		return err
 	}
 	if who.Mode == account.Test {
-		body := api.NewScoreSignals(s.cannedAsOf(domain, at))
+		body := api.NewScoreSignals(sandbox.WithSignals(s.cannedAsOf(domain, at)))
 		body.Mode = api.Sandbox
 		return s.send(c, body, replyInfo{origin: originSandbox, maxAge: scoreAge})
 	}

@@ -134,6 +134,37 @@ func (c company) explain(rec *scoring.Record) {
 	rec.Interval, rec.ExpectedComposite = scoring.Likely(*rec, nil, nil)
 }
 
+// WithSignals returns a record with scores of its signals that add up to its buckets: all known signals of a bucket have
+// one score. If none would do, since too much is missing, the missing ones have the score of the bucket as well. The
+// record must be one of this package.
+func WithSignals(rec scoring.Record) scoring.Record {
+	known, unknown := make(map[scoring.Bucket]float64), make(map[scoring.Bucket]float64) // weights
+	for i, signal := range scoring.Manifest() {
+		switch s := rec.Signals[i]; {
+		case s.Known():
+			known[signal.Bucket] += signal.Weight
+		case s.State == scoring.StateMissing:
+			unknown[signal.Bucket] += signal.Weight
+		}
+	}
+	rec.Signals = slices.Clone(rec.Signals)
+	for i, signal := range scoring.Manifest() {
+		s := &rec.Signals[i]
+		bucket, k, u := rec.Buckets.Get(signal.Bucket), known[signal.Bucket], unknown[signal.Bucket]
+		score := (bucket*(k+u) - scoring.Neutral*u) / k
+		possible := score >= 0 && score <= 100
+		if !possible {
+			score = bucket
+		}
+		if s.Known() {
+			s.Score, s.Raw = score, signal.Curve.Raw(score)
+		} else if s.State == scoring.StateMissing && !possible {
+			s.Score = score
+		}
+	}
+	return rec
+}
+
 // without returns the elements of a list that are not in another.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
