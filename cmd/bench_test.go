@@ -101,7 +101,8 @@ func TestBenchOnALiveServer(t *testing.T) {
 	for scenario, want := range map[string][]string{
 		"hot": {"score l1"}, "zipf": {"score l1"}, "uniform-miss": {"score l1"}, "not-found": {"score 404"}, "conditional": {"score 304"},
 		"batch":          {"batch l1"},
-		"history-paging": {"history l1"}, "signals": {"signals l1"}, "analytics": {"distribution table", "movers table", "cohort l1"}, "cold-start": {"post 202"},
+		"history-paging": {"history l1"}, "signals": {"signals l1"},
+		"analytics": {"distribution table", "movers table", "cohort l1"}, "cold-start": {"post 202"},
 		"mixed": {"score l1", "post 202"}, "resident": {"score l1"}, "null": {"score l1"},
 	} {
 		path := filepath.Join(dir, scenario+".json")
