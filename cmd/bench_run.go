@@ -63,8 +63,8 @@ Scenarios:
 	flags := cmd.Flags()
 	flags.StringVar(&cfg.Scenario, "scenario", "hot", "kind of load; see above")
 	flags.StringVar(&f.url, "url", "",
-		"address of the service, http://host:port (default: of the running `up` of --data, else http://127.0.0.1:8080)")
-	flags.StringVar(&f.data, "data", config.DefaultData, "data directory of a running `up`, for its address, demo key and processes")
+		"address of the service, http://host:port (default: of the running up of --data, else http://127.0.0.1:8080)")
+	flags.StringVar(&f.data, "data", config.DefaultData, "data directory of a running up, for its address, demo key and processes")
 	flags.StringArrayVar(&cfg.Keys, "key", nil,
 		"API key; several are used in turn; prefer the variable or --keys-file, because other users can see arguments")
 	flags.StringVar(&f.keysFile, "keys-file", "", "file of API keys, one per line, as written by bench seed --keys")
@@ -91,7 +91,7 @@ Scenarios:
 		`latency limit such as p99<2ms, max<1s or "score redis:p99<5ms"; without a class for the headline class`)
 	flags.Float64Var(&cfg.ErrorsMax, "errors-max", 0, "share of failed requests above which --slo is missed")
 	flags.BoolVar(&cfg.FindMax, "find-max", false, "search the highest rate that meets --slo, starting with --rate")
-	flags.StringArrayVar(&f.pids, "pid", nil, "process to watch, NAME=PID (default: those of the running `up`)")
+	flags.StringArrayVar(&f.pids, "pid", nil, "process to watch, NAME=PID (default: those of the running up)")
 	flags.StringVar(&f.jsonTo, "json", "", "write the report as JSON to this file; - for standard output, instead of text")
 	flags.StringVar(&f.html, "html", "", "write the report as an HTML page to this file")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress")

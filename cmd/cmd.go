@@ -97,13 +97,14 @@ func (c *program) root() *cobra.Command {
 			root.AddCommand(cmd)
 		}
 	}
-	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
+	roles := []*cobra.Command{c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate()}
+	add("roles", roles...)
 	add("operator", doctorCommand(embedded.Find), consoleCommand(), c.account(), c.key(), c.facts(), c.resolve(), c.runs(),
 		c.rescore(), c.explain(),
 		c.source(), analystCommand(), requestCommand())
 	add("customer", scoreCommand(), backtestCommand(), curvesCommand(), sqlCommand(), c.bench())
 	root.AddCommand(recipeEngineCommand())
-	config.DescribeEnv(root)
+	config.BindEnv(root, roles...)
 	cli.CompleteAll(root, map[string][]string{
 		"tier": planNames(), "mode": {string(account.Live), string(account.Test)}, "sources": append([]string{"all"}, selection.Known()...),
 		"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"}, "state": states,
