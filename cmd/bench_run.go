@@ -335,6 +335,7 @@ func readBenchKeys(path string) ([]string, error) {
 
 // liveView writes a line and replaces it every second.
 func liveView(w io.Writer) func(bench.Progress) {
+	failed := int64(0)
 	return func(p bench.Progress) {
 		phase := p.Phase
 		if phase == "" {
@@ -346,10 +347,15 @@ func liveView(w io.Writer) func(bench.Progress) {
 		if p.Total > 0 {
 			total = fmt.Sprintf(" of %.0f s", p.Total.Seconds())
 		}
-		text := fmt.Sprintf("%s %.0f s%s: %s answers/s, p50 %s, p99 %s, waiting %s, failed %s", phase, p.At.Seconds(), total,
-			report.Count(float64(p.Answered)),
-			report.Duration(float64(p.P50)/1000), report.Duration(float64(p.P99)/1000), report.Count(float64(p.Waiting)),
-			report.Count(float64(p.Failed)))
+		if p.Measured {
+			failed += p.Failed
+		}
+		text := fmt.Sprintf("%s %.0f s%s: %s answers/s, p99 %s", phase, p.At.Seconds(), total, report.Count(float64(p.Answered)),
+			report.Duration(float64(p.P99)/1000))
+		if p.P99SoFar > 0 {
+			text += fmt.Sprintf(" (%s so far)", report.Duration(float64(p.P99SoFar)/1000))
+		}
+		text += fmt.Sprintf(", waiting %s, failed %s", report.Count(float64(p.Waiting)), report.Count(float64(failed)))
 		names := make([]string, 0, len(p.Resident))
 		for name := range p.Resident {
 			names = append(names, name)
@@ -364,14 +370,19 @@ func liveView(w io.Writer) func(bench.Progress) {
 
 func (c *benchCommands) compare() *cobra.Command {
 	var percent float64
+	var anyway bool
 	cmd := &cobra.Command{
 		Use:   "compare BEFORE.json AFTER.json",
 		Short: "Compare two reports",
 		Long: `Compare the second report with the first. Exits 1 when a latency rose by more than the
 tolerance and 50 µs, when throughput fell or CPU for each answer rose by more than the
-tolerance, when more answers were unexpected, or when the two cannot be compared.`,
-		Example: "  companyscore bench compare before.json after.json --tolerance 5",
-		Args:    cobra.ExactArgs(2),
+tolerance, when more answers were unexpected, or when the two cannot be compared.
+
+Runs whose verdict is not VALID are not compared. With --anyway their ratios are printed, each
+marked as not valid, and the command still exits 1.`,
+		Example: "  companyscore bench compare before.json after.json --tolerance 5\n" +
+			"  companyscore bench compare before.json after.json --anyway",
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !(percent >= 0 && percent <= 1000) {
 				return cli.Usage(fmt.Errorf("tolerance %g: use a percentage", percent))
@@ -384,7 +395,7 @@ tolerance, when more answers were unexpected, or when the two cannot be compared
 			if err != nil {
 				return err
 			}
-			comparison := report.Compare(before, after, percent/100)
+			comparison := report.Compare(before, after, percent/100, anyway)
 			if err := comparison.Text(cmd.OutOrStdout()); err != nil {
 				return err
 			}
@@ -395,6 +406,7 @@ tolerance, when more answers were unexpected, or when the two cannot be compared
 		},
 	}
 	cmd.Flags().Float64Var(&percent, "tolerance", 10, "tolerated worsening of a figure in percent")
+	cmd.Flags().BoolVar(&anyway, "anyway", false, "print ratios of runs that are not VALID")
 	return cmd
 }
 
