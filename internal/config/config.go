@@ -31,8 +31,8 @@ var ofOneCall = []string{"once"}
 // variable is the annotation of settings with the name of their environment variable.
 const variable = "variable"
 
-// envName returns the environment variable of a setting.
-func envName(flag string) string {
+// EnvName returns the environment variable of a setting.
+func EnvName(flag string) string {
 	if name, ok := wellKnown[flag]; ok {
 		return name
 	}
@@ -60,8 +60,8 @@ func BindEnv(root *cobra.Command, roles ...*cobra.Command) {
 		if f.Annotations == nil {
 			f.Annotations = make(map[string][]string)
 		}
-		f.Annotations[variable] = []string{envName(f.Name)}
-		f.Usage += " [$" + envName(f.Name) + "]"
+		f.Annotations[variable] = []string{EnvName(f.Name)}
+		f.Usage += " [$" + EnvName(f.Name) + "]"
 	})
 }
 
