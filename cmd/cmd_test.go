@@ -66,6 +66,13 @@ func TestExitCodes(t *testing.T) {
 		"wrong address": {[]string{"score", "a.com", "--key", "k", "--url", "127.0.0.1:1"}, exitUsage, []string{"127.0.0.1:1", "https://"}},
 		"no service": {[]string{"score", "a.com", "--key", "k", "--url", "http://127.0.0.1:1"}, exitFailed,
 			[]string{"refused", "companyscore up", "--url"}},
+		"too many at once": {append([]string{"score", "a.com", "--parallel", "65"}, nowhere...), exitUsage,
+			[]string{"--parallel 65", "1 to 64"}},
+		"none at once":     {append([]string{"score", "a.com", "--parallel", "0"}, nowhere...), exitUsage, []string{"--parallel 0"}},
+		"unknown window":   {append([]string{"movers", "8d"}, nowhere...), exitUsage, []string{"8d", "7d, 30d, 90d"}},
+		"no key for usage": {append([]string{"usage"}, nowhere...), exitUsage, []string{"COMPANYSCORE_KEY"}},
+		"history of nobody": {[]string{"history", "a.com", "--key", "k", "--url", "http://127.0.0.1:1"}, exitFailed,
+			[]string{"a.com: ", "refused", "--url"}},
 		"no such file": {append([]string{"facts", "import", filepath.Join(dir, "none.csv")}, nowhere...), exitFailed, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -230,6 +237,7 @@ func TestShellCompletesValues(t *testing.T) {
 	f("aborted\n", "run", "list", "--state", "")
 	f("saturate", "bench", "run", "--sat")
 	f("zipf\n", "bench", "run", "--scenario", "")
+	f("30d\n", "movers", "")
 	f("Parquet\n", "sql", "--format", "")
 	f("debug\n", "serve", "--log-level", "")
 	for _, shell := range []string{"bash", "zsh", "fish", "powershell"} {
@@ -237,4 +245,23 @@ func TestShellCompletesValues(t *testing.T) {
 			t.Errorf("completion of %s: exit %d, %d bytes", shell, code, len(stdout))
 		}
 	}
+}
+
+func TestHelpBeginsWithWhatIsUsedMost(t *testing.T) {
+	t.Parallel()
+	f := func(args string, want ...string) {
+		t.Helper()
+		_, text, _ := command(t, "", strings.Fields(args)...)
+		rest := text
+		for _, part := range want {
+			_, after, found := strings.Cut(rest, part)
+			if !found {
+				t.Errorf("%s: %q is not there, or in another order:\n%s", args, part, text)
+				return
+			}
+			rest = after
+		}
+	}
+	f("--help", "Start here", "companyscore up", "companyscore score", "Roles:")
+	f("up --help", "--data", "--listen", "--sources", "--contact", "--admin-listen", "--cache-mb", "--tiers", "--trust")
 }
