@@ -64,13 +64,11 @@ CSV, JSON, and a table on a terminal have the scores as they come, not in the or
 				options = append(options, client.ForceFresh())
 			}
 			call := scoreCall{
-				domains: domains, parallel: parallel, out: newScorePrinter(cmd.OutOrStdout(), format, domains),
-				progress: newScoreProgress(cmd.ErrOrStderr(), domains),
+				from: &from, domains: domains, parallel: parallel, out: newScorePrinter(cmd.OutOrStdout(), format, domains),
+				errs: cmd.ErrOrStderr(), progress: newScoreProgress(cmd.ErrOrStderr(), domains),
 				score: func(ctx context.Context, domain string) (client.Score, error) {
 					return service.ScoreAndWait(ctx, domain, options...)
 				},
-				failed: func(domain string, err error) { _ = from.report(cmd.ErrOrStderr(), domain, err) },
-				left:   func(domain, why string) { fmt.Fprintf(cmd.ErrOrStderr(), "%s: %s\n", domain, why) },
 			}
 			return call.run(cmd.Context())
 		},
@@ -84,13 +82,13 @@ CSV, JSON, and a table on a terminal have the scores as they come, not in the or
 
 // scoreCall is one call of the command `score`.
 type scoreCall struct {
+	from     *service
 	domains  []string
 	parallel int
 	out      *scorePrinter
+	errs     io.Writer
 	progress *scoreProgress
 	score    func(ctx context.Context, domain string) (client.Score, error)
-	failed   func(domain string, err error) // prints an error
-	left     func(domain, why string)       // prints that a company was not scored for the reason of another one
 }
 
 // scored is the result for one company.
@@ -103,32 +101,28 @@ type scored struct {
 // run scores the companies and prints each result. After a refusal of the key, an answer 429 or the end of ctx it begins no further one.
 func (c *scoreCall) run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
-	next, results := make(chan int), make(chan scored, c.parallel)
-	var workers sync.WaitGroup
-	for range min(c.parallel, len(c.domains)) {
-		workers.Go(func() {
-			for i := range next {
-				got, err := c.score(ctx, c.domains[i])
-				results <- scored{i, got, err}
-			}
-		})
-	}
-	defer workers.Wait()
-	defer close(next)
+	results := make(chan scored, c.parallel)
+	var inFlight sync.WaitGroup
+	defer inFlight.Wait()
 	defer cancel()
 	defer c.progress.close()
 	begun, ended, complete := 0, 0, 0
+	interrupted := ctx.Done()
 	var stopped error // why no further company is begun
-	for ended < begun || begun < len(c.domains) && stopped == nil {
-		begin, interrupted := next, ctx.Done()
-		if begun == len(c.domains) || stopped != nil {
-			begin, interrupted = nil, nil
+	for {
+		for ; begun < len(c.domains) && begun-ended < c.parallel && stopped == nil; begun++ {
+			index := begun
+			inFlight.Go(func() {
+				got, err := c.score(ctx, c.domains[index])
+				results <- scored{index, got, err}
+			})
+		}
+		if ended == begun {
+			break
 		}
 		select {
-		case begin <- begun:
-			begun++
 		case <-interrupted:
-			stopped = ctx.Err()
+			interrupted, stopped = nil, ctx.Err()
 		case <-c.progress.tick:
 			c.progress.show(ended)
 		case r := <-results:
@@ -141,9 +135,9 @@ func (c *scoreCall) run(ctx context.Context) error {
 					return err
 				}
 			case errors.Is(r.err, client.ErrUnauthorized) && errors.Is(stopped, client.ErrUnauthorized):
-				c.left(c.domains[r.index], "not scored either")
+				fmt.Fprintf(c.errs, "%s: not scored either\n", c.domains[r.index])
 			default:
-				c.failed(c.domains[r.index], r.err)
+				_ = c.from.report(c.errs, c.domains[r.index], r.err)
 				if stopped == nil && endsScoring(r.err) {
 					stopped = r.err
 				}
@@ -151,7 +145,7 @@ func (c *scoreCall) run(ctx context.Context) error {
 		}
 	}
 	for _, domain := range c.domains[begun:] {
-		c.left(domain, "not begun")
+		fmt.Fprintf(c.errs, "%s: not begun\n", domain)
 	}
 	if err := c.out.flush(); err != nil {
 		return err
