@@ -57,7 +57,7 @@ func TestExitCodes(t *testing.T) {
 		"unknown mode": {append([]string{"key", "create", "--account", "x", "--mode", "both"}, nowhere...), exitUsage,
 			[]string{"both", "live"}},
 		"no key":       {append([]string{"score", "example.com"}, nowhere...), exitUsage, []string{"COMPANYSCORE_KEY", "key create"}},
-		"nothing runs": {append([]string{"run", "list"}, nowhere...), exitFailed, []string{"CLICKHOUSE_URL"}},
+		"nothing runs": {append([]string{"run", "list"}, nowhere...), exitFailed, []string{"COMPANYSCORE_DATA", "CLICKHOUSE_URL"}},
 		"no outcome":   {[]string{"backtest", "examples/companies.csv"}, exitUsage, []string{"outcome"}},
 		"bad outcome":  {[]string{"backtest", "examples/companies.csv", "--outcome", "exit"}, exitUsage, []string{`no column "exit"`}},
 		"unknown format": {append([]string{"account", "list", "--output", "xml"}, nowhere...), exitUsage,

@@ -116,6 +116,9 @@ func TestListsInEachFormat(t *testing.T) {
 			t.Errorf("%v: exit %d, %q is not in %q; %s", args, code, says, stderr, stdout)
 		}
 	}
+	if want := "(for other commands: export COMPANYSCORE_DATA=" + data + ")\n"; !strings.Contains(p.text(), want) {
+		t.Errorf("%q is not in %s", want, p.text())
+	}
 	named := " --data " + data + "\n"
 	step("Next: companyscore run start --from examples/companies.csv --wait"+named, "facts", "import", "examples/companies.csv")
 	step("1 skipped: scored within 1h (--older-than; 0 skips none)\nNext: companyscore score apple.com"+named, "run", "start", "--wait",

@@ -260,8 +260,12 @@ func (u *run) start(ctx context.Context) (err error) {
 	if u.clickhouse != nil {
 		login = "user analyst, password in " + config.AnalystPasswordPath(u.cfg.Stores.Data) + "; tools: companyscore sql --connection"
 	}
+	data := u.cfg.Stores.Data
+	if data != config.DefaultData {
+		data += "   (for other commands: export " + config.EnvName("data") + "=" + data + ")"
+	}
 	fmt.Fprintf(u.cfg.Out, "\n  api          %s\n  clickhouse   %s   (%s)\n  data         %s\n", at.URL, hostOf(u.cfg.Stores.ClickHouseURL),
-		login, u.cfg.Stores.Data)
+		login, data)
 	if at.AdminURL != "" {
 		fmt.Fprintf(u.cfg.Out, "  operators    %s   (/healthz, /readyz, /metrics)\n", at.AdminURL)
 	}

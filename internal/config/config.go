@@ -183,7 +183,8 @@ func (s *Stores) Resolve() (*Runtime, error) {
 	}
 	rt, err := ReadRuntime(s.Data)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("no stores: start `companyscore up`, use its --data (now %s), or set CLICKHOUSE_URL and REDIS_URL", s.Data)
+		return nil, fmt.Errorf("no stores: start `companyscore up`, use its --data or %s (now %s), or set CLICKHOUSE_URL and "+
+			"REDIS_URL", EnvName("data"), s.Data)
 	}
 	if err != nil {
 		return nil, err
