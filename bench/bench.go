@@ -235,7 +235,7 @@ func (r *runner) describe(out *report.Run, result *load.Result) {
 				Name: c.Key.String(), Op: c.Op, Outcome: c.Outcome, Expected: r.scenario.expects(c.Key), Count: n,
 				Share:     float64(n) / float64(ofOp[c.Op]),
 				PerSecond: float64(n) / seconds, Bytes: c.Bytes, Latency: report.QuantilesOf(c.Latency),
-				Service: report.QuantilesOf(c.Service), Curve: report.CurveOf(c.Latency),
+				Service: report.QuantilesOf(c.Service), Curve: report.CurveOf(c.Latency), Histogram: report.HistogramOf(c.Latency),
 			}
 			if !class.Expected {
 				out.Load.Unexpected += n

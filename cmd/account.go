@@ -114,9 +114,18 @@ func (c *program) account() *cobra.Command {
 				if err := accounts.Put(ctx, acct); err != nil {
 					return err
 				}
-				return cli.PrintRecord(cmd.OutOrStdout(), format, accountOutput{ID: acct.ID, Name: acct.Name, Plan: acct.Plan},
-					fmt.Sprintf("account %s (%s, %s)\nCreate a key of it: companyscore key create --account %s --mode live", acct.ID,
-						acct.Name, acct.Plan, acct.ID), accountColumns[:3])
+				if err := cli.PrintRecord(cmd.OutOrStdout(), format, accountOutput{ID: acct.ID, Name: acct.Name, Plan: acct.Plan},
+					fmt.Sprintf("account %s (%s, %s)", acct.ID, acct.Name, acct.Plan), accountColumns[:3]); err != nil {
+					return err
+				}
+				mode := account.Live
+				if acct.Plan == account.Free {
+					mode = account.Test
+				}
+				if format.ForPeople() {
+					next(cmd, "key", "create", "--account", acct.ID, "--mode", string(mode))
+				}
+				return nil
 			})
 		},
 	}

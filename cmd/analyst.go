@@ -36,8 +36,8 @@ time until "analyst allow".`,
 // engineFlag adds the flags of the directory with the engine's data and returns how to find it.
 func engineFlag(cmd *cobra.Command) (dir func() (string, error)) {
 	var data, engine string
-	cmd.Flags().StringVar(&data, "data", config.DefaultData, "data directory of `up`")
-	cmd.Flags().StringVar(&engine, "path", "", "data directory of `clickhouse`, if it runs without `up`")
+	cmd.Flags().StringVar(&data, "data", config.DefaultData, "data directory of up")
+	cmd.Flags().StringVar(&engine, "path", "", "data directory of the role clickhouse, if it runs without up")
 	return func() (string, error) {
 		if engine == "" {
 			engine = filepath.Join(data, "clickhouse")

@@ -92,11 +92,11 @@ two share them. With --apart=false, or with the up of --data, all run where they
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.data, "data", "", "data directory of a running `up` (default: start one)")
+	flags.StringVar(&f.data, "data", "", "data directory of a running up (default: start one)")
 	flags.StringVar(&f.key, "key", "", "API key (default: of its demo account)")
 	flags.StringVar(&f.domain, "domain", "apple.com", "domain to read; it is scored first if necessary")
 	flags.StringVar(&f.companies, "companies", filepath.Join("examples", "companies.csv"),
-		"facts that a started `up` imports, if the file exists")
+		"facts that a started up imports, if the file exists")
 	flags.IntVar(&f.rounds, "rounds", 11, "number of rounds; prefer many short ones on a shared machine")
 	flags.DurationVar(&f.each, "each", 1200*time.Millisecond, "duration of the measurement of each server in a round")
 	flags.IntVar(&f.connections, "connections", 64, "number of connections")

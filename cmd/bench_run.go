@@ -63,8 +63,8 @@ Scenarios:
 	flags := cmd.Flags()
 	flags.StringVar(&cfg.Scenario, "scenario", "hot", "kind of load; see above")
 	flags.StringVar(&f.url, "url", "",
-		"address of the service, http://host:port (default: of the running `up` of --data, else http://127.0.0.1:8080)")
-	flags.StringVar(&f.data, "data", config.DefaultData, "data directory of a running `up`, for its address, demo key and processes")
+		"address of the service, http://host:port (default: of the running up of --data, else http://127.0.0.1:8080)")
+	flags.StringVar(&f.data, "data", config.DefaultData, "data directory of a running up, for its address, demo key and processes")
 	flags.StringArrayVar(&cfg.Keys, "key", nil,
 		"API key; several are used in turn; prefer the variable or --keys-file, because other users can see arguments")
 	flags.StringVar(&f.keysFile, "keys-file", "", "file of API keys, one per line, as written by bench seed --keys")
@@ -91,7 +91,7 @@ Scenarios:
 		`latency limit such as p99<2ms, max<1s or "score redis:p99<5ms"; without a class for the headline class`)
 	flags.Float64Var(&cfg.ErrorsMax, "errors-max", 0, "share of failed requests above which --slo is missed")
 	flags.BoolVar(&cfg.FindMax, "find-max", false, "search the highest rate that meets --slo, starting with --rate")
-	flags.StringArrayVar(&f.pids, "pid", nil, "process to watch, NAME=PID (default: those of the running `up`)")
+	flags.StringArrayVar(&f.pids, "pid", nil, "process to watch, NAME=PID (default: those of the running up)")
 	flags.StringVar(&f.jsonTo, "json", "", "write the report as JSON to this file; - for standard output, instead of text")
 	flags.StringVar(&f.html, "html", "", "write the report as an HTML page to this file")
 	flags.BoolVar(&f.quiet, "quiet", false, "show no progress")
@@ -335,6 +335,7 @@ func readBenchKeys(path string) ([]string, error) {
 
 // liveView writes a line and replaces it every second.
 func liveView(w io.Writer) func(bench.Progress) {
+	failed := int64(0)
 	return func(p bench.Progress) {
 		phase := p.Phase
 		if phase == "" {
@@ -346,10 +347,15 @@ func liveView(w io.Writer) func(bench.Progress) {
 		if p.Total > 0 {
 			total = fmt.Sprintf(" of %.0f s", p.Total.Seconds())
 		}
-		text := fmt.Sprintf("%s %.0f s%s: %s answers/s, p50 %s, p99 %s, waiting %s, failed %s", phase, p.At.Seconds(), total,
-			report.Count(float64(p.Answered)),
-			report.Duration(float64(p.P50)/1000), report.Duration(float64(p.P99)/1000), report.Count(float64(p.Waiting)),
-			report.Count(float64(p.Failed)))
+		if p.Measured {
+			failed += p.Failed
+		}
+		text := fmt.Sprintf("%s %.0f s%s: %s answers/s, p99 %s", phase, p.At.Seconds(), total, report.Count(float64(p.Answered)),
+			report.Duration(float64(p.P99)/1000))
+		if p.P99SoFar > 0 {
+			text += fmt.Sprintf(" (%s so far)", report.Duration(float64(p.P99SoFar)/1000))
+		}
+		text += fmt.Sprintf(", waiting %s, failed %s", report.Count(float64(p.Waiting)), report.Count(float64(failed)))
 		names := make([]string, 0, len(p.Resident))
 		for name := range p.Resident {
 			names = append(names, name)
@@ -364,14 +370,19 @@ func liveView(w io.Writer) func(bench.Progress) {
 
 func (c *benchCommands) compare() *cobra.Command {
 	var percent float64
+	var anyway bool
 	cmd := &cobra.Command{
 		Use:   "compare BEFORE.json AFTER.json",
 		Short: "Compare two reports",
 		Long: `Compare the second report with the first. Exits 1 when a latency rose by more than the
 tolerance and 50 µs, when throughput fell or CPU for each answer rose by more than the
-tolerance, when more answers were unexpected, or when the two cannot be compared.`,
-		Example: "  companyscore bench compare before.json after.json --tolerance 5",
-		Args:    cobra.ExactArgs(2),
+tolerance, when more answers were unexpected, or when the two cannot be compared.
+
+Runs whose verdict is not VALID are not compared. With --anyway their ratios are printed, each
+marked as not valid, and the command still exits 1.`,
+		Example: "  companyscore bench compare before.json after.json --tolerance 5\n" +
+			"  companyscore bench compare before.json after.json --anyway",
+		Args: cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if !(percent >= 0 && percent <= 1000) {
 				return cli.Usage(fmt.Errorf("tolerance %g: use a percentage", percent))
@@ -384,7 +395,7 @@ tolerance, when more answers were unexpected, or when the two cannot be compared
 			if err != nil {
 				return err
 			}
-			comparison := report.Compare(before, after, percent/100)
+			comparison := report.Compare(before, after, percent/100, anyway)
 			if err := comparison.Text(cmd.OutOrStdout()); err != nil {
 				return err
 			}
@@ -395,6 +406,7 @@ tolerance, when more answers were unexpected, or when the two cannot be compared
 		},
 	}
 	cmd.Flags().Float64Var(&percent, "tolerance", 10, "tolerated worsening of a figure in percent")
+	cmd.Flags().BoolVar(&anyway, "anyway", false, "print ratios of runs that are not VALID")
 	return cmd
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -78,13 +79,20 @@ With --keys it opens accounts and issues a live key of each, for a load generato
 					return err
 				}
 			}
-			if keys.count == 0 {
-				return nil
+			step := []string{"bench", "run"}
+			if spec.Domains != 0 {
+				step = append(step, "--domains", strconv.Itoa(spec.Domains), "--seed", strconv.FormatUint(spec.Seed, 10))
 			}
-			if err := keys.issue(cmd.Context(), store); err != nil {
-				return err
+			if keys.count != 0 {
+				if err := keys.issue(cmd.Context(), store); err != nil {
+					return err
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%d live keys of tier %s are in %s\n", keys.count, keys.plan, keys.path)
+				step = append(step, "--keys-file", keys.path)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%d live keys of tier %s are in %s\n", keys.count, keys.plan, keys.path)
+			if !quiet && spec.Domains != 0 {
+				next(cmd, step...)
+			}
 			return nil
 		},
 	}
@@ -100,7 +108,7 @@ With --keys it opens accounts and issues a live key of each, for a load generato
 	flags.IntVar(&keys.count, "keys", 0, "number of accounts with a live key to create")
 	flags.StringVar(&tier, "tier", string(account.Enterprise), "tier of these accounts")
 	flags.StringVar(&keys.path, "keys-file", "bench-keys.txt", "file for the keys, one per line, readable by its owner only")
-	flags.BoolVar(&quiet, "quiet", false, "show no progress")
+	flags.BoolVar(&quiet, "quiet", false, "show no progress and no next step")
 	return cmd
 }
 

@@ -16,6 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"companyscore/bench"
+	"companyscore/bench/load"
 	"companyscore/bench/peer"
 	"companyscore/bench/report"
 	"companyscore/internal/test/wait"
@@ -286,5 +287,22 @@ func TestReportsAreComparedByExitCode(t *testing.T) {
 	if code, _, stderr := command(t, "", "bench", "report", sample, "--html", page); code != exitDone ||
 		!strings.Contains(readFile(t, page), "<svg") {
 		t.Errorf("no page: exit %d: %s", code, stderr)
+	}
+}
+
+func TestLiveViewSumsFailures(t *testing.T) {
+	t.Parallel()
+	var shown bytes.Buffer
+	show := liveView(&shown)
+	for second, measured := range []bool{false, true, true} {
+		show(bench.Progress{Total: 3 * time.Second, Interval: load.Interval{At: time.Duration(second+1) * time.Second, Measured: measured,
+			Answered: 1000, Failed: 2, P99: 2_710_000, P99SoFar: int64(second) * 2_900_000}})
+	}
+	lines := strings.Split(shown.String(), "\r\033[K")
+	want := []string{"", "warm-up 1 s of 3 s: 1,000 answers/s, p99 2.71 ms, waiting 0, failed 0",
+		"measuring 2 s of 3 s: 1,000 answers/s, p99 2.71 ms (2.90 ms so far), waiting 0, failed 2",
+		"measuring 3 s of 3 s: 1,000 answers/s, p99 2.71 ms (5.80 ms so far), waiting 0, failed 4"}
+	if !slices.Equal(lines, want) {
+		t.Errorf("shown are %q", lines)
 	}
 }

@@ -70,8 +70,15 @@ func (c *program) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "companyscore",
 		Short: "Score companies by their domain names",
-		Long: "companyscore scores companies by their domain names. `companyscore up` starts everything\n" +
-			"on this machine. The other commands are single roles and tools.",
+		Long: `companyscore scores companies by their domain names. Start here:
+
+  companyscore up                                               # starts everything on this machine
+  companyscore facts import examples/companies.csv              # in another terminal
+  companyscore run start --from examples/companies.csv --wait
+  export COMPANYSCORE_KEY=svc_live_...                          # the live key that up printed
+  companyscore score apple.com
+
+The other commands are single roles and tools.`,
 		Version:       release.String(),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -97,13 +104,15 @@ func (c *program) root() *cobra.Command {
 			root.AddCommand(cmd)
 		}
 	}
-	add("roles", c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate())
+	roles := []*cobra.Command{c.up(), c.serve(), c.work(), c.batch(), c.clickhouse(), c.migrate()}
+	add("roles", roles...)
 	add("operator", doctorCommand(embedded.Find), consoleCommand(), c.account(), c.key(), c.facts(), c.resolve(), c.runs(),
 		c.rescore(), c.explain(),
 		c.source(), analystCommand(), requestCommand())
-	add("customer", scoreCommand(), backtestCommand(), curvesCommand(), sqlCommand(), c.bench())
-	root.AddCommand(recipeEngineCommand())
-	config.DescribeEnv(root)
+	add("customer", scoreCommand(), historyCommand(), moversCommand(), usageCommand(), backtestCommand(), curvesCommand(), sqlCommand(),
+		c.bench())
+	root.AddCommand(versionCommand(), recipeEngineCommand())
+	config.BindEnv(root, roles...)
 	cli.CompleteAll(root, map[string][]string{
 		"tier": planNames(), "mode": {string(account.Live), string(account.Test)}, "sources": append([]string{"all"}, selection.Known()...),
 		"log-level": {"debug", "info", "warn", "error"}, "log-format": {"text", "json"}, "state": states,

@@ -72,7 +72,7 @@ With --operator the session also sees all accounts, keys and runs, and may chang
 	link.Flags().StringVar(&grant.AccountID, "account", "", "id of the account")
 	link.Flags().BoolVar(&grant.Operator, "operator", false, "sign in as an operator, who sees all accounts")
 	link.Flags().DurationVar(&ttl, "ttl", console.LinkTTL, "time until the link ends, at most 24h")
-	link.Flags().StringVar(&base, "url", "", "address of the service as the browser reaches it; that of the running `up` by default")
+	link.Flags().StringVar(&base, "url", "", "address of the service as the browser reaches it; that of the running up by default")
 	cmd.AddCommand(link)
 	return cmd
 }

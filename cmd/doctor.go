@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
@@ -40,7 +39,7 @@ the same clock. Prints what to do about each check that is not ok. Exits 1 if a 
 			if err := config.CheckAddress("--listen", cfg.Listen); err != nil {
 				return cli.Usage(err)
 			}
-			cfg.Variables, cfg.Environ = flagVariables(cmd.Root()), os.Environ()
+			cfg.Variables, cfg.Environ = config.Variables(cmd.Root()), os.Environ()
 			stop := cli.Working(cmd.ErrOrStderr(), "checking")
 			checks := doctor.Run(cmd.Context(), cfg)
 			stop()
@@ -64,15 +63,4 @@ the same clock. Prints what to do about each check that is not ok. Exits 1 if a 
 	cmd.Flags().StringVar(&cfg.Listen, "listen", "127.0.0.1:8080", "address at which the service is to listen")
 	format.Flag(cmd)
 	return cmd
-}
-
-// flagVariables returns the environment variables of the flags of a command and all below it.
-func flagVariables(cmd *cobra.Command) (names []string) {
-	add := func(f *pflag.Flag) { names = append(names, config.EnvName(f.Name)) }
-	cmd.Flags().VisitAll(add)
-	cmd.PersistentFlags().VisitAll(add)
-	for _, sub := range cmd.Commands() {
-		names = append(names, flagVariables(sub)...)
-	}
-	return names
 }

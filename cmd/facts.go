@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -76,14 +78,20 @@ decides which rows are imported; one invalid row of its result stops the import,
 				if err != nil {
 					return err
 				}
-				return printReport(cmd, args[0], report)
+				if err := printReport(cmd, args[0], report); err != nil {
+					return err
+				}
+				if !quiet && strings.EqualFold(filepath.Ext(args[0]), ".csv") {
+					next(cmd, "run", "start", "--from", args[0], "--wait")
+				}
+				return nil
 			})
 		},
 	}
 	cmd.Flags().StringVar(&opt.Origin, "origin", "",
 		"origin of all rows (default the recipe, else the column source, else the name of the file)")
 	bulk.flags(cmd.Flags())
-	cmd.Flags().BoolVar(&quiet, "quiet", false, "show no progress bar")
+	cmd.Flags().BoolVar(&quiet, "quiet", false, "show no progress bar and no next step")
 	return cmd
 }
 

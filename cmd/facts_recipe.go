@@ -28,7 +28,7 @@ type recipeImport struct {
 
 func (i *recipeImport) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&i.name, "recipe", "",
-		"NAME of a recipe (see `companyscore facts recipes`) or FILE.sql: read files of a publisher with it")
+		"read files of a publisher with this recipe: its name, as facts recipes lists it, or FILE.sql")
 	flags.StringVar(&i.unmatched, "unmatched", "", "write the rows that a recipe does not import to this CSV file, with the reason")
 	flags.StringVar(&i.day, "as-of", "", "day of the import for a recipe, YYYY-MM-DD; default: today, UTC")
 	flags.DurationVar(&i.limit, "time-limit", 10*time.Minute, "time after which a recipe is ended")

@@ -25,7 +25,7 @@ func TestListsInEachFormat(t *testing.T) {
 	}
 	call := func(args ...string) string {
 		t.Helper()
-		if args[0] != "source" && args[0] != "backtest" {
+		if args[0] != "source" && args[0] != "backtest" && args[0] != "version" {
 			args = append(args, "--data", data)
 		}
 		code, stdout, stderr := command(t, "", args...)
@@ -76,6 +76,10 @@ func TestListsInEachFormat(t *testing.T) {
 	f(16, []string{"source", "deadline", "limits"}, "source", "list", "--sources", "facts")
 	f(67, []string{"signal", "raw", "contribution", "observed_at"}, "explain", "apple.com")
 	f(2, []string{"domain", "rating", "composite", "low", "high"}, "score", "apple.com", "www.zapier.com", "--key", demo.LiveKey)
+	f(1, []string{"scored_at", "composite", "data_completeness_pct"}, "history", "apple.com", "--limit", "1", "--key", demo.LiveKey)
+	f(2, []string{"account_id", "calls", "used", "included", "left"}, "usage", "--key", demo.LiveKey)
+	f(2, []string{"domain", "delta", "composite_now"}, "movers", "30d", "--key", demo.TestKey)
+	f(1, []string{"version", "commit", "go"}, "version")
 	f(2, []string{"outcome", "companies", "spearman_withheld"}, "backtest", "examples/companies.csv", "--outcome", "revenue_usd,status")
 	f(12, []string{"status", "check", "found", "advice"}, "doctor", "--listen", "127.0.0.1:0")
 	asked := filepath.Join(t.TempDir(), "asked.csv")
@@ -103,6 +107,29 @@ func TestListsInEachFormat(t *testing.T) {
 		"tier_changed\t" + demo.AccountID + "\tstarter to scale\n"} {
 		if !strings.Contains(changes, want) {
 			t.Errorf("the audit log lacks %q:\n%s", want, changes)
+		}
+	}
+	step := func(says string, args ...string) {
+		t.Helper()
+		code, stdout, stderr := command(t, "", append(args, "--data", data)...)
+		if code != exitDone || !strings.Contains(stderr, says) || strings.Contains(stdout, "Next") {
+			t.Errorf("%v: exit %d, %q is not in %q; %s", args, code, says, stderr, stdout)
+		}
+	}
+	if want := "(for other commands: export COMPANYSCORE_DATA=" + data + ")\n"; !strings.Contains(p.text(), want) {
+		t.Errorf("%q is not in %s", want, p.text())
+	}
+	named := " --data " + data + "\n"
+	step("Next: companyscore run start --from examples/companies.csv --wait"+named, "facts", "import", "examples/companies.csv")
+	step("1 skipped: scored within 1h (--older-than; 0 skips none)\nNext: companyscore score apple.com"+named, "run", "start", "--wait",
+		"apple.com")
+	step("Next: companyscore run list"+named, "run", "start", "fresh.com")
+	step(" --mode live"+named, "account", "create", "--name", "next", "--tier", "growth")
+	step("COMPANYSCORE_KEY.\nNext: companyscore score acme.test"+named, "key", "create", "--account", demo.AccountID, "--mode", "test")
+	for _, args := range [][]string{{"facts", "import", "--quiet", "examples/companies.csv"},
+		{"account", "create", "--name", "next", "--output", "csv"}} {
+		if _, _, stderr := command(t, "", append(args, "--data", data)...); stderr != "" {
+			t.Errorf("%v: %s", args, stderr)
 		}
 	}
 	p.stop(t)

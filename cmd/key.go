@@ -83,8 +83,16 @@ func (c *program) key() *cobra.Command {
 				if err := accounts.PutKey(ctx, key); err != nil {
 					return err
 				}
-				return cli.PrintRecord(cmd.OutOrStdout(), format, keyOutput{ID: key.ID, Raw: raw, Mode: key.Mode},
-					fmt.Sprintf("key %s\n\n  %s\n\nThe key is not shown again. Only its hash is stored.", key.ID, raw), newKeyColumns)
+				if err := cli.PrintRecord(cmd.OutOrStdout(), format, keyOutput{ID: key.ID, Raw: raw, Mode: key.Mode},
+					fmt.Sprintf("key %s\n\n  %s\n\nThe key is not shown again. Only its hash is stored.", key.ID, raw), newKeyColumns,
+				); err != nil {
+					return err
+				}
+				if format.ForPeople() {
+					fmt.Fprintln(cmd.ErrOrStderr(), "Put it in the variable COMPANYSCORE_KEY.")
+					next(cmd, "score", map[account.Mode]string{account.Live: "example.com", account.Test: "acme.test"}[m])
+				}
+				return nil
 			})
 		},
 	}

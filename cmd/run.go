@@ -17,6 +17,7 @@ import (
 	"companyscore/internal/queue"
 	"companyscore/internal/stores"
 	"companyscore/scoring"
+	"companyscore/scoring/source/fetch"
 	"companyscore/server/meter"
 )
 
@@ -74,27 +75,37 @@ runs and exits 1 if any failed.`,
 			}
 			defer s.Close()
 			b := bulk{queue: q, cmd: cmd, quiet: quiet}
+			first := strings.Join(domains[:min(1, len(domains))], "") // domains changes
 			passed, err := b.pass(s, &domains, olderThan)
 			if err != nil {
 				return err
 			}
 			if passed > 0 {
-				fmt.Fprintf(cmd.ErrOrStderr(), "skipped: %d of these companies have a score younger than %s; --older-than 0 skips none\n",
-					passed, olderThan)
+				fmt.Fprintf(cmd.ErrOrStderr(), "%d skipped: scored within %s (--older-than; 0 skips none)\n", passed,
+					fetch.Short(olderThan))
 			}
 			if b.runs, err = q.Start(cmd.Context(), scoring.LaneBulk, domains...); err != nil {
 				return fmt.Errorf("%w; repeat the command to continue", err)
 			}
 			if !wait {
 				fmt.Fprintf(cmd.OutOrStdout(), "%d started, %d skipped\n", len(domains), passed)
+				if !quiet && len(domains) > 0 {
+					next(cmd, "run", "list")
+				}
 				return nil
 			}
-			return b.wait(passed)
+			if err := b.wait(passed); err != nil {
+				return err
+			}
+			if !quiet && first != "" {
+				next(cmd, "score", first)
+			}
+			return nil
 		},
 	}
 	start.Flags().StringVar(&from, "from", "", `file of domains: column "domain" of a .csv file, or one per line; - for standard input`)
 	start.Flags().BoolVar(&wait, "wait", false, "wait until all runs have ended")
-	start.Flags().BoolVar(&quiet, "quiet", false, "show no progress bar")
+	start.Flags().BoolVar(&quiet, "quiet", false, "show no progress bar and no next step")
 	start.Flags().DurationVar(&olderThan, "older-than", time.Hour, "skip companies with a younger score; 0 skips none")
 
 	var limit int

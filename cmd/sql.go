@@ -84,10 +84,10 @@ standard error and exits 1; the answer has no trace of it. For an empty answer i
 		},
 	}
 	cmd.Flags().StringVar(&address, "analyst-url", "", "ClickHouse to query: http(s)://analyst:password@host:port/database")
-	cmd.Flags().StringVar(&data, "data", config.DefaultData, "data directory of the running `up`")
+	cmd.Flags().StringVar(&data, "data", config.DefaultData, "data directory of the running up")
 	cmd.Flags().StringVar(&format, "format", "PrettyCompactMonoBlock", "output format of ClickHouse, such as CSVWithNames or JSONEachRow")
 	cmd.Flags().BoolVar(&operator, "operator", false,
-		"query the private database of the running `up` as the service, read-only: tables, and views for operators")
+		"query the private database of the running up as the service, read-only: tables, and views for operators")
 	cmd.Flags().BoolVar(&connection, "connection", false,
 		"print what to enter in Grafana, Metabase, Superset, dbt, DBeaver, Python, DuckDB and curl, and query nothing")
 	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "timeout of the query")

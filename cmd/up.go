@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
@@ -33,7 +34,13 @@ or --clickhouse-url it uses that server and does not start one.`,
 			return up.Run(cmd.Context(), cfg)
 		},
 	}
-	cfg.Flags(cmd.Flags())
-	memory.Flags(cmd.Flags(), server.MemoryMB)
+	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
+	cfg.Flags(flags)
+	memory.Flags(flags, server.MemoryMB)
+	cmd.Flags().SortFlags = false
+	for _, name := range []string{"data", "listen", "examples", "sources", "contact", "demo", "inbox"} { // first in the help
+		cmd.Flags().AddFlag(flags.Lookup(name))
+	}
+	cmd.Flags().AddFlagSet(flags) // the others, by name
 	return cmd
 }

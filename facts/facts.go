@@ -49,6 +49,21 @@ func (f Fault) Error() string {
 	return place + ": " + f.Reason
 }
 
+// Faults are the errors in one row, at least one. errors.As finds the first as a [Fault].
+type Faults []Fault
+
+// Error returns the errors, one in each line.
+func (f Faults) Error() string { return errors.Join(f.Unwrap()...).Error() }
+
+// Unwrap returns the errors.
+func (f Faults) Unwrap() []error {
+	errs := make([]error, len(f))
+	for i, fault := range f {
+		errs[i] = fault
+	}
+	return errs
+}
+
 // Report is the result of an import.
 type Report struct {
 	// Rows is the number of rows read, Imported that of valid rows, Changed that of layers that were not
@@ -138,7 +153,7 @@ func importRows(ctx context.Context, store Store, reader *Reader, file string, o
 
 // Source has the rows of an import. [Reader] is one.
 type Source interface {
-	// Next returns the layer of the next row. The error is io.EOF at the end, a Fault for an invalid row, and
+	// Next returns the layer of the next row. The error is io.EOF at the end, Faults for an invalid row, and
 	// another one if nothing may be imported.
 	Next() (scoring.CompanyFacts, error)
 	// Line returns the line of the last row.
@@ -160,8 +175,8 @@ func ImportFrom(ctx context.Context, store Store, from Source, file string, opt 
 		for _, n := range opt.Rejected {
 			i.Rows += n
 		}
-		if faults := len(report.Faults) + report.FaultsOmitted; faults > 0 {
-			i.Rejected = map[string]uint64{"invalid": uint64(faults)}
+		if invalid := report.Rows - report.Imported; invalid > 0 {
+			i.Rejected = map[string]uint64{"invalid": uint64(invalid)}
 		}
 		if opt.Staged != nil {
 			err = opt.Staged(ctx, i.ID)
@@ -224,13 +239,13 @@ func readPages(ctx context.Context, from Source, store func(page []scoring.Compa
 			slices.Sort(origins)
 			return report, origins, store(page)
 		}
-		var fault Fault
-		if err != nil && !errors.As(err, &fault) {
+		var faults Faults
+		if err != nil && !errors.As(err, &faults) {
 			return report, nil, err
 		}
 		report.Rows++
 		if err != nil {
-			report.add(fault)
+			report.add(faults)
 			continue
 		}
 		if !slices.Contains(origins, company.Origin) {
@@ -256,12 +271,10 @@ const (
 	originMaxBytes = 100
 )
 
-func (r *Report) add(fault Fault) {
-	if len(r.Faults) < faultMax {
-		r.Faults = append(r.Faults, fault)
-	} else {
-		r.FaultsOmitted++
-	}
+func (r *Report) add(faults Faults) {
+	kept := min(len(faults), faultMax-len(r.Faults))
+	r.Faults = append(r.Faults, faults[:kept]...)
+	r.FaultsOmitted += len(faults) - kept
 }
 
 // cell is one value of a row as text. line and column are its position; column is the
@@ -368,10 +381,13 @@ func (r *Reader) Progress() (read, total int64) { return r.rows.progress() }
 // have. Without an origin, a row has that of its column source or the name of the file.
 func (r *Reader) SetLayer(origin string, day time.Time) { r.origin, r.day = origin, day }
 
-// Next returns the facts of the next row. The error is io.EOF at the end and a [Fault] for
-// an invalid row. The caller may continue after a Fault, but not after another error.
+// Next returns the facts of the next row. The error is io.EOF at the end and [Faults] for
+// an invalid row. The caller may continue after Faults, but not after another error.
 func (r *Reader) Next() (scoring.CompanyFacts, error) {
 	line, cells, err := r.rows.next()
+	if fault, ok := errors.AsType[Fault](err); ok {
+		return scoring.CompanyFacts{}, Faults{fault}
+	}
 	if err != nil {
 		return scoring.CompanyFacts{}, err
 	}
@@ -388,6 +404,7 @@ func (r *Reader) Next() (scoring.CompanyFacts, error) {
 			r.kept[column.keep] = strings.TrimSpace(c.text)
 		}
 	}
+	var faults Faults
 	for i, c := range cells {
 		column := &r.columns[i]
 		if c.name == "domain" {
@@ -397,6 +414,7 @@ func (r *Reader) Next() (scoring.CompanyFacts, error) {
 		if text == "" {
 			continue
 		}
+		var err error
 		switch {
 		case len(text) > textMaxBytes:
 			err = fmt.Errorf("longer than %d bytes", textMaxBytes)
@@ -413,19 +431,22 @@ func (r *Reader) Next() (scoring.CompanyFacts, error) {
 			}
 		}
 		if err != nil {
-			return scoring.CompanyFacts{}, Fault{c.line, c.column, c.name, err.Error()}
+			faults = append(faults, Fault{c.line, c.column, c.name, err.Error()})
 		}
 	}
-	if company.Domain == "" {
-		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "domain", "no domain"}
+	if strings.TrimSpace(domain.text) == "" {
+		faults = append(faults, Fault{domain.line, domain.column, "domain", "no domain"})
 	}
 	if err := r.place(&company); err != nil {
-		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "", err.Error()}
+		faults = append(faults, Fault{domain.line, domain.column, "", err.Error()})
+	}
+	if faults != nil {
+		return scoring.CompanyFacts{}, faults
 	}
 	key := maphash.Comparable(r.hash, [2]string{company.Domain, company.Origin})
 	if first, twice := r.seen[key]; twice {
-		return scoring.CompanyFacts{}, Fault{domain.line, domain.column, "domain", fmt.Sprintf("%s stands in line %d already",
-			company.Domain, first)}
+		return scoring.CompanyFacts{}, Faults{{domain.line, domain.column, "domain", fmt.Sprintf("%s stands in line %d already",
+			company.Domain, first)}}
 	}
 	r.seen[key] = line
 	return company, nil

@@ -296,7 +296,7 @@ func (u *run) printNext(ctx context.Context, demo *Demo) error {
 	}
 	fmt.Fprint(u.cfg.Out, "\nNext, in another terminal:\n\n")
 	if u.cfg.Stores.Data != config.DefaultData {
-		fmt.Fprintf(u.cfg.Out, "  export COMPANYSCORE_DATA=%s\n", u.cfg.Stores.Data)
+		fmt.Fprintf(u.cfg.Out, "  export %s=%s\n", config.EnvName("data"), u.cfg.Stores.Data)
 	}
 	if demo != nil {
 		fmt.Fprintf(u.cfg.Out, "  export COMPANYSCORE_KEY=%s\n", demo.LiveKey)

@@ -50,6 +50,7 @@ type collector struct {
 	list    []Interval
 	first   *hdrhistogram.Histogram
 	last    *hdrhistogram.Histogram
+	soFar   *hdrhistogram.Histogram // nil without cfg.OnInterval
 	closing sync.Once
 }
 
@@ -57,6 +58,9 @@ func newCollector(cfg Config) *collector {
 	c := &collector{
 		cfg: cfg, in: make(chan *interval, 16), spare: make(chan *interval, 16), done: make(chan struct{}),
 		merged: make(map[int]*interval), missing: make(map[int]int), first: NewHistogram(), last: NewHistogram(),
+	}
+	if cfg.OnInterval != nil {
+		c.soFar = NewHistogram()
 	}
 	go c.run()
 	return c
@@ -105,6 +109,10 @@ func (c *collector) add(i *interval) {
 	}
 	if out.Headline > 0 {
 		out.P50, out.P99, out.Max = sum.latency.ValueAtPercentile(50), sum.latency.ValueAtPercentile(99), sum.latency.Max()
+	}
+	if c.soFar != nil && out.Measured {
+		c.soFar.Merge(sum.latency)
+		out.P99SoFar = c.soFar.ValueAtPercentile(99)
 	}
 	c.list = append(c.list, out)
 	if c.cfg.OnInterval != nil {

@@ -179,6 +179,7 @@ type Interval struct {
 	Headline      int64
 	P50, P99, Max int64
 	PacingP99     int64
+	P99SoFar      int64 // of the measured intervals until this one; zero without Config.OnInterval
 }
 
 // NewHistogram returns a histogram of nanoseconds up to two minutes, exact to three figures.

@@ -272,9 +272,19 @@ func TestALoadEndsWithItsContext(t *testing.T) {
 	cfg := against(t, func(http.ResponseWriter, *http.Request) {})
 	cfg.Duration = time.Hour
 	ctx, cancel := context.WithCancel(t.Context())
-	cfg.OnInterval = func(Interval) { cancel() }
+	first := make(chan Interval, 1)
+	cfg.OnInterval = func(i Interval) {
+		select {
+		case first <- i:
+		default:
+		}
+		cancel()
+	}
 	if _, err := Run(ctx, cfg); !errors.Is(err, context.Canceled) {
 		t.Errorf("ended with %v, want that it was cancelled", err)
+	}
+	if i := <-first; i.P99 == 0 || i.P99SoFar != i.P99 {
+		t.Errorf("after one interval: p99 %d, so far %d", i.P99, i.P99SoFar)
 	}
 }
 

@@ -36,6 +36,8 @@ func (u Unit) write(x float64) string {
 type Comparison struct {
 	// Unusable are reasons why the two cannot be compared. If set, Differences is empty.
 	Unusable []string
+	// Invalid are the verdicts other than VALID of two runs that are compared anyway.
+	Invalid []string
 	// Notes are differences in settings, environment or classes.
 	Notes       []string
 	Differences []Difference
@@ -47,16 +49,20 @@ const noise = 50 // microseconds
 
 // Compare compares run b with run a. A latency is worse if it rose by more than the
 // tolerance and by more than 50 µs. Throughput and CPU per answer are worse if they fell
-// or rose by more than the tolerance. Any rise of unexpected answers is worse.
-func Compare(a, b *Run, tolerance float64) Comparison {
+// or rose by more than the tolerance. Any rise of unexpected answers is worse. Runs that are not valid are not compared
+// unless anyway is set.
+func Compare(a, b *Run, tolerance float64, anyway bool) Comparison {
 	var c Comparison
 	for _, side := range []struct {
 		name string
 		run  *Run
 	}{{"first", a}, {"second", b}} {
 		if side.run.Verdict.Status != Valid {
-			c.Unusable = append(c.Unusable, fmt.Sprintf("the %s run is %s", side.name, side.run.Verdict.Status))
+			c.Invalid = append(c.Invalid, fmt.Sprintf("the %s run is %s", side.name, side.run.Verdict.Status))
 		}
+	}
+	if !anyway {
+		c.Unusable, c.Invalid = c.Invalid, nil
 	}
 	if a.Settings.Scenario != b.Settings.Scenario {
 		c.Unusable = append(c.Unusable, fmt.Sprintf("the scenarios are %s and %s", a.Settings.Scenario, b.Settings.Scenario))
@@ -133,9 +139,9 @@ func relative(before, after float64) float64 {
 	return after/before - 1
 }
 
-// Worse reports whether a figure is worse or the reports are not comparable.
+// Worse reports whether a figure is worse, or the reports are not comparable or not valid.
 func (c Comparison) Worse() bool {
-	if len(c.Unusable) > 0 {
+	if len(c.Unusable)+len(c.Invalid) > 0 {
 		return true
 	}
 	for _, d := range c.Differences {
@@ -146,10 +152,13 @@ func (c Comparison) Worse() bool {
 	return false
 }
 
-// Text writes the comparison as text.
+// Text writes the comparison as text. Figures of runs that are not valid are ratios, and none of them is worse.
 func (c Comparison) Text(out io.Writer) error {
 	for _, reason := range c.Unusable {
 		fmt.Fprintln(out, "not comparable:", reason)
+	}
+	for _, reason := range c.Invalid {
+		fmt.Fprintln(out, "not valid:", reason)
 	}
 	for _, note := range c.Notes {
 		fmt.Fprintln(out, "note:", note)
@@ -158,13 +167,19 @@ func (c Comparison) Text(out io.Writer) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\tfirst\tsecond\tchange\t\t")
+	how := "change"
+	if c.Invalid != nil {
+		how = "ratio"
+	}
+	fmt.Fprintf(w, "\tfirst\tsecond\t%s\t\t\n", how)
 	for _, d := range c.Differences {
-		mark := ""
-		if d.Worse {
+		mark, change := "", fmt.Sprintf("%+.1f %%", 100*d.Change)
+		switch {
+		case c.Invalid != nil:
+			mark, change = "not valid", fmt.Sprintf("%.2f x", 1+d.Change)
+		case d.Worse:
 			mark = "WORSE"
 		}
-		change := fmt.Sprintf("%+.1f %%", 100*d.Change)
 		if math.IsInf(d.Change, 1) {
 			change = "new"
 		}

@@ -115,6 +115,14 @@ type Class struct {
 	Latency   Quantiles `json:"latency"` // from when the request was due
 	Service   Quantiles `json:"service"` // from when the request was sent
 	Curve     []Point   `json:"curve"`   // of the latency
+	// Histogram is that of the latency, from the first bin with answers to the last. Reports of older programs have none.
+	Histogram []Bin `json:"histogram,omitempty"`
+}
+
+// Bin is the number of answers with a latency from the bound of the bin before to below its own.
+type Bin struct {
+	Below float64 `json:"below_us"` // 1, 2 or 5 times a power of ten
+	Count int64   `json:"count"`
 }
 
 // Point is the latency at one percentile.
@@ -298,6 +306,32 @@ func CurveOf(h *hdrhistogram.Histogram) []Point {
 	}
 	add(100)
 	return points
+}
+
+// HistogramOf returns the bins of a histogram of nanoseconds.
+func HistogramOf(h *hdrhistogram.Histogram) []Bin {
+	var bins []Bin
+	below, step := 1.0, 0 // microseconds
+	for _, bar := range h.Distribution() {
+		if bar.Count == 0 {
+			continue
+		}
+		for float64(bar.From)/1000 >= below {
+			if bins != nil {
+				bins = append(bins, Bin{})
+			}
+			below *= []float64{2, 2.5, 2}[step]
+			step = (step + 1) % 3
+			if bins != nil {
+				bins[len(bins)-1].Below = below
+			}
+		}
+		if bins == nil {
+			bins = []Bin{{Below: below}}
+		}
+		bins[len(bins)-1].Count += bar.Count
+	}
+	return bins
 }
 
 func round(x float64, digits int) float64 {

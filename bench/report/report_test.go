@@ -36,6 +36,7 @@ func sample() *Run {
 			Name: op + " " + outcome, Op: op, Outcome: outcome, Expected: expected, Count: int64(n), Share: 0.25,
 			PerSecond: float64(n) / 10, Bytes: int64(n) * 600,
 			Latency: QuantilesOf(h), Service: QuantilesOf(histogram(n, middle/2)), Curve: CurveOf(h),
+			Histogram: HistogramOf(h),
 		}
 	}
 	r := &Run{
@@ -275,6 +276,22 @@ func TestCurvesRise(t *testing.T) {
 	}
 }
 
+func TestHistogramsHaveAllAnswers(t *testing.T) {
+	t.Parallel()
+	h := hdrhistogram.New(100, int64(2*time.Minute), 3)
+	for _, us := range []int64{3, 4, 150, 190, 210, 4900, 110_000} {
+		_ = h.RecordValue(us * 1000)
+	}
+	want := []Bin{{5, 2}, {10, 0}, {20, 0}, {50, 0}, {100, 0}, {200, 2}, {500, 1}, {1000, 0}, {2000, 0}, {5000, 1}, {10_000, 0},
+		{20_000, 0}, {50_000, 0}, {100_000, 0}, {200_000, 1}}
+	if got := HistogramOf(h); !cmp.Equal(got, want) {
+		t.Errorf("%v, want %v", got, want)
+	}
+	if got := HistogramOf(hdrhistogram.New(100, 1000, 3)); got != nil {
+		t.Errorf("without answers: %v", got)
+	}
+}
+
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -302,12 +319,40 @@ func TestCompare(t *testing.T) {
 			t.Parallel()
 			after := sample()
 			c.change(after)
-			got := Compare(sample(), after, 0.10)
+			got := Compare(sample(), after, 0.10, false)
 			text := written(t, got.Text)
 			if got.Worse() != c.worse || !strings.Contains(string(text), c.says) {
 				t.Errorf("worse is %v, want %v; want %q in:\n%s", got.Worse(), c.worse, c.says, text)
 			}
 		})
+	}
+}
+
+func TestCompareAnywayMarksWhatIsNotValid(t *testing.T) {
+	t.Parallel()
+	after := sample()
+	after.Classes[0].Latency.P99 *= 3
+	if got := Compare(sample(), after, 0.10, true); !strings.Contains(string(written(t, got.Text)), "WORSE") {
+		t.Errorf("valid runs: %s", written(t, got.Text))
+	}
+	after.Verdict.Status = ConditionsDrifted
+	got := Compare(sample(), after, 0.10, true)
+	text := string(written(t, got.Text))
+	if !got.Worse() || strings.Contains(text, "WORSE") || !strings.Contains(text, "not valid: the second run is CONDITIONS_DRIFTED") {
+		t.Errorf("worse is %v:\n%s", got.Worse(), text)
+	}
+	for line := range strings.Lines(text) {
+		if strings.Contains(line, "score l1 p99 ") && (!strings.Contains(line, "3.00 x") || !strings.Contains(line, "not valid")) ||
+			strings.Contains(line, " x ") && !strings.Contains(line, "not valid") {
+			t.Errorf("a line is not marked: %s", line)
+		}
+	}
+	if strings.Count(text, " x ") < 10 {
+		t.Errorf("ratios are missing:\n%s", text)
+	}
+	after.Settings.Scenario = "hot"
+	if got := Compare(sample(), after, 0.10, true); !got.Worse() || len(got.Differences) > 0 {
+		t.Errorf("runs of two scenarios: %+v", got)
 	}
 }
 

@@ -50,6 +50,20 @@ func (r *Run) Text(out io.Writer) error {
 			Duration(c.Latency.P50), Duration(c.Latency.P90),
 			Duration(c.Latency.P99), Duration(c.Latency.P999), Duration(c.Latency.Max), Duration(c.Service.P50), Duration(c.Service.P99))
 	}
+	for _, name := range r.Headline {
+		if c := r.ClassNamed(name); c != nil && c.Histogram != nil {
+			line("")
+			line("\t%s below\tanswers\tshare\t", name)
+			for _, bin := range c.Histogram {
+				share := float64(bin.Count) / float64(c.Count)
+				bar := ""
+				if n := int(math.Round(barWidth * share)); n > 0 {
+					bar = "  " + strings.Repeat("#", n)
+				}
+				line("\t%s\t%s\t%s\t%s", Duration(bin.Below), Count(float64(bin.Count)), Percent(share), bar)
+			}
+		}
+	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
@@ -115,6 +129,9 @@ func (r *Run) Text(out io.Writer) error {
 	line("interruptions of the idle machine before: %s", e.Stops)
 	return w.Flush()
 }
+
+// barWidth is the number of characters of a bar of all answers.
+const barWidth = 60
 
 func (s Stops) String() string {
 	if s.Count == 0 {

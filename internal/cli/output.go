@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -44,6 +46,9 @@ func (o *Output) Set(text string) error {
 	}
 	return fmt.Errorf("use %s", strings.Join(outputs, ", "))
 }
+
+// ForPeople reports whether the format is Table.
+func (o *Output) ForPeople() bool { return o.String() == string(Table) }
 
 // Type implements pflag.Value.
 func (o *Output) Type() string { return "format" }
@@ -103,6 +108,8 @@ type Column[T any] struct {
 	Value func(T) any
 	// Only is Table or CSV for a column that the other does not have.
 	Only Output
+	// Width is the least number of characters of the column in a table of [Rows].
+	Width int
 }
 
 // PrintList prints rows: as a table, as one JSON array of the rows as they are, or as CSV.
@@ -113,24 +120,71 @@ func PrintList[T any](w io.Writer, o Output, rows []T, columns []Column[T]) erro
 		}
 		return PrintJSON(w, rows)
 	}
-	var names []string
-	var shown []Column[T]
-	for _, c := range columns {
-		if c.Only == "" || c.Only == o || c.Only == Table && o == "" {
-			names, shown = append(names, c.Name), append(shown, c)
-		}
-	}
-	cells := make([][]any, len(rows))
-	for i, row := range rows {
-		for _, c := range shown {
-			cells[i] = append(cells[i], dereference(c.Value(row)))
-		}
-	}
 	if o == CSV {
-		return printCSV(w, names, cells)
+		return NewRows(w, o, columns).Print(rows...)
 	}
-	return printTable(w, names, cells)
+	return printTable(w, rows, columnsOf(Table, columns))
 }
+
+// columnsOf returns the columns that a format has.
+func columnsOf[T any](o Output, columns []Column[T]) []Column[T] {
+	return slices.DeleteFunc(slices.Clone(columns), func(c Column[T]) bool { return c.Only != "" && c.Only != o })
+}
+
+// Rows prints rows one at a time, as a table with columns of a fixed least width or as CSV. The names of the columns come before the first
+// row.
+type Rows[T any] struct {
+	w       io.Writer
+	csv     bool
+	columns []Column[T]
+	begun   bool
+}
+
+// NewRows returns Rows that print to w.
+func NewRows[T any](w io.Writer, o Output, columns []Column[T]) *Rows[T] {
+	if o != CSV {
+		o = Table
+	}
+	return &Rows[T]{w: w, csv: o == CSV, columns: columnsOf(o, columns)}
+}
+
+// Print prints rows, and the names before the first ones.
+func (r *Rows[T]) Print(rows ...T) error {
+	first := !r.begun
+	r.begun = true
+	if r.csv {
+		return printCSV(r.w, rows, r.columns, first)
+	}
+	colours := Colours(r.w)
+	if first {
+		if err := r.line(titlesOf(r.columns), colours); err != nil {
+			return err
+		}
+	}
+	for _, row := range rows {
+		if err := r.line(cellsOf(row, r.columns), colours); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// line prints the cells of one line of a table.
+func (r *Rows[T]) line(cells []Toned, colours bool) error {
+	var b strings.Builder
+	for i, c := range cells {
+		b.WriteString(c.paint(colours))
+		if i < len(cells)-1 {
+			width := max(r.columns[i].Width, len(r.columns[i].Name))
+			b.WriteString(strings.Repeat(" ", max(0, width-utf8.RuneCountInString(c.Text))+columnGap))
+		}
+	}
+	_, err := fmt.Fprintln(Control(r.w), b.String())
+	return err
+}
+
+// columnGap is the number of spaces between the columns of a table.
+const columnGap = 2
 
 // PrintRecord prints one record: as a sentence for people, as a JSON object, or as CSV with one row.
 func PrintRecord[T any](w io.Writer, o Output, record T, sentence string, columns []Column[T]) error {
@@ -172,29 +226,30 @@ func dereference(cell any) any {
 	return nil
 }
 
-func printCSV(w io.Writer, names []string, rows [][]any) error {
+// titlesOf returns the header of a table.
+func titlesOf[T any](columns []Column[T]) []Toned {
+	titles := make([]Toned, len(columns))
+	for i, c := range columns {
+		titles[i] = Toned{strings.ToUpper(strings.ReplaceAll(c.Name, "_", " ")), Bold}
+	}
+	return titles
+}
+
+// printCSV prints rows, with names before them.
+func printCSV[T any](w io.Writer, rows []T, columns []Column[T], names bool) error {
 	out := csv.NewWriter(w)
-	if err := out.Write(names); err != nil {
-		return err
+	texts := make([]string, len(columns))
+	if names {
+		for i, c := range columns {
+			texts[i] = c.Name
+		}
+		if err := out.Write(texts); err != nil {
+			return err
+		}
 	}
 	for _, row := range rows {
-		texts := make([]string, len(row))
-		for i, cell := range row {
-			switch v := cell.(type) {
-			case nil:
-			case time.Time:
-				if !v.IsZero() {
-					texts[i] = v.UTC().Format(time.RFC3339Nano)
-				}
-			case time.Duration:
-				texts[i] = strconv.FormatFloat(v.Seconds(), 'f', -1, 64)
-			case float64:
-				texts[i] = strconv.FormatFloat(v, 'f', -1, 64)
-			case Toned:
-				texts[i] = v.Text
-			default:
-				texts[i] = fmt.Sprint(v)
-			}
+		for i, c := range columns {
+			texts[i] = exact(dereference(c.Value(row)))
 		}
 		if err := out.Write(texts); err != nil {
 			return err
@@ -204,22 +259,51 @@ func printCSV(w io.Writer, names []string, rows [][]any) error {
 	return out.Error()
 }
 
-// printTable aligns the cells of each column to the left.
-func printTable(w io.Writer, names []string, rows [][]any) error {
-	colours := Colours(w)
-	out := tabwriter.NewWriter(Control(w), 0, 0, 2, ' ', 0)
-	for i, name := range names {
-		names[i] = Toned{strings.ToUpper(strings.ReplaceAll(name, "_", " ")), Bold}.paint(colours)
+// exact returns a cell as text for CSV.
+func exact(cell any) string {
+	switch v := cell.(type) {
+	case nil:
+		return ""
+	case time.Time:
+		if v.IsZero() {
+			return ""
+		}
+		return v.UTC().Format(time.RFC3339Nano)
+	case time.Duration:
+		return strconv.FormatFloat(v.Seconds(), 'f', -1, 64)
+	case float64:
+		return strconv.FormatFloat(v, 'f', -1, 64)
+	case Toned:
+		return v.Text
 	}
-	fmt.Fprintln(out, strings.Join(names, "\t"))
-	for _, row := range rows {
-		texts := make([]string, len(row))
-		for i, cell := range row {
-			texts[i] = human(cell).paint(colours)
+	return fmt.Sprint(cell)
+}
+
+// printTable aligns the cells of each column to the left.
+func printTable[T any](w io.Writer, rows []T, columns []Column[T]) error {
+	colours := Colours(w)
+	out := tabwriter.NewWriter(Control(w), 0, 0, columnGap, ' ', 0)
+	line := func(cells []Toned) {
+		texts := make([]string, len(cells))
+		for i, c := range cells {
+			texts[i] = c.paint(colours)
 		}
 		fmt.Fprintln(out, strings.Join(texts, "\t"))
 	}
+	line(titlesOf(columns))
+	for _, row := range rows {
+		line(cellsOf(row, columns))
+	}
 	return out.Flush()
+}
+
+// cellsOf returns the cells of a row of a table.
+func cellsOf[T any](row T, columns []Column[T]) []Toned {
+	cells := make([]Toned, len(columns))
+	for i, c := range columns {
+		cells[i] = human(dereference(c.Value(row)))
+	}
+	return cells
 }
 
 // human returns a cell as text for people.

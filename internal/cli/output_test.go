@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -97,4 +98,28 @@ func TestOutputFlag(t *testing.T) {
 	f("", "", "--json=false")
 	f("", "use table, json, csv", "--output", "xml")
 	f("", "invalid syntax", "--json=perhaps")
+}
+
+func TestRowsComeOneByOne(t *testing.T) {
+	t.Parallel()
+	columns := slices.Clone(companyColumns[:5])
+	columns[0].Width = 14
+	var out bytes.Buffer
+	f := func(o Output, want ...string) {
+		t.Helper()
+		out.Reset()
+		rows := NewRows(&out, o, columns)
+		for i, c := range companies() {
+			if err := rows.Print(c); err != nil || out.String() != strings.Join(want[:i+1], "") {
+				t.Errorf("%s, row %d: %v\n%s\nwant\n%s", o, i, err, &out, strings.Join(want[:i+1], ""))
+			}
+		}
+	}
+	f(Table, "NAME            STATUS  SCORE  SHOWN\nAcme, \"Inc.\"    ok      61.4   yes\n",
+		"evil\uFFFD[2J\uFFFDx      ok      9.0    yes\n")
+	f(CSV, "name,status,score,exact\n\"Acme, \"\"Inc.\"\"\",ok,61.44,61.44\n", "\"evil\x1b[2J\nx\",ok,9,9\n")
+	out.Reset()
+	if err := NewRows(&out, CSV, columns).Print(); err != nil || out.String() != "name,status,score,exact\n" {
+		t.Errorf("without rows: %q, %v", out.String(), err)
+	}
 }

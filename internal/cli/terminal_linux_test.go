@@ -1,65 +1,23 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"strings"
 	"testing"
 
-	"golang.org/x/sys/unix"
+	"companyscore/internal/test/terminal"
 )
 
-// openTerminal opens a pseudo-terminal. screen returns what was written to it: as many lines, or with zero the text up to the next "s".
-func openTerminal(t *testing.T) (terminal *os.File, screen func(lines int) string) {
-	t.Helper()
-	control, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
-	if err != nil {
-		t.Skip(err) // a container without terminals
-	}
-	t.Cleanup(func() { control.Close() })
-	if err := unix.IoctlSetPointerInt(int(control.Fd()), unix.TIOCSPTLCK, 0); err != nil {
-		t.Fatal(err)
-	}
-	number, err := unix.IoctlGetInt(int(control.Fd()), unix.TIOCGPTN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { terminal.Close() })
-	shown := bufio.NewReader(control)
-	return terminal, func(lines int) string {
-		if lines == 0 {
-			text, err := shown.ReadString('s')
-			if err != nil {
-				t.Fatal(err)
-			}
-			return text
-		}
-		var b strings.Builder
-		for range lines {
-			line, err := shown.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
-			b.WriteString(line)
-		}
-		return b.String()
-	}
-}
-
 func TestColoursAreForTerminals(t *testing.T) {
-	terminal, screen := openTerminal(t)
+	tty, screen := terminal.Open(t)
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
-	if !IsTerminal(terminal) || Paint(terminal, Red, "x") != "\x1b[31mx\x1b[0m" {
-		t.Errorf("no colours on a terminal: %q", Paint(terminal, Red, "x"))
+	if !IsTerminal(tty) || Paint(tty, Red, "x") != "\x1b[31mx\x1b[0m" {
+		t.Errorf("no colours on a terminal: %q", Paint(tty, Red, "x"))
 	}
-	if err := PrintList(terminal, Table, companies()[:1], companyColumns[:2]); err != nil {
+	if err := PrintList(tty, Table, companies()[:1], companyColumns[:2]); err != nil {
 		t.Fatal(err)
 	}
 	if got := screen(2); !strings.Contains(got, "\x1b[01mNAME\x1b[0m") ||
@@ -69,7 +27,7 @@ func TestColoursAreForTerminals(t *testing.T) {
 	for name, value := range map[string]string{"NO_COLOR": "1", "TERM": "dumb"} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv(name, value)
-			if got := Paint(terminal, Red, "x"); got != "x" {
+			if got := Paint(tty, Red, "x"); got != "x" {
 				t.Errorf("with %s=%s: %q", name, value, got)
 			}
 		})
@@ -90,10 +48,10 @@ func TestColoursAreForTerminals(t *testing.T) {
 }
 
 func TestTerminalShowsNoControlCharactersOfOthers(t *testing.T) {
-	terminal, screen := openTerminal(t)
+	tty, screen := terminal.Open(t)
 	t.Setenv("TERM", "xterm")
 	t.Setenv("NO_COLOR", "")
-	w := NewPrinted(terminal)
+	w := NewPrinted(tty)
 	if !IsTerminal(w) || !Colours(w) {
 		t.Error("it is no terminal")
 	}
@@ -119,9 +77,9 @@ func TestTerminalShowsNoControlCharactersOfOthers(t *testing.T) {
 }
 
 func TestWorkingIsShownAfterASecond(t *testing.T) {
-	terminal, screen := openTerminal(t)
-	Working(terminal, "quick")() // shows nothing
-	answer := &Awaited{Writer: new(bytes.Buffer), Stop: Working(terminal, "counting")}
+	tty, screen := terminal.Open(t)
+	Working(tty, "quick")() // shows nothing
+	answer := &Awaited{Writer: new(bytes.Buffer), Stop: Working(tty, "counting")}
 	first := screen(0)
 	if _, err := answer.Write([]byte("x")); err != nil || !strings.Contains(first, "counting, 1 s") {
 		t.Errorf("the terminal shows %q, %v", first, err)

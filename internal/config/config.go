@@ -16,13 +16,22 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// envPrefix begins the environment variable of every flag.
+// envPrefix begins the environment variables of settings.
 const envPrefix = "COMPANYSCORE_"
 
 // wellKnown are flags whose variable has a name that other tools use too.
 var wellKnown = map[string]string{"clickhouse-url": "CLICKHOUSE_URL", "redis-url": "REDIS_URL"}
 
-// EnvName returns the environment variable of a flag.
+// connection are settings that no role has: addresses and keys of what tools connect to.
+var connection = []string{"url", "key", "analyst-url"}
+
+// ofOneCall are flags of roles that are not settings.
+var ofOneCall = []string{"once"}
+
+// variable is the annotation of settings with the name of their environment variable.
+const variable = "variable"
+
+// EnvName returns the environment variable of a setting.
 func EnvName(flag string) string {
 	if name, ok := wellKnown[flag]; ok {
 		return name
@@ -30,31 +39,60 @@ func EnvName(flag string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// DescribeEnv adds to the help of every flag of cmd and its subcommands the
-// environment variable that sets it.
-func DescribeEnv(cmd *cobra.Command) {
-	describe := func(f *pflag.Flag) {
-		if f.Name != "help" && !strings.Contains(f.Usage, "[$") {
-			f.Usage += " [$" + EnvName(f.Name) + "]"
+// BindEnv gives each setting of root and the commands below it an environment variable, which [ApplyEnv] reads, and adds it to the help.
+// Settings are the flags of the roles and of root, and the flags of other commands that have the name of one of them or are in connection.
+// All other flags, such as --wait and --name, are of one call and have no variable.
+func BindEnv(root *cobra.Command, roles ...*cobra.Command) {
+	settings := slices.Clone(connection)
+	collect := func(f *pflag.Flag) {
+		if f.Name != "help" && !slices.Contains(ofOneCall, f.Name) {
+			settings = append(settings, f.Name)
 		}
 	}
-	cmd.LocalFlags().VisitAll(describe)
+	for _, role := range roles {
+		role.Flags().VisitAll(collect)
+	}
+	root.PersistentFlags().VisitAll(collect)
+	visitFlags(root, func(f *pflag.Flag) {
+		if !slices.Contains(settings, f.Name) || f.Annotations[variable] != nil {
+			return
+		}
+		if f.Annotations == nil {
+			f.Annotations = make(map[string][]string)
+		}
+		f.Annotations[variable] = []string{EnvName(f.Name)}
+		f.Usage += " [$" + EnvName(f.Name) + "]"
+	})
+}
+
+// Variables returns the environment variables of the settings of root and the commands below it.
+func Variables(root *cobra.Command) (names []string) {
+	visitFlags(root, func(f *pflag.Flag) { names = append(names, f.Annotations[variable]...) })
+	return names
+}
+
+// visitFlags calls do for each flag of a command and the commands below it, for some more than once.
+func visitFlags(cmd *cobra.Command, do func(*pflag.Flag)) {
+	cmd.Flags().VisitAll(do)
+	cmd.PersistentFlags().VisitAll(do)
 	for _, sub := range cmd.Commands() {
-		DescribeEnv(sub)
+		visitFlags(sub, do)
 	}
 }
 
-// ApplyEnv sets each flag that the command line does not set from its environment
+// ApplyEnv sets each setting that the command line does not set from its environment
 // variable. The error joins those of all values that do not parse.
 func ApplyEnv(flags *pflag.FlagSet, lookup func(string) (string, bool)) error {
 	var faults []error
 	flags.VisitAll(func(f *pflag.Flag) {
-		value, ok := lookup(EnvName(f.Name))
-		if f.Changed || !ok || f.Name == "help" {
-			return
-		}
-		if err := flags.Set(f.Name, value); err != nil {
-			faults = append(faults, fmt.Errorf("%s=%q: %w", EnvName(f.Name), value, err))
+		for _, name := range f.Annotations[variable] {
+			value, ok := lookup(name)
+			if f.Changed || !ok {
+				continue
+			}
+			if err := flags.Set(f.Name, value); err != nil {
+				faults = append(faults, fmt.Errorf("%s=%q: %w", name, value, err))
+			}
 		}
 	})
 	return errors.Join(faults...)
@@ -131,7 +169,7 @@ type Stores struct {
 func (s *Stores) Flags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.ClickHouseURL, "clickhouse-url", "", "ClickHouse: clickhouse:// or http(s)://user:password@host:port/database")
 	flags.StringVar(&s.RedisURL, "redis-url", "", "Redis: redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://")
-	flags.StringVar(&s.Data, "data", DefaultData, "data directory of the running `up` whose stores are used without URLs")
+	flags.StringVar(&s.Data, "data", DefaultData, "data directory of the running up whose stores are used without URLs")
 }
 
 // DefaultData is the default data directory of `up`.
@@ -145,7 +183,8 @@ func (s *Stores) Resolve() (*Runtime, error) {
 	}
 	rt, err := ReadRuntime(s.Data)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, fmt.Errorf("no stores: start `companyscore up`, use its --data (now %s), or set CLICKHOUSE_URL and REDIS_URL", s.Data)
+		return nil, fmt.Errorf("no stores: start `companyscore up`, use its --data or %s (now %s), or set CLICKHOUSE_URL and "+
+			"REDIS_URL", EnvName("data"), s.Data)
 	}
 	if err != nil {
 		return nil, err

@@ -10,31 +10,54 @@ import (
 	"testing"
 	"time"
 
-	"github.com/spf13/pflag"
+	"github.com/spf13/cobra"
 )
 
-func TestApplyEnv(t *testing.T) {
+func TestEnvironmentSetsSettingsOnly(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{
 		"COMPANYSCORE_LISTEN": "127.0.0.1:1", "COMPANYSCORE_LIMIT": "many", "COMPANYSCORE_WAIT": "2 hours",
-		"REDIS_URL": "redis://127.0.0.1", "COMPANYSCORE_DATA": "from-env",
+		"REDIS_URL": "redis://127.0.0.1", "COMPANYSCORE_DATA": "from-env", "COMPANYSCORE_ONCE": "true", "COMPANYSCORE_KEY": "secret",
+		"COMPANYSCORE_NAME": "from-env", "COMPANYSCORE_LOG_LEVEL": "debug", "COMPANYSCORE_HELP": "true",
 	}
 	lookup := func(name string) (string, bool) { v, ok := env[name]; return v, ok }
-	flags := pflag.NewFlagSet("", pflag.ContinueOnError)
-	listen := flags.String("listen", "127.0.0.1:8080", "")
-	redis := flags.String("redis-url", "", "")
-	data := flags.String("data", "./data", "")
-	flags.Int("limit", 1, "")
-	flags.Duration("wait", time.Second, "")
-	if err := flags.Parse([]string{"--data", "from-flag"}); err != nil {
+	root, role, tool := &cobra.Command{Use: "root"}, &cobra.Command{Use: "role"}, &cobra.Command{Use: "tool"}
+	root.AddCommand(role, tool)
+	level := root.PersistentFlags().String("log-level", "info", "")
+	listen := role.Flags().String("listen", "127.0.0.1:8080", "")
+	redis := role.Flags().String("redis-url", "", "")
+	once := role.Flags().Bool("once", false, "")
+	data := role.Flags().String("data", "./data", "")
+	role.Flags().Int("limit", 1, "")
+	role.Flags().Duration("wait", time.Second, "")
+	toolData := tool.Flags().String("data", "./data", "directory")
+	key := tool.Flags().String("key", "", "")
+	name := tool.Flags().String("name", "", "name")
+	tool.MarkFlagsMutuallyExclusive("key", "name")
+	BindEnv(root, role)
+	if err := role.Flags().Parse([]string{"--data", "from-flag"}); err != nil {
 		t.Fatal(err)
 	}
-	err := ApplyEnv(flags, lookup)
+	err := ApplyEnv(role.Flags(), lookup)
 	if err == nil || !strings.Contains(err.Error(), "COMPANYSCORE_LIMIT") || !strings.Contains(err.Error(), "COMPANYSCORE_WAIT") {
 		t.Errorf("ApplyEnv = %v, want both bad values named", err)
 	}
-	if *listen != "127.0.0.1:1" || *redis != "redis://127.0.0.1" || *data != "from-flag" {
-		t.Errorf("listen %q, redis %q, data %q", *listen, *redis, *data)
+	if *listen != "127.0.0.1:1" || *redis != "redis://127.0.0.1" || *data != "from-flag" || *once {
+		t.Errorf("listen %q, redis %q, data %q, once %v", *listen, *redis, *data, *once)
+	}
+	if err := errors.Join(ApplyEnv(tool.Flags(), lookup), ApplyEnv(root.PersistentFlags(), lookup)); err != nil {
+		t.Error(err)
+	}
+	if *toolData != "from-env" || *key != "secret" || *name != "" || *level != "debug" {
+		t.Errorf("data %q, key %q, name %q, log level %q", *toolData, *key, *name, *level)
+	}
+	if got := tool.Flags().Lookup("data").Usage + tool.Flags().Lookup("name").Usage; got != "directory [$COMPANYSCORE_DATA]name" {
+		t.Errorf("the help says %q", got)
+	}
+	variables := Variables(root)
+	if !slices.Contains(variables, "REDIS_URL") || !slices.Contains(variables, "COMPANYSCORE_WAIT") ||
+		slices.Contains(variables, "COMPANYSCORE_NAME") || slices.Contains(variables, "COMPANYSCORE_ONCE") {
+		t.Errorf("variables: %v", variables)
 	}
 }
 
