@@ -10,15 +10,22 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
+	"companyscore/batch"
+	"companyscore/batch/jobs"
+	"companyscore/clickhouse"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
 	"companyscore/internal/domainname"
 	"companyscore/internal/queue"
 	"companyscore/internal/stores"
+	"companyscore/internal/table"
 	"companyscore/scoring"
 	"companyscore/scoring/source/fetch"
 	"companyscore/server/meter"
+	"companyscore/universe"
+	"companyscore/universe/snapshot"
 )
 
 func (c *program) runs() *cobra.Command {
@@ -74,6 +81,9 @@ runs and exits 1 if any failed.`,
 				return err
 			}
 			defer s.Close()
+			if !quiet {
+				describeSources(cmd.Context(), cmd.ErrOrStderr(), s.Redis)
+			}
 			b := bulk{queue: q, cmd: cmd, quiet: quiet}
 			first := strings.Join(domains[:min(1, len(domains))], "") // domains changes
 			passed, err := b.pass(s, &domains, olderThan)
@@ -95,6 +105,9 @@ runs and exits 1 if any failed.`,
 				return nil
 			}
 			if err := b.wait(passed); err != nil {
+				return err
+			}
+			if err := c.countNow(cmd.Context(), cmd.ErrOrStderr(), s, q); err != nil {
 				return err
 			}
 			if !quiet && first != "" {
@@ -163,6 +176,30 @@ runs and exits 1 if any failed.`,
 	}
 	cmd.AddCommand(start, list, abort)
 	return cmd
+}
+
+// countNow counts all companies, so that the new scores have a rank. In a large universe servers adopt counts at their
+// instants only; then it says when.
+func (c *program) countNow(ctx context.Context, w io.Writer, s *stores.Stores, q *queue.Queue) error {
+	published, _, err := snapshot.Read(ctx, s.Redis)
+	if err != nil {
+		return err
+	}
+	counts := published.Counts
+	if counts.Epoch > 0 {
+		fmt.Fprintf(w, "ranks and statistics include them from %s on\n", universe.Adopted(counts.Epoch, time.Now()).Format("15:04 MST"))
+		return nil
+	}
+	cfg := batch.Config{
+		Store: clickhouse.NewUniverse(s.DB), Redis: s.Redis, Logger: c.logger, MinDataPct: counts.MinDataPct,
+		Once: []string{jobs.Count}, Report: func(string) {},
+	}
+	defaults := pflag.NewFlagSet("", pflag.ContinueOnError)
+	var ages batch.Ages
+	cfg.Schedules.Flags(defaults)
+	ages.Flags(defaults)
+	cfg.Refresh.Queue, cfg.Refresh.Ages = q, table.RefreshAges(ages)
+	return batch.Run(ctx, cfg)
 }
 
 // states are the values of `run list --state`.

@@ -59,6 +59,7 @@ CSV, JSON, and a table on a terminal have the scores as they come, not in the or
 			if err != nil {
 				return err
 			}
+			from.describeSources(cmd.Context(), cmd.ErrOrStderr())
 			options := []client.StartOption{client.WithEvidence()}
 			if force {
 				options = append(options, client.ForceFresh())

@@ -1,16 +1,21 @@
 package cmd
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
+	goredis "github.com/redis/go-redis/v9"
 	"github.com/spf13/pflag"
 
 	"companyscore/client"
 	"companyscore/internal/cli"
 	"companyscore/internal/config"
+	"companyscore/internal/redis"
+	"companyscore/scoring/source/status"
 )
 
 // service is where the commands of customers find the HTTP API, and the key that they send.
@@ -39,6 +44,30 @@ func (s *service) client() (*client.Client, error) {
 	}
 	c, err := client.New(client.Config{URL: s.url, Key: s.key})
 	return c, cli.Usage(err)
+}
+
+// describeSources says on a terminal what a run can learn, if the service is the running up of the data directory.
+func (s *service) describeSources(ctx context.Context, w io.Writer) {
+	rt, err := config.ReadRuntime(s.data)
+	if err != nil || rt.BaseURL != s.url || !cli.IsTerminal(w) {
+		return
+	}
+	rdb, err := redis.Open(ctx, rt.RedisURL)
+	if err != nil {
+		return // the calls say what is wrong
+	}
+	defer rdb.Close()
+	describeSources(ctx, w, rdb)
+}
+
+// describeSources says on a terminal what a run can learn.
+func describeSources(ctx context.Context, w io.Writer, rdb goredis.UniversalClient) {
+	if !cli.IsTerminal(w) {
+		return
+	}
+	if sources, err := status.Read(ctx, rdb, time.Now()); err == nil {
+		fmt.Fprintf(w, "%s\n", status.Describe(sources))
+	}
 }
 
 // report prints what failed and what to do about it. It returns cli.ErrReported.

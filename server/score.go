@@ -52,13 +52,13 @@ func evidenceOf(e cache.Entry, wanted bool) *api.Evidence {
 }
 
 // rankOf returns the rank of a score. It returns false if the score has another pipeline
-// version than the tables, or too little data to be counted in them.
+// version than the tables, or too little data to be counted in them, and if nothing is counted yet.
 func rankOf(e cache.Entry, tables *universe.Tables) (api.Rank, bool) {
 	if string(e.Version) != tables.PipelineVersion() || e.CompletenessPct() < tables.MinDataPct() {
 		return api.Rank{}, false
 	}
 	percentile, size := tables.Rank(e.Composite)
-	return api.Rank{Percentile: percentile, CohortSize: size}, true
+	return api.Rank{Percentile: percentile, CohortSize: size}, size > 0
 }
 
 // cannedBody returns the body of a sandbox score, with its evidence if wanted.

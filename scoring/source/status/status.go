@@ -9,12 +9,14 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
 	"companyscore/internal/redis"
+	"companyscore/scoring"
 )
 
 const (
@@ -126,4 +128,27 @@ func Read(ctx context.Context, rdb goredis.UniversalClient, now time.Time) ([]So
 	}
 	slices.SortFunc(all, func(a, b Source) int { return cmp.Compare(a.Name, b.Name) })
 	return all, nil
+}
+
+// Describe says in one line what a run can learn from the sources that workers ask now.
+func Describe(all []Source) string {
+	var live, silent []string
+	for _, s := range all {
+		if s.Name == scoring.FactsSource {
+			continue
+		}
+		live = append(live, s.Name)
+		if !s.SilentSince.IsZero() {
+			silent = append(silent, fmt.Sprintf("no answer from %s since %s", s.Name, s.SilentSince.Format("2006-01-02 15:04")))
+		}
+	}
+	switch {
+	case len(all) == 0:
+		return "no worker runs now: runs wait until one is started"
+	case len(live) == 0:
+		return "a run asks imported facts alone: a company without facts gets a neutral 50 about which nothing is known"
+	}
+	text := fmt.Sprintf("a run asks %d live sources, which can tell up to %d of %d signals", len(live), scoring.SignalsFrom(live...),
+		len(scoring.Manifest()))
+	return strings.Join(append([]string{text}, silent...), "; ")
 }

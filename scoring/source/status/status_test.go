@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -57,5 +58,24 @@ func TestStatusOfWorkersIsRead(t *testing.T) {
 	}
 	if all, err := status.Read(t.Context(), rdb, time.Now()); err == nil {
 		t.Errorf("a damaged status: %v", all)
+	}
+}
+
+func TestDescribe(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 5, 1, 12, 30, 0, 0, time.UTC)
+	f := func(want string, all ...status.Source) {
+		t.Helper()
+		if got := status.Describe(all); !strings.HasPrefix(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+	f("no worker runs now")
+	f("a run asks imported facts alone", status.Source{Name: "facts"})
+	f("a run asks 2 live sources, which can tell up to ", status.Source{Name: "dns"}, status.Source{Name: "facts"},
+		status.Source{Name: "sec"})
+	got := status.Describe([]status.Source{{Name: "dns"}, {Name: "sec", SilentSince: at}})
+	if !strings.HasSuffix(got, " of 67 signals; no answer from sec since 2026-05-01 12:30") {
+		t.Error(got)
 	}
 }
