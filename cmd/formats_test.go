@@ -116,7 +116,7 @@ func TestListsInEachFormat(t *testing.T) {
 			t.Errorf("%v: exit %d, %q is not in %q; %s", args, code, says, stderr, stdout)
 		}
 	}
-	if want := "(for other commands: export COMPANYSCORE_DATA=" + data + ")\n"; !strings.Contains(p.text(), want) {
+	if want := "  export COMPANYSCORE_DATA=" + data + "\n"; !strings.Contains(p.text(), want) {
 		t.Errorf("%q is not in %s", want, p.text())
 	}
 	named := " --data " + data + "\n"
