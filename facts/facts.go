@@ -76,7 +76,10 @@ type Report struct {
 
 const (
 	faultMax = 1000
-	pageSize = 20_000 // rows per insert
+	pageSize = 50_000 // rows per insert
+	// stagedAtOnce is the number of concurrent inserts: one is encoded while the store works on another. Of 2 million rows two
+	// inserts take 17 s, one takes 21.
+	stagedAtOnce = 2
 )
 
 // Store stores facts in layers, one per company and origin.
@@ -201,16 +204,18 @@ const discardMax = 10 * time.Second
 func stage(ctx context.Context, store Store, from Source, importID string, progress func(read, total int64)) (report Report,
 	origins []string, err error) {
 	pages := make(chan []scoring.CompanyFacts)
-	both, ctx := errgroup.WithContext(ctx)
-	both.Go(func() error {
-		for page := range pages {
-			if err := store.Stage(ctx, importID, page); err != nil {
-				return err
+	work, ctx := errgroup.WithContext(ctx)
+	for range stagedAtOnce {
+		work.Go(func() error {
+			for page := range pages {
+				if err := store.Stage(ctx, importID, page); err != nil {
+					return err
+				}
 			}
-		}
-		return nil
-	})
-	both.Go(func() (err error) {
+			return nil
+		})
+	}
+	work.Go(func() (err error) {
 		defer close(pages)
 		report, origins, err = readPages(ctx, from, func(page []scoring.CompanyFacts) error {
 			select {
@@ -225,7 +230,7 @@ func stage(ctx context.Context, store Store, from Source, importID string, progr
 		})
 		return err
 	})
-	err = both.Wait()
+	err = work.Wait()
 	return report, origins, err
 }
 

@@ -11,4 +11,4 @@ LEFT ANTI JOIN
 ) AS present
 USING (domain, origin, content)
 WHERE new.import_id = {import:String}
-SETTINGS join_algorithm = 'grace_hash', max_bytes_in_join = 268435456
+SETTINGS join_algorithm = 'grace_hash', max_bytes_in_join = 268435456, max_insert_threads = 2
