@@ -180,6 +180,10 @@ var (
 		Meaning: "The X-API-Key header is missing, or the key is malformed, unknown or revoked.",
 		Do:      "Check that the whole key is sent. A key is shown once, when it is created. If it is lost or revoked, create another.",
 	}, problem{Status: 401, Message: "Send a valid API key in the X-API-Key header."})
+	errBearer = errUnauthorized.also(problem{
+		Status:  401,
+		Message: "Send the API key in the X-API-Key header. The Authorization header is not read.",
+	})
 	errFreeTier = newError(errorPage{
 		Code:    "free_tier_sandbox_only",
 		Meaning: "An account of the free tier asked to score a real company. The free tier scores the sandbox only.",

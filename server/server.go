@@ -263,6 +263,9 @@ func (s *Server) authenticate(c *fiber.Ctx) error {
 	caller, err := s.Keys.Verify(ctx, strings.Clone(c.Get("X-API-Key")))
 	switch {
 	case errors.Is(err, account.ErrMalformed), errors.Is(err, account.ErrNotFound), errors.Is(err, account.ErrRevoked):
+		if c.Get("X-API-Key") == "" && c.Get(fiber.HeaderAuthorization) != "" {
+			return &errBearer
+		}
 		return &errUnauthorized
 	case err != nil:
 		return err

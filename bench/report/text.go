@@ -68,9 +68,12 @@ func (r *Run) Text(out io.Writer) error {
 		return err
 	}
 	line("")
-	line("sent %s of %s due, answered %s, unexpected %s (!), %s reconnects", Count(float64(r.Load.Sent)), Count(float64(r.Load.Planned)),
-		Count(float64(r.Load.Answered)),
-		Count(float64(r.Load.Unexpected)), Count(float64(r.Load.Reconnects)))
+	mark := ""
+	if r.Load.Unexpected > 0 {
+		mark = " (!)"
+	}
+	line("sent %s of %s due, answered %s, unexpected %s%s, %s reconnects", Count(float64(r.Load.Sent)), Count(float64(r.Load.Planned)),
+		Count(float64(r.Load.Answered)), Count(float64(r.Load.Unexpected)), mark, Count(float64(r.Load.Reconnects)))
 	g := r.Generator
 	if s.Rate > 0 {
 		line("generator: delay p50 %s, p99 %s, max %s; wait for a connection p99 %s; %s of a core per thread, priority %s",
