@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -24,6 +25,7 @@ import (
 	"companyscore/scoring"
 	"companyscore/scoring/source"
 	"companyscore/scoring/worker"
+	"companyscore/server/api"
 )
 
 // unpublished is a store of records without Redis.
@@ -83,6 +85,42 @@ var (
 	firstQuery     = regexp.MustCompile("(?s)\n```sql\n(.*?)\n```\n|## First query.*?\n```text\n(.*?)\n```\n")
 )
 
+// compareSignals compares the signals of 880 examples in the API with those of v1_signal_latest.
+func compareSignals(t *testing.T, db *clickhouse.DB) {
+	scores := clickhouse.NewScores(db, clickhouse.WriterConfig{})
+	t.Cleanup(func() { scores.Close(context.Background()) })
+	rows, err := db.Conn().Query(t.Context(), "SELECT domain, raw, score, weight FROM companyscore.v1_signal_latest "+
+		"WHERE domain IN {domains:Array(String)}",
+		clickhouse.Named("domains", examples.Domains(examples.Companies)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	companies := 0
+	for rows.Next() {
+		var domain string
+		var raw, score, weight map[string]*float64
+		if err := rows.Scan(&domain, &raw, &score, &weight); err != nil {
+			t.Fatal(err)
+		}
+		rec, err := scores.Latest(t.Context(), domain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range api.NewScoreSignals(rec).Signals {
+			same := s.Value == nil && raw[s.ID] == nil || s.Value != nil && raw[s.ID] != nil && *s.Value == *raw[s.ID]
+			share := weight[s.ID]
+			if !same || share != nil && (*score[s.ID] != s.Score || math.Abs(*share*s.Score-*s.Contribution) > 1e-12) {
+				t.Fatalf("%s of %s: the API has %+v, the view %v, %v and %v", s.ID, domain, s, raw[s.ID], score[s.ID], share)
+			}
+		}
+		companies++
+	}
+	if err := rows.Err(); err != nil || companies != 880 {
+		t.Errorf("%d companies, %v", companies, err)
+	}
+}
+
 // TestQueriesHaveRowsOnTheExamples runs the worked queries on the examples. The answer has as many rows as the head of the file says.
 // Queries of histories have rows beside a generated universe; those without rows of other reasons have some in
 // TestWorkedQueriesAnswerAsKnown. The queries of pages about tools and data teams have rows.
@@ -99,6 +137,7 @@ func TestQueriesHaveRowsOnTheExamples(t *testing.T) {
 	if n := rows("examples", "SELECT domain FROM v1_score_latest"); n != 21_501 {
 		t.Fatalf("%d examples", n)
 	}
+	t.Run("signals", func(t *testing.T) { compareSignals(t, db) })
 	queries, err := filepath.Glob("../docs/sql/*.sql")
 	if err != nil {
 		t.Fatal(err)
