@@ -171,7 +171,7 @@ for (const javaScriptEnabled of [true, false]) {
         return await page.getByRole('link', { name: 'request-refused' }).count() > 0;
       });
       await page.getByRole('link', { name: 'request-refused' }).click();
-      await page.getByText('The company has no stored score.').waitFor();
+      await page.getByText('The company has no stored score, or none').waitFor();
       await page.goto(at('/requests'));
       await page.getByLabel('Request id').fill('request-of-the-key');
       await page.getByRole('main').getByRole('button', { name: 'Find' }).click();
