@@ -80,11 +80,12 @@ func parse() (map[string]*template.Template, map[string]asset) {
 			}
 			return count(n) + " " + noun
 		},
-		"rating": scoring.RatingOf,
-		"words":  words,
-		"bucket": api.BucketName,
-		"grade":  gradeClass,
-		"form":   func(v *visit, path string) form { return form{Path + path, v.formToken(path)} },
+		"rating":   scoring.RatingOf,
+		"commands": commands,
+		"words":    words,
+		"bucket":   api.BucketName,
+		"grade":    gradeClass,
+		"form":     func(v *visit, path string) form { return form{Path + path, v.formToken(path)} },
 		"dict": func(pairs ...any) map[string]any {
 			all := make(map[string]any, len(pairs)/2)
 			for i := 0; i+1 < len(pairs); i += 2 {
@@ -112,6 +113,19 @@ func parse() (map[string]*template.Template, map[string]asset) {
 		byServed[a.name] = a
 	}
 	return pages, byServed
+}
+
+// commands returns a text whose commands, between backquotes, are set as code.
+func commands(text string) template.HTML {
+	var out strings.Builder
+	for i, part := range strings.Split(text, "`") {
+		part = template.HTMLEscapeString(part)
+		if i%2 == 1 {
+			part = "<code>" + part + "</code>"
+		}
+		out.WriteString(part)
+	}
+	return template.HTML(out.String())
 }
 
 // form is the address and the token of a form.
