@@ -59,11 +59,10 @@ var knownCompanies = []knownCompany{
 		nil},
 }
 
-// known fills a database and returns it with the time to which ages of records refer. Some
-// records have two copies, and some have another version, which only the history view may show.
-func known(t *testing.T) (server *stores.ClickHouseServer, db *clickhouse.DB, now time.Time) {
+// openServer starts an engine of the test's own and returns it with a migrated database.
+func openServer(t *testing.T) (*stores.ClickHouseServer, *clickhouse.DB) {
 	t.Helper()
-	server = stores.StartClickHouse(t)
+	server := stores.StartClickHouse(t)
 	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: server.URL("companyscore")})
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +71,14 @@ func known(t *testing.T) (server *stores.ClickHouseServer, db *clickhouse.DB, no
 	if _, err := db.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	return server, db
+}
+
+// known fills a database and returns it with the time to which ages of records refer. Some
+// records have two copies, and some have another version, which only the history view may show.
+func known(t *testing.T) (server *stores.ClickHouseServer, db *clickhouse.DB, now time.Time) {
+	t.Helper()
+	server, db = openServer(t)
 	now = time.Now().UTC().Truncate(time.Second).Add(-time.Second) // so a record of a day ago is older than 24 hours
 	var records, outdated []scoring.Record
 	for _, c := range knownCompanies {

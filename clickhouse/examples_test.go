@@ -36,15 +36,7 @@ func (unpublished) Publish(context.Context, ...scoring.Record) error { return ni
 // scoredExamples fills a database with the examples, as `up --examples --sources facts` does.
 func scoredExamples(t *testing.T) (*stores.ClickHouseServer, *clickhouse.DB) {
 	t.Helper()
-	server := stores.StartClickHouse(t)
-	db, err := clickhouse.Open(t.Context(), clickhouse.Config{URL: server.URL("companyscore")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
-	if _, err := db.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	server, db := openServer(t)
 	store := clickhouse.NewFacts(db)
 	for _, file := range examples.Files {
 		importRows(t, store, file.Name, string(file.Text))

@@ -71,7 +71,7 @@ func TestExitCodes(t *testing.T) {
 		"none at once":     {append([]string{"score", "a.com", "--parallel", "0"}, nowhere...), exitUsage, []string{"--parallel 0"}},
 		"unknown window":   {append([]string{"movers", "8d"}, nowhere...), exitUsage, []string{"8d", "7d, 30d, 90d"}},
 		"no key for usage": {append([]string{"usage"}, nowhere...), exitUsage, []string{"COMPANYSCORE_KEY"}},
-		"history of nobody": {[]string{"history", "a.com", "--key", "k", "--url", "http://127.0.0.1:1"}, exitFailed,
+		"history without a service": {[]string{"history", "a.com", "--key", "k", "--url", "http://127.0.0.1:1"}, exitFailed,
 			[]string{"a.com: ", "refused", "--url"}},
 		"no such file": {append([]string{"facts", "import", filepath.Join(dir, "none.csv")}, nowhere...), exitFailed, nil},
 	} {
@@ -150,8 +150,8 @@ func TestEnvironmentSetsFlags(t *testing.T) {
 	}
 }
 
-// placeholders are the names of arguments in the help of flags besides the types of pflag.
-var placeholders = []string{"", "string", "int", "uint", "float", "duration", "strings", "stringArray", "format"}
+// argumentNames lists what the help of a flag may call its argument.
+var argumentNames = []string{"", "string", "int", "uint", "float", "duration", "strings", "stringArray", "format"}
 
 func TestHelpNamesArgumentsByKind(t *testing.T) {
 	t.Parallel()
@@ -160,7 +160,7 @@ func TestHelpNamesArgumentsByKind(t *testing.T) {
 		cmd.InheritedFlags() // adds those of the parents to Flags
 		cmd.Flags().VisitAll(func(flag *pflag.Flag) {
 			n++
-			if name, usage := pflag.UnquoteUsage(flag); !slices.Contains(placeholders, name) || strings.Contains(usage, "`") {
+			if name, usage := pflag.UnquoteUsage(flag); !slices.Contains(argumentNames, name) || strings.Contains(usage, "`") {
 				t.Errorf("%s --%s %s: %s", cmd.CommandPath(), flag.Name, name, usage)
 			}
 		})

@@ -89,7 +89,7 @@ func recipeEngine(ctx context.Context, job recipe.Job) (uint64, error) {
 
 const (
 	recipeEngineName = "recipe-engine"
-	// recipeNice is the nice value of the process, so that a server beside it keeps its latency.
+	// recipeNice is the nice value of the process. A server on the same machine has priority.
 	recipeNice process.Nice = 10
 )
 

@@ -162,7 +162,7 @@ func endsScoring(err error) bool {
 	return errors.Is(err, client.ErrUnauthorized) || errors.Is(err, client.ErrMonthlyCap) || errors.Is(err, client.ErrRateLimited)
 }
 
-// scorePrinter prints scores: as they come, or, for a table that nobody watches, all at the end in the order of the domains.
+// scorePrinter prints scores as they come. A table that does not go to a terminal is printed at the end, in the order of the domains.
 type scorePrinter struct {
 	w    io.Writer
 	rows *cli.Rows[client.Score] // nil unless rows are printed as they come
