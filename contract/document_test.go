@@ -88,7 +88,7 @@ func TestDocument(t *testing.T) {
 				t.Errorf("%s has callbacks", name)
 			}
 		})
-		if strings.Contains(string(openapi.Document), `"webhooks"`) {
+		if strings.Contains(string(openapi.Document()), `"webhooks"`) {
 			t.Error("there are webhooks")
 		}
 	})
@@ -198,7 +198,7 @@ func TestDocument(t *testing.T) {
 				t.Errorf("%d bodies were tried", n)
 			}
 			for _, closes := range []string{`"additionalProperties"`, `"unevaluatedProperties"`} {
-				if strings.Contains(string(openapi.Document), closes) {
+				if strings.Contains(string(openapi.Document()), closes) {
 					t.Errorf("the description has %s", closes)
 				}
 			}

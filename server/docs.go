@@ -29,7 +29,7 @@ const (
 // addDocs adds the routes of the API description, the page that shows it, the pages about
 // errors, the policy of versions and the documents. They need no API key.
 func (s *Server) addDocs() error {
-	document := newFixed(openapi.Document)
+	document := newFixed(openapi.Document())
 	s.app.Get("/openapi.json", func(c *fiber.Ctx) error {
 		return s.sendFixed(c, document, replyInfo{origin: originTable, maxAge: docsAge})
 	})

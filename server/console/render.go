@@ -13,6 +13,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"companyscore/internal/account"
@@ -25,7 +26,9 @@ var (
 	//go:embed templates static
 	files embed.FS
 
-	templates, assets = parse()
+	// parsed has the templates by page and the static files by name. The first call parses them, so that
+	// commands that do not serve start without it.
+	parsed = sync.OnceValues(parse)
 )
 
 const staticPath = Path + "/static/"
@@ -158,6 +161,7 @@ func (v *visit) render(name, title, nav string, body any) error {
 		p.Refresh = b.refresh()
 	}
 	var out bytes.Buffer
+	templates, _ := parsed()
 	if err := templates[name].Execute(&out, p); err != nil {
 		return fmt.Errorf("render page %s: %w", name, err)
 	}
@@ -180,6 +184,7 @@ func (v *visit) Base() string {
 
 // serveStatic answers with a static file. Its name changes with its content.
 func serveStatic(w http.ResponseWriter, r *http.Request) {
+	_, assets := parsed()
 	file, ok := assets[r.PathValue("name")]
 	if !ok {
 		http.Error(w, "This file does not exist.", http.StatusNotFound)

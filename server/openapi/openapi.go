@@ -8,6 +8,7 @@ import (
 	"embed"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 )
@@ -18,8 +19,9 @@ var source []byte
 //go:embed docs.html docs.js assets
 var files embed.FS
 
-// Document is the description as JSON, in the order of openapi.yaml.
-var Document = mustJSON(source)
+// Document returns the description as JSON, in the order of openapi.yaml. The caller must not change it.
+// The first call parses the file, so that commands that do not serve start without it.
+var Document = sync.OnceValue(func() []byte { return mustJSON(source) })
 
 // ContentSecurityPolicy allows the page to load resources of this server only.
 const ContentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +

@@ -41,7 +41,7 @@ type schemas struct {
 
 // Load returns the document of this version of the program. It parses it once.
 var Load = sync.OnceValues(func() (*Document, error) {
-	doc, err := openapi3.NewLoader().LoadFromData(openapi.Document)
+	doc, err := openapi3.NewLoader().LoadFromData(openapi.Document())
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ var Load = sync.OnceValues(func() (*Document, error) {
 	}
 	d := &Document{T: doc}
 	for form, change := range map[*schemas]func(any){&d.published: func(any) {}, &d.closed: closeObjects} {
-		text, err := jsonschema.UnmarshalJSON(bytes.NewReader(openapi.Document))
+		text, err := jsonschema.UnmarshalJSON(bytes.NewReader(openapi.Document()))
 		if err != nil {
 			return nil, err
 		}
