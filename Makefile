@@ -26,11 +26,11 @@ run: deps build ## Start everything here: Redis, ClickHouse, API, worker (CONTAC
 	@exec $(BIN) up --data $(DATA) --listen $(LISTEN) --examples=$(EXAMPLES) $(if $(CONTACT),--contact '$(CONTACT)',--sources facts)
 
 test: deps ## Run the tests, but for what test-all adds
-	CI=$${CI:-} CGO_ENABLED=0 $(GO) test -trimpath -vet=off -count=1 -timeout 30m ./... # lint runs vet
+	CI=$${CI:-} TMPDIR=$$(scripts/test-tmp.sh) CGO_ENABLED=0 $(GO) test -trimpath -vet=off -count=1 -timeout 30m ./... # lint runs vet
 
 .PHONY: test-all
 test-all: deps ## Run all tests: with the race detector, crashes, and containers where podman is installed
-	CI=$${CI:-} TEST_ALL=1 $(GO) test -race -vet=off -count=1 -timeout 30m ./...
+	CI=$${CI:-} TMPDIR=$$(scripts/test-tmp.sh) TEST_ALL=1 $(GO) test -race -vet=off -count=1 -timeout 30m ./...
 	CGO_ENABLED=0 $(GO) test -trimpath -vet=off -count=1 -run Allocates ./server
 	@if command -v podman >/dev/null 2>&1; then scripts/compose-test.sh --quick || [ $$? = 77 ]; fi # 77: no container can run here
 

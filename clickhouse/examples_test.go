@@ -89,24 +89,31 @@ func compareSignals(t *testing.T, db *clickhouse.DB) {
 	}
 	defer rows.Close()
 	companies := 0
+	var all errgroup.Group // calls at once share queries
 	for rows.Next() {
 		var domain string
 		var raw, score, weight map[string]*float64
 		if err := rows.Scan(&domain, &raw, &score, &weight); err != nil {
 			t.Fatal(err)
 		}
-		rec, err := scores.Latest(t.Context(), domain)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, s := range api.NewScoreSignals(rec).Signals {
-			same := s.Value == nil && raw[s.ID] == nil || s.Value != nil && raw[s.ID] != nil && *s.Value == *raw[s.ID]
-			share := weight[s.ID]
-			if !same || share != nil && (*score[s.ID] != s.Score || math.Abs(*share*s.Score-*s.Contribution) > 1e-12) {
-				t.Fatalf("%s of %s: the API has %+v, the view %v, %v and %v", s.ID, domain, s, raw[s.ID], score[s.ID], share)
-			}
-		}
 		companies++
+		all.Go(func() error {
+			rec, err := scores.Latest(t.Context(), domain)
+			if err != nil {
+				return err
+			}
+			for _, s := range api.NewScoreSignals(rec).Signals {
+				same := s.Value == nil && raw[s.ID] == nil || s.Value != nil && raw[s.ID] != nil && *s.Value == *raw[s.ID]
+				share := weight[s.ID]
+				if !same || share != nil && (*score[s.ID] != s.Score || math.Abs(*share*s.Score-*s.Contribution) > 1e-12) {
+					return fmt.Errorf("%s of %s: the API has %+v, the view %v, %v and %v", s.ID, domain, s, raw[s.ID], score[s.ID], share)
+				}
+			}
+			return nil
+		})
+	}
+	if err := all.Wait(); err != nil {
+		t.Error(err)
 	}
 	if err := rows.Err(); err != nil || companies != 880 {
 		t.Errorf("%d companies, %v", companies, err)
