@@ -397,6 +397,14 @@ type Run struct {
 	Attempts int
 	// Error is the cause of a failure, for operators; customers never see it.
 	Error string
+	// Progress is that of the current attempt, some seconds old; it is zero before the first report.
+	Progress Progress
+}
+
+// Progress is how far an attempt at a run is.
+type Progress struct {
+	// Done is the number of sources that have ended, of the Total that the run asks.
+	Done, Total int
 }
 
 // Outcome is the result of one attempt at a run.

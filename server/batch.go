@@ -20,10 +20,12 @@ const batchMax = 1000
 // batchBodyMax bounds the body of such a call: a thousand domains of full length.
 const batchBodyMax = 512 << 10
 
-// item is one company of a batch call, in the order of the request.
+// item is one company of a call for many, in the order of the request.
 type item struct {
 	domain  string // canonical, or as it was sent if it is none
 	problem *problem
+	job     string // id, empty if none was started
+	only    int    // the status of an item of a dry run, which has nothing else
 }
 
 // postBatch returns the stored scores of many companies. It never starts a run.
@@ -105,14 +107,18 @@ func (s *Server) batchBody(who keys.Caller, items []item, entries map[string]cac
 	if who.Mode == account.Test {
 		body = append(body, `"mode":"`+api.Sandbox+`",`...)
 	}
+	return append(s.appendResults(body, who, items, entries, evidence), '}')
+}
+
+// appendResults appends the field results of an answer about many companies.
+func (s *Server) appendResults(body []byte, who keys.Caller, items []item, entries map[string]cache.Entry, evidence bool) []byte {
 	body = append(body, `"results":[`...)
 	for i, it := range items {
 		if i > 0 {
 			body = append(body, ',')
 		}
-		if it.problem != nil {
-			problem := it.problem.body()
-			b, err := json.Marshal(api.BatchItem{Domain: it.domain, Status: it.problem.Status, Error: &problem})
+		if short, ok := it.withoutScore(); ok {
+			b, err := json.Marshal(short)
 			if err != nil {
 				panic("server: item of a batch: " + err.Error()) // it is made of strings
 			}
@@ -129,7 +135,22 @@ func (s *Server) batchBody(who keys.Caller, items []item, entries map[string]cac
 		}
 		body = append(body, '}')
 	}
-	return append(body, "]}"...)
+	return append(body, ']')
+}
+
+// withoutScore returns the item of an answer if it has no score.
+func (it item) withoutScore() (api.BatchItem, bool) {
+	switch {
+	case it.problem != nil:
+		problem := it.problem.body()
+		return api.BatchItem{Domain: it.domain, Status: it.problem.Status, Error: &problem}, true
+	case it.only != 0:
+		return api.BatchItem{Domain: it.domain, Status: it.only}, true
+	case it.job != "":
+		job := acceptedJob(it.job, it.domain)
+		return api.BatchItem{Domain: it.domain, Status: fiber.StatusAccepted, Job: &job}, true
+	}
+	return api.BatchItem{}, false
 }
 
 // parseBatchRequest reads the body of POST /v1/scores/batch: the domains, which are copies, and

@@ -2,6 +2,7 @@ package server
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -278,10 +279,21 @@ func (c *conn) scan(h *head) *problem {
 			return nil
 		}
 		h.waited = true
-		if err := c.fill(); err != nil {
+		err := c.fill()
+		if errors.Is(err, bufio.ErrBufferFull) && c.br.Size() < c.server.HTTP.HeaderMax {
+			c.grow()
+			err = c.fill()
+		}
+		if err != nil {
 			return unreadable(err)
 		}
 	}
+}
+
+// grow replaces the full read buffer by one for the largest head. The connection keeps it until it is idle.
+func (c *conn) grow() {
+	buffered, _ := c.br.Peek(c.br.Buffered())
+	c.br = bufio.NewReaderSize(io.MultiReader(bytes.NewReader(bytes.Clone(buffered)), c), c.server.HTTP.HeaderMax)
 }
 
 // chunks reads a chunked body and discards its trailers.

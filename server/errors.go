@@ -98,13 +98,14 @@ var (
 	}, problem{Status: 400, Message: exampleOfDomain})
 	errDomainsRequired = newError(errorPage{
 		Code:    "body.domains required",
-		Meaning: "The body of POST /v1/scores/batch has no list of domains.",
+		Meaning: "The body of POST /v1/scores or POST /v1/scores/batch has no list of domains.",
 		Do:      "Send the list in the field domains.",
 	}, problem{Status: 400, Message: "List the companies to read: {\"domains\": [\"example.com\"]}."})
 	errBodyDomains = newError(errorPage{
-		Code:    "body.domains invalid",
-		Meaning: "The field domains is not a list of strings, is empty, or has too many entries.",
-		Do:      "Split a long list into several requests.",
+		Code: "body.domains invalid",
+		Meaning: "The field domains is not a list of strings, is empty, or has too many entries. For POST /v1/scores it may also have a " +
+			"company twice, or a domain that cannot be scored. The message says which.",
+		Do: "Split a long list into several requests, and correct the domain that the message names. Nothing was started.",
 	}, problem{Status: 400, Message: fmt.Sprintf("The domains must be a list of 1 to %d strings.", batchMax)})
 	errBodyInclude = newError(errorPage{
 		Code:    "body.include invalid",
@@ -160,6 +161,11 @@ var (
 		Meaning: "The query parameter as_of is not an instant or a date.",
 		Do:      "Use an instant of RFC 3339 or a date such as 2026-05-01. Without the parameter the answer is about the newest score.",
 	}, problem{Status: 400, Message: "as_of is an instant such as 2026-05-01T00:00:00Z, or a date."})
+	errJobIDs = newError(errorPage{
+		Code:    "ids invalid",
+		Meaning: "The query parameter ids is missing, is not a list of ids of jobs, has an id twice, or has too many.",
+		Do:      "Separate ids by commas. Split a long list into several requests.",
+	}, problem{Status: 400, Message: fmt.Sprintf("ids is a list of 1 to %d ids of jobs, separated by commas.", jobsMax)})
 	errWindow = newError(errorPage{
 		Code: "window must be one of ['" + strings.Join(windows, "','") + "']", Slug: "window",
 		Meaning: "The query parameter window of the movers is missing or unknown.",
@@ -379,6 +385,16 @@ func rejected(r *meter.Rejected) *problem {
 	}
 	p.RetryAfter = int(math.Ceil(r.RetryAfter.Seconds()))
 	return &p
+}
+
+// rejectedMany is rejected for a request that needs n cold calls.
+func rejectedMany(r *meter.Rejected, n int) *problem {
+	p := rejected(r)
+	p.Message = fmt.Sprintf("The request needs %d cold calls, and the limit %s leaves %d. Nothing was started.", n, r.Reason, r.Room)
+	if r.Room > 0 {
+		p.Message += " Ask for fewer companies, or set partial to start as many as the limit allows."
+	}
+	return p
 }
 
 // fail answers with the problem of an error from a handler, a middleware or Fiber. Unknown

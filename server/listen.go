@@ -111,7 +111,7 @@ func (s *Server) newConn(accepted net.Conn) *conn {
 func (s *Server) acquire(c *conn) {
 	b, _ := s.connections.pool.Get().(*buffers)
 	if b == nil {
-		b = &buffers{br: bufio.NewReaderSize(nil, s.HTTP.HeaderMax), bw: bufio.NewWriter(nil)}
+		b = &buffers{br: bufio.NewReaderSize(nil, min(keptBytes, s.HTTP.HeaderMax)), bw: bufio.NewWriter(nil)}
 	}
 	b.ctx.Init2(c, nil, false)
 	b.br.Reset(c)
@@ -125,6 +125,10 @@ func (o *connections) release(c *conn) {
 		return
 	}
 	c.reset()
+	if c.br.Size() > keptBytes { // see grow
+		c.buffers = nil
+		return
+	}
 	c.ctx.Init2(nil, nil, false)
 	c.br.Reset(nil)
 	c.bw.Reset(nil)

@@ -126,9 +126,11 @@ func (s *Server) accepted(c *fiber.Ctx, a meter.Admission) error {
 	c.Locals(admissionLocal, a)
 	c.Set(fiber.HeaderRetryAfter, retryPoll)
 	c.Set(fiber.HeaderLocation, "/v1/jobs/"+a.JobID)
-	return c.Status(fiber.StatusAccepted).JSON(api.Accepted{
-		JobID: a.JobID, Status: string(job.Pending), Domain: a.Domain, PollURL: "/v1/jobs/" + a.JobID,
-	})
+	return c.Status(fiber.StatusAccepted).JSON(acceptedJob(a.JobID, a.Domain))
+}
+
+func acceptedJob(id, domain string) api.Accepted {
+	return api.Accepted{JobID: id, Status: string(job.Pending), Domain: domain, PollURL: "/v1/jobs/" + id}
 }
 
 // postOnly refuses all methods but POST.

@@ -131,7 +131,7 @@ func TestEngineProblemSaysWhatIsKnown(t *testing.T) {
 		{lost, "", "not known", "not charged"},
 		{lost, "once", "Repeat the request with the same Idempotency-Key", "not charged"},
 	} {
-		p := engineProblem(c.err, meter.AdmitRequest{IdempotencyKey: c.key})
+		p := engineProblem(c.err, c.key)
 		if p.Status != 500 || p.Code != "scoring engine unavailable" || !strings.Contains(p.Message, c.says) ||
 			strings.Contains(p.Message, c.conceal) {
 			t.Errorf("%v with key %q: %+v; want %q and not %q", c.err, c.key, p, c.says, c.conceal)

@@ -73,8 +73,8 @@ type Meter interface {
 
 // Jobs reads and settles jobs. See job.Jobs.
 type Jobs interface {
-	Get(ctx context.Context, id string) (job.Job, error)
-	Settle(ctx context.Context, j job.Job) (job.Job, error)
+	Get(ctx context.Context, ids ...string) (map[string]job.Job, error)
+	Settle(ctx context.Context, jobs map[string]job.Job) (map[string]job.Job, error)
 }
 
 // RequestCounts reads counts of requests. RequestGroups returns those of an account from a minute
@@ -185,11 +185,13 @@ func New(cfg Dependencies) (*Server, error) {
 	v1 := s.app.Group("/v1", compress)
 	v1.Post("/score", s.authenticate, s.postScore)
 	v1.All("/score", postOnly) // the routes of scores would match it, with an empty domain
+	v1.Post("/scores", s.authenticate, s.postScores)
 	v1.Post("/scores/batch", s.authenticate, s.postBatch)
 	v1.Get("/score/*/history", s.authenticate, s.getHistory)
 	v1.Get("/score/*/changes", s.authenticate, s.getChanges)
 	v1.Get("/score/*/signals", s.authenticate, s.getScoreSignals)
 	v1.Get("/score/*", s.authenticate, s.getScore)
+	v1.Get("/jobs", s.authenticate, s.getJobs)
 	v1.Get("/jobs/:job_id", s.authenticate, s.getJob)
 	v1.Get("/company/*/cohort", s.authenticate, s.getCohort)
 	v1.Get("/company/*/confidence", s.authenticate, s.getConfidence)

@@ -35,6 +35,23 @@ func (c *charging) Admit(_ context.Context, req meter.AdmitRequest) (meter.Admis
 	return meter.Admission{JobID: "job", RunID: "run", Domain: req.Domain}, nil
 }
 
+func (*charging) ReplayMany(context.Context, meter.BulkRequest) (meter.BulkAdmission, bool, error) {
+	return meter.BulkAdmission{}, false, nil
+}
+
+func (c *charging) AdmitMany(_ context.Context, req meter.BulkRequest) (meter.BulkAdmission, error) {
+	a := meter.BulkAdmission{Jobs: make(map[string]string)}
+	for _, domain := range req.Domains {
+		c.charged.Add(1)
+		a.Jobs[domain] = "job"
+	}
+	return a, nil
+}
+
+func (*charging) Room(_ context.Context, req meter.BulkRequest) (int, meter.Reason, error) {
+	return len(req.Domains), "", nil
+}
+
 // chargingServer is a server that admits all cold calls.
 func chargingServer(t *testing.T) (*Server, *charging) {
 	t.Helper()

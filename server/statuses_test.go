@@ -18,11 +18,13 @@ import (
 // document. Each table and its test are in the test file of the handler.
 var statusTables = map[string][]attempt{
 	"POST /v1/score":                      postScoreStatuses,
+	"POST /v1/scores":                     bulkStatuses,
 	"POST /v1/scores/batch":               batchStatuses,
 	"GET /v1/score/{domain}":              getScoreStatuses,
 	"GET /v1/score/{domain}/history":      historyStatuses,
 	"GET /v1/score/{domain}/changes":      changesStatuses,
 	"GET /v1/score/{domain}/signals":      scoreSignalsStatuses,
+	"GET /v1/jobs":                        jobsStatuses,
 	"GET /v1/jobs/{job_id}":               jobStatuses,
 	"GET /v1/company/{domain}/cohort":     cohortStatuses,
 	"GET /v1/company/{domain}/confidence": confidenceStatuses,

@@ -15,8 +15,9 @@ type HTTP struct {
 	ReadTimeout  time.Duration // for a request to arrive completely
 	WriteTimeout time.Duration // for the client to read an answer
 	IdleTimeout  time.Duration // between two requests of a connection
-	// HeaderMax is the maximum size of a request line with its headers, in bytes. Each
-	// connection that was used within the last second has a buffer of this size.
+	// HeaderMax is the maximum size of a request line with its headers, in bytes. The default has
+	// room for a thousand ids of jobs. Each connection that was used within the last second has a
+	// buffer of up to 16 KiB, and one of this size after a larger head.
 	HeaderMax int
 	// Connections is the maximum number of open connections; further ones get 503.
 	// A busy connection uses about 28 kB, an idle one 6 kB.
@@ -29,7 +30,7 @@ type HTTP struct {
 
 // DefaultHTTP returns the default limits.
 func DefaultHTTP() HTTP {
-	return HTTP{ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, HeaderMax: 16 << 10,
+	return HTTP{ReadTimeout: 15 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: 2 * time.Minute, HeaderMax: 40 << 10,
 		Connections: 10_000}
 }
 

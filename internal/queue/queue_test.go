@@ -338,6 +338,33 @@ func TestAbortRunningRunStopsHandler(t *testing.T) {
 	})
 }
 
+// A heartbeat stores how far an attempt is. The run shows it while it is worked on.
+func TestRunShowsItsProgress(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t, stores.Redis(t).URL, queue.Config{})
+	id := start(t, q, "acme.com")[0].ID
+	finish := make(chan struct{})
+	cfg := beating(nil)
+	cfg.Progress = func(runID string) scoring.Progress {
+		if runID != id {
+			t.Errorf("progress of run %q is asked", runID)
+		}
+		return scoring.Progress{Done: 3, Total: 7}
+	}
+	work(t, q, cfg, func(context.Context, scoring.Run) (time.Time, error) {
+		<-finish
+		return time.Now(), nil
+	})
+	wait.Until(t, "the run shows its progress", func() bool {
+		run, err := q.Get(t.Context(), id)
+		return err == nil && run.Progress == scoring.Progress{Done: 3, Total: 7}
+	})
+	close(finish)
+	if run := waitFor(t, q, id, scoring.RunSucceeded); run.Progress != (scoring.Progress{}) {
+		t.Errorf("an ended run has progress %+v", run.Progress)
+	}
+}
+
 func TestHandlerOutcomes(t *testing.T) {
 	t.Parallel()
 	server := stores.Redis(t)

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -11,6 +12,7 @@ import (
 // runFields are the fields of a run's hash that decode reads, in its order.
 var runFields = []string{
 	"domain", "state", "lane", "error", "attempts", "created_at", "started_at", "finished_at", "scored_at",
+	"done", "total",
 }
 
 // decode reads a run from the values of runFields, nil for those that are absent.
@@ -31,6 +33,14 @@ func decode(id string, values []any) (scoring.Run, error) {
 	for i, at := range []*time.Time{&run.CreatedAt, &run.StartedAt, &run.FinishedAt, &run.ScoredAt} {
 		if *at, err = parseMillis(text[5+i]); err != nil {
 			return scoring.Run{}, fmt.Errorf("read %s of run %s: %w", runFields[5+i], id, err)
+		}
+	}
+	if text[10] != "" {
+		var errs [2]error
+		run.Progress.Done, errs[0] = strconv.Atoi(text[9])
+		run.Progress.Total, errs[1] = strconv.Atoi(text[10])
+		if err := errors.Join(errs[:]...); err != nil {
+			return scoring.Run{}, fmt.Errorf("read progress of run %s: %w", id, err)
 		}
 	}
 	return run, nil

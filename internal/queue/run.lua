@@ -14,6 +14,7 @@
 --            waiters   number of jobs and operators that requested it
 --            holder    the claim that works on it, set only while running
 --            started_at (of the first attempt), finished_at, scored_at, error
+--            done, total   sources of the current attempt, written by heartbeats
 -- Times are unix ms; a field that has no value is absent. The owner is an account's
 -- id or, for runs without one, "operator".
 -- A queued run is in its lane or in retries, a running one in leases.
@@ -106,7 +107,7 @@ local function close_run(id, state, now, scored_at, message)
   redis.call('HSET', key, 'state', state, 'finished_at', now)
   if scored_at ~= '' then redis.call('HSET', key, 'scored_at', scored_at) end
   if message ~= '' then redis.call('HSET', key, 'error', message) end
-  redis.call('HDEL', key, 'holder')
+  redis.call('HDEL', key, 'holder', 'done', 'total')
   redis.call('SADD', RUNLOG, id)
   unlist_run(id)
 end
@@ -116,7 +117,7 @@ end
 local function requeue_run(id, pause)
   local key = RUN .. id
   redis.call('HSET', key, 'state', 'queued')
-  redis.call('HDEL', key, 'holder')
+  redis.call('HDEL', key, 'holder', 'done', 'total')
   redis.call('ZREM', LEASES, id)
   if pause then
     redis.call('ZADD', RETRIES, clock() + pause, id)

@@ -34,6 +34,9 @@ type RunLog interface {
 type ServerConfig struct {
 	// Log receives every run that ends. It is required.
 	Log RunLog
+	// Progress returns the progress of an attempt at a run, zero if it is not known. Each heartbeat
+	// stores it. Nil means that none is known.
+	Progress func(runID string) scoring.Progress
 	// Weights of the lanes. Nil means DefaultWeights.
 	Weights Weights
 	// Concurrency is the maximum number of runs in flight. A quarter is reserved for the
@@ -62,6 +65,9 @@ func (c ServerConfig) withDefaults() (ServerConfig, error) {
 	}
 	if c.Concurrency < 0 || c.Group < 0 || c.Lease < 0 || c.Sweep < 0 || c.Grace < 0 || c.RetryDelay < 0 {
 		return c, errors.New("configure worker: no number may be negative")
+	}
+	if c.Progress == nil {
+		c.Progress = func(string) scoring.Progress { return scoring.Progress{} }
 	}
 	if c.Weights == nil {
 		c.Weights = DefaultWeights()
@@ -316,7 +322,9 @@ func (s *Server) heartbeat(ctx context.Context) {
 	for page := range slices.Chunk(members, pageSize) {
 		args := []any{s.cfg.Lease.Milliseconds()}
 		for _, m := range page {
-			args = append(args, m.group.runs[m.i].ID, m.group.holder)
+			run := m.group.runs[m.i]
+			p := s.cfg.Progress(run.ID)
+			args = append(args, run.ID, m.group.holder, p.Done, p.Total)
 		}
 		callCtx, cancel := context.WithTimeout(ctx, callTimeout)
 		stop, err := heartbeatScript.Run(callCtx, s.queue.redis, ScriptKeys(), args...).Int64Slice()

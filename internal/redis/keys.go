@@ -38,6 +38,12 @@ func RunLog() string { return prefix + "{cold}:runlog" }
 // ColdLedger holds the cold calls that are not yet in the ledger: HASH of JSON by job id.
 func ColdLedger() string { return prefix + "{cold}:ledger" }
 
+// Bulk holds an admitted call for many companies: HASH, expires a day after its jobs are open.
+func Bulk(id string) string { return prefix + "{cold}:bulk:" + id }
+
+// OpenBulks lists the calls for many companies whose jobs are not all open: ZSET of ids by unix ms.
+func OpenBulks() string { return prefix + "{cold}:bulks" }
+
 // Idempotency holds the answer to a POST with an Idempotency-Key: HASH, expires after a
 // day. keyHash is the hex of the SHA-256 of the key.
 func Idempotency(account, keyHash string) string {

@@ -42,8 +42,8 @@ var errUnregistered = fmt.Errorf("%w: neither the DNS nor the registry knows it"
 
 // ask runs all sources, each as soon as the sources that it waits for have ended. It returns when
 // all have ended or the time for sources is over. It fails only if one of the service's own
-// stores fails, or if the domain is not registered.
-func (w *Worker) ask(ctx context.Context, req source.Request) (*findings, error) {
+// stores fails, or if the domain is not registered. count is the number of sources that have ended.
+func (w *Worker) ask(ctx context.Context, req source.Request, count *atomic.Int32) (*findings, error) {
 	began := time.Now()
 	asking, stop := context.WithTimeout(ctx, timeForSources(ctx))
 	defer stop()
@@ -71,6 +71,7 @@ func (w *Worker) ask(ctx context.Context, req source.Request) (*findings, error)
 			}
 			found.answers[i] = a
 			close(ended[i])
+			count.Add(1)
 			if a.result.Unregistered && a.warning == nil && slices.Contains(registrars, st.name) &&
 				int(unregistered.Add(1)) == len(registrars) {
 				return errUnregistered

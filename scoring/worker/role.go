@@ -105,7 +105,7 @@ func Run(ctx context.Context, cfg Config) (err error) {
 		concurrency = cfg.MemoryMB << 20 / 2 / perRun
 	}
 	claims, err := queue.NewServer(cfg.Queue, queue.ServerConfig{Log: cfg.Stores.ClickHouse, Weights: cfg.Weights, Concurrency: concurrency,
-		Group: group})
+		Group: group, Progress: w.Progress})
 	if err != nil {
 		return err
 	}

@@ -62,6 +62,7 @@ type Worker struct {
 	spreads atomic.Pointer[scoring.Spreads]
 	trust   []string
 	status  *status.Board
+	ended   sync.Map // *atomic.Int32 by run id: the sources that have ended, of runs in flight
 }
 
 // New returns a worker for the given sources. traces may be nil if there is no live source: a
@@ -113,6 +114,15 @@ func (w *Worker) SetTrust(trust []string) { w.trust = trust }
 // cost less per run.
 func (w *Worker) Grouped() bool { return w.plan.group != nil }
 
+// Progress returns the progress of a run in flight, zero if there is none.
+func (w *Worker) Progress(runID string) scoring.Progress {
+	ended, ok := w.ended.Load(runID)
+	if !ok {
+		return scoring.Progress{}
+	}
+	return scoring.Progress{Done: int(ended.(*atomic.Int32).Load()), Total: len(w.plan.steps)}
+}
+
 // run makes the record of one run.
 func (w *Worker) run(ctx context.Context, run scoring.Run) (scoredAt time.Time, err error) {
 	began := time.Now()
@@ -135,6 +145,9 @@ func (w *Worker) run(ctx context.Context, run scoring.Run) (scoredAt time.Time, 
 
 // Score makes the record of a run and its trace, and stores neither.
 func (w *Worker) Score(ctx context.Context, run scoring.Run) (scoring.Record, scoring.Trace, error) {
+	ended := new(atomic.Int32)
+	w.ended.Store(run.ID, ended)
+	defer w.ended.Delete(run.ID)
 	var earlier scoring.Earlier
 	group, gctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
@@ -153,7 +166,7 @@ func (w *Worker) Score(ctx context.Context, run scoring.Run) (scoring.Record, sc
 			})
 		}
 		if err == nil {
-			found, err = w.ask(gctx, req)
+			found, err = w.ask(gctx, req, ended)
 		}
 		return err
 	})

@@ -218,6 +218,42 @@ func TestRunGathersAllSources(t *testing.T) {
 	}
 }
 
+// asking is a source that answers once answer is closed.
+type asking struct {
+	fake
+	answer chan struct{}
+}
+
+func (a asking) Fetch(ctx context.Context, req source.Request) (source.Result, error) {
+	<-a.answer
+	return a.fake.Fetch(ctx, req)
+}
+
+func TestProgressCountsEndedSources(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		slow := asking{says("slow", nil, "news_volume_90d", 20), make(chan struct{})}
+		w := newWorker(t, new(history), slow, says("b", nil, "open_roles", 12), fails("c", errors.New("broken")))
+		run := scoring.Run{ID: "run", Domain: "acme.com", StartedAt: time.Now()}
+		if p := w.Progress("run"); p != (scoring.Progress{}) {
+			t.Errorf("progress before the run = %+v", p)
+		}
+		ended := make(chan scoring.Outcome, 1)
+		go func() { ended <- only(w.Run(t.Context(), []scoring.Run{run}, noneLost)) }()
+		synctest.Wait()
+		if p := w.Progress("run"); p != (scoring.Progress{Done: 2, Total: 3}) {
+			t.Errorf("progress while one of three sources is asked = %+v", p)
+		}
+		close(slow.answer)
+		if outcome := <-ended; outcome.Err != nil {
+			t.Fatal(outcome.Err)
+		}
+		if p := w.Progress("run"); p != (scoring.Progress{}) {
+			t.Errorf("progress after the run = %+v", p)
+		}
+	})
+}
+
 func TestRepeatedRunMakesTheSameRecord(t *testing.T) {
 	t.Parallel()
 	h := &history{}

@@ -86,6 +86,27 @@ type Job struct {
 	Result        *Result `json:"result_ref,omitempty"`     // when complete
 	ScoreURL      string  `json:"score_url,omitempty"`      // when complete
 	FailureReason string  `json:"failure_reason,omitempty"` // when failed
+	// Progress is that of the run, some seconds old, absent before the run has asked its sources and once the job is settled.
+	Progress *Progress `json:"progress,omitempty"`
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	SourcesDone  int `json:"sources_done"`
+	SourcesTotal int `json:"sources_total"`
+}
+
+// JobList is the answer to GET /v1/jobs. It has one item per id, in the order of the request.
+type JobList struct {
+	Jobs []JobItem `json:"jobs"`
+}
+
+// JobItem is a job or an error.
+type JobItem struct {
+	JobID  string `json:"job_id"`
+	Status int    `json:"status"` // what GET /v1/jobs/{job_id} would answer: 200, 403 or 404
+	Job    *Job   `json:"job,omitempty"`
+	Error  *Error `json:"error,omitempty"`
 }
 
 // Result identifies the record of a complete job.
@@ -264,10 +285,26 @@ type Batch struct {
 	Results []BatchItem `json:"results"`
 }
 
-// BatchItem is a stored score or an error.
+// BatchItem is a stored score, a job or an error.
 type BatchItem struct {
 	Domain string          `json:"domain"` // canonical; as it was sent if it is no domain
-	Status int             `json:"status"` // what GET would answer: 200, 400 or 404
+	Status int             `json:"status"` // what a request for this company alone would answer: 200, 202, 400, 404 or 429
 	Score  json.RawMessage `json:"score,omitempty"`
+	Job    *Accepted       `json:"job,omitempty"` // in the answer to POST /v1/scores only
 	Error  *Error          `json:"error,omitempty"`
+}
+
+// Bulk is the answer to POST /v1/scores. Its results are in the order of the request. In a dry run they have neither scores nor jobs.
+type Bulk struct {
+	Mode    string      `json:"mode,omitempty"`
+	DryRun  bool        `json:"dry_run,omitempty"`
+	Summary BulkSummary `json:"summary"`
+	Results []BatchItem `json:"results"`
+}
+
+// BulkSummary counts the companies of a call for many.
+type BulkSummary struct {
+	Stored  int `json:"stored"`  // answered with a stored score: a cached call each
+	Started int `json:"started"` // a cold call each
+	Refused int `json:"refused"` // by a limit: not charged
 }

@@ -351,6 +351,54 @@ func (c *Cache) Many(ctx context.Context, domains []string) (map[string]Entry, L
 	return entries, level, nil
 }
 
+// ManySince returns an entry for each company with a score that is not older than oldest, and the farthest
+// level that it read. An entry in memory or Redis may be stale, so ManySince asks the store about the
+// companies without such an entry: first for the times of their newest records, since nearly all such
+// companies have no fresh score.
+func (c *Cache) ManySince(ctx context.Context, domains []string, oldest time.Time) (map[string]Entry, Level, error) {
+	near, level, err := c.Many(ctx, domains)
+	if err != nil {
+		return nil, level, err
+	}
+	fresh := make(map[string]Entry, len(domains))
+	var stale []string
+	for _, domain := range domains {
+		if e := near[domain]; e.Found() && !e.ScoredAt.Before(oldest) {
+			fresh[domain] = e
+		} else {
+			stale = append(stale, domain)
+		}
+	}
+	if len(stale) == 0 {
+		return fresh, level, nil
+	}
+	newest, err := c.store.NewestAt(ctx, stale)
+	if err != nil {
+		return nil, ClickHouse, fmt.Errorf("times of the newest scores of %d companies: %w", len(stale), err)
+	}
+	stale = slices.DeleteFunc(stale, func(domain string) bool {
+		at, ok := newest[domain]
+		return !ok || at.Before(oldest)
+	})
+	if len(stale) == 0 {
+		return fresh, ClickHouse, nil
+	}
+	generations := make(map[string]uint64, len(stale))
+	for _, domain := range stale {
+		generations[domain] = c.generation(xxhash.Sum64String(domain))
+	}
+	records, err := c.store.LatestHeads(ctx, stale)
+	if err != nil {
+		return nil, ClickHouse, fmt.Errorf("newest scores of %d companies: %w", len(stale), err)
+	}
+	for domain, rec := range records {
+		if e := c.keep(domain, NewEntry(rec), generations[domain], freshFor); !e.ScoredAt.Before(oldest) {
+			fresh[domain] = e
+		}
+	}
+	return fresh, ClickHouse, nil
+}
+
 // keep writes an entry to memory and returns it. generation is the one read before the
 // lookup. If the company has a score, keep calls onAsked.
 func (c *Cache) keep(domain string, e Entry, generation uint64, life time.Duration) Entry {

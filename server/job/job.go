@@ -11,7 +11,6 @@ package job
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -22,11 +21,12 @@ import (
 	"companyscore/scoring"
 )
 
-// callTimeout bounds one exchange with Redis.
-const callTimeout = 5 * time.Second
-
-// ErrNotFound means that the job does not exist or has expired.
-var ErrNotFound = errors.New("job not found")
+const (
+	// callTimeout bounds one exchange with Redis.
+	callTimeout = 5 * time.Second
+	// settleMax bounds the jobs of one script.
+	settleMax = 250
+)
 
 var (
 	//go:embed settle.lua
@@ -64,15 +64,16 @@ type Job struct {
 	ID, AccountID, KeyID, Domain, RunID string
 	Status                              Status
 	CreatedAt                           time.Time
-	CompletedAt                         time.Time     // end of the run; zero while pending
-	ScoredAt                            time.Time     // of the record; zero unless complete
-	FailureReason                       FailureReason // empty unless failed
+	CompletedAt                         time.Time        // end of the run; zero while pending
+	ScoredAt                            time.Time        // of the record; zero unless complete
+	FailureReason                       FailureReason    // empty unless failed
+	Progress                            scoring.Progress // of the run; zero unless pending
 }
 
 // Runs reads and reopens runs.
 type Runs interface {
-	// Get returns a run, or scoring.ErrNotFound if it does not exist.
-	Get(ctx context.Context, id string) (scoring.Run, error)
+	// GetMany returns the runs in the order of their ids. A run that does not exist is the zero Run.
+	GetMany(ctx context.Context, ids ...string) ([]scoring.Run, error)
 	// Reopen opens a lost run again under its id and returns the id. If the domain has an
 	// open run, it returns the id of that run.
 	Reopen(ctx context.Context, id, domain, accountID string) (runID string, err error)
@@ -109,87 +110,168 @@ func New(rdb goredis.UniversalClient, runs Runs, options ...Option) *Jobs {
 	return j
 }
 
-// Get returns a stored job, or [ErrNotFound] if it does not exist or has expired. It does
-// not check the account of the job.
-func (j *Jobs) Get(ctx context.Context, id string) (Job, error) {
+// Get returns the stored jobs by id, without those that do not exist or have expired. It does
+// not check the accounts of the jobs.
+func (j *Jobs) Get(ctx context.Context, ids ...string) (map[string]Job, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	fields, err := j.rdb.HGetAll(ctx, redis.Job(id)).Result()
+	replies, err := j.rdb.Pipelined(ctx, func(p goredis.Pipeliner) error {
+		for _, id := range ids {
+			p.HGetAll(ctx, redis.Job(id))
+		}
+		return nil
+	})
 	if err != nil {
-		return Job{}, fmt.Errorf("read job %s: %w", id, err)
+		return nil, fmt.Errorf("read %d jobs: %w", len(ids), err)
 	}
-	return decode(id, fields)
-}
-
-// Settle reads the run of a pending job and settles the job if the run has ended. It does
-// not extend the lifetime of the job. Concurrent calls return the same result. The error is
-// [ErrNotFound] if the job has expired meanwhile.
-func (j *Jobs) Settle(ctx context.Context, job Job) (Job, error) {
-	if job.Status != Pending {
-		return job, nil
-	}
-	run, err := j.runs.Get(ctx, job.RunID)
-	if errors.Is(err, scoring.ErrNotFound) {
-		run, err = j.replaceLost(ctx, job)
-	}
-	if err != nil {
-		return Job{}, fmt.Errorf("settle job %s: %w", job.ID, err)
-	}
-	if !run.State.Final() {
-		job.RunID = run.ID
-		return job, nil
-	}
-	return j.settle(ctx, job, run)
-}
-
-// settle writes the outcome of an ended run to a job, unless the job is already settled. It
-// returns the stored job.
-func (j *Jobs) settle(ctx context.Context, job Job, run scoring.Run) (Job, error) {
-	status, reason := outcome(run)
-	scored := ""
-	if status == Complete {
-		scored = strconv.FormatInt(run.ScoredAt.UnixMilli(), 10)
-	}
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	reply, err := settleScript.Run(ctx, j.rdb, []string{redis.Job(job.ID)},
-		string(status), run.FinishedAt.UnixMilli(), scored, string(reason)).StringSlice()
-	if err != nil {
-		return Job{}, fmt.Errorf("settle job %s: %w", job.ID, err)
-	}
-	fields := make(map[string]string, len(reply)/2)
-	for i := 0; i+1 < len(reply); i += 2 {
-		fields[reply[i]] = reply[i+1]
-	}
-	return decode(job.ID, fields)
-}
-
-// replaceLost returns a run in place of one that Redis has lost: a succeeded run if the
-// history has a record made since the job was created, else a reopened or open run.
-func (j *Jobs) replaceLost(ctx context.Context, job Job) (scoring.Run, error) {
-	if j.records != nil {
-		made, err := j.records.FreshSince(ctx, []string{job.Domain}, job.CreatedAt)
+	jobs := make(map[string]Job, len(ids))
+	for i, reply := range replies {
+		job, found, err := decode(ids[i], reply.(*goredis.MapStringStringCmd).Val())
 		if err != nil {
-			return scoring.Run{}, fmt.Errorf("find the record of lost run %s: %w", job.RunID, err)
+			return nil, err
 		}
-		if scoredAt, ok := made[job.Domain]; ok {
-			return scoring.Run{ID: job.RunID, State: scoring.RunSucceeded, ScoredAt: scoredAt, FinishedAt: j.now()}, nil
+		if found {
+			jobs[ids[i]] = job
 		}
 	}
-	id, err := j.runs.Reopen(ctx, job.RunID, job.Domain, job.AccountID)
+	return jobs, nil
+}
+
+// Settle reads the runs of pending jobs and settles the jobs whose run has ended. It returns the
+// jobs by id, without those that have expired meanwhile. It does not extend the lifetime of a
+// job. Concurrent calls return the same result.
+func (j *Jobs) Settle(ctx context.Context, jobs map[string]Job) (map[string]Job, error) {
+	settled := make(map[string]Job, len(jobs))
+	var pending []Job
+	var ids []string
+	for id, job := range jobs {
+		if job.Status == Pending {
+			pending, ids = append(pending, job), append(ids, job.RunID)
+		} else {
+			settled[id] = job
+		}
+	}
+	if len(pending) == 0 {
+		return settled, nil
+	}
+	runs, err := j.runs.GetMany(ctx, ids...)
 	if err != nil {
-		return scoring.Run{}, err
+		return nil, fmt.Errorf("settle %d jobs: %w", len(pending), err)
 	}
-	run := scoring.Run{ID: id, State: scoring.RunQueued}
-	if id == job.RunID {
-		return run, nil
+	if err := j.replaceLost(ctx, pending, runs); err != nil {
+		return nil, fmt.Errorf("settle %d jobs: %w", len(pending), err)
+	}
+	var ended []Job
+	var endedRuns []scoring.Run
+	for i, job := range pending {
+		if runs[i].State.Final() {
+			ended, endedRuns = append(ended, job), append(endedRuns, runs[i])
+			continue
+		}
+		job.RunID, job.Progress = runs[i].ID, runs[i].Progress
+		settled[job.ID] = job
+	}
+	return settled, j.settle(ctx, ended, endedRuns, settled)
+}
+
+// settle writes the outcomes of ended runs to their jobs, unless a job is already settled. It
+// adds the stored jobs to settled.
+func (j *Jobs) settle(ctx context.Context, jobs []Job, runs []scoring.Run, settled map[string]Job) error {
+	for len(jobs) > 0 {
+		n := min(len(jobs), settleMax)
+		if err := j.settlePage(ctx, jobs[:n], runs[:n], settled); err != nil {
+			return fmt.Errorf("settle %d jobs: %w", n, err)
+		}
+		jobs, runs = jobs[n:], runs[n:]
+	}
+	return nil
+}
+
+func (j *Jobs) settlePage(ctx context.Context, jobs []Job, runs []scoring.Run, settled map[string]Job) error {
+	ctx, cancel := context.WithTimeout(ctx, callTimeout)
+	defer cancel()
+	keys, args := make([]string, len(jobs)), make([]any, 0, 4*len(jobs))
+	for i, job := range jobs {
+		keys[i] = redis.Job(job.ID)
+		status, reason := outcome(runs[i])
+		scored := ""
+		if status == Complete {
+			scored = strconv.FormatInt(runs[i].ScoredAt.UnixMilli(), 10)
+		}
+		args = append(args, string(status), runs[i].FinishedAt.UnixMilli(), scored, string(reason))
+	}
+	reply, err := settleScript.Run(ctx, j.rdb, keys, args...).Slice()
+	if err != nil {
+		return err
+	}
+	for i, job := range jobs {
+		values, _ := reply[i].([]any)
+		fields := make(map[string]string, len(values)/2)
+		for k := 0; k+1 < len(values); k += 2 {
+			name, _ := values[k].(string)
+			fields[name], _ = values[k+1].(string)
+		}
+		stored, found, err := decode(job.ID, fields)
+		if err != nil {
+			return err
+		}
+		if found {
+			settled[job.ID] = stored
+		}
+	}
+	return nil
+}
+
+// replaceLost sets the runs that Redis has lost: a succeeded run if the history has a record
+// made since the job was created, else a reopened or open run. runs has the run of each job.
+func (j *Jobs) replaceLost(ctx context.Context, jobs []Job, runs []scoring.Run) error {
+	var lost []int
+	var domains []string
+	var oldest time.Time
+	for i, run := range runs {
+		if run.ID != "" {
+			continue
+		}
+		lost, domains = append(lost, i), append(domains, jobs[i].Domain)
+		if oldest.IsZero() || jobs[i].CreatedAt.Before(oldest) {
+			oldest = jobs[i].CreatedAt
+		}
+	}
+	var made map[string]time.Time
+	if len(lost) > 0 && j.records != nil {
+		var err error
+		if made, err = j.records.FreshSince(ctx, domains, oldest); err != nil {
+			return fmt.Errorf("find the records of %d lost runs: %w", len(lost), err)
+		}
+	}
+	for _, i := range lost {
+		job := jobs[i]
+		if scoredAt, ok := made[job.Domain]; ok && !scoredAt.Before(job.CreatedAt) {
+			runs[i] = scoring.Run{ID: job.RunID, State: scoring.RunSucceeded, ScoredAt: scoredAt, FinishedAt: j.now()}
+			continue
+		}
+		id, err := j.reopen(ctx, job)
+		if err != nil {
+			return err
+		}
+		runs[i] = scoring.Run{ID: id, State: scoring.RunQueued}
+	}
+	return nil
+}
+
+// reopen opens the lost run of a job again, or makes the job wait for the open run of its domain. It
+// returns the id of the run.
+func (j *Jobs) reopen(ctx context.Context, job Job) (runID string, err error) {
+	id, err := j.runs.Reopen(ctx, job.RunID, job.Domain, job.AccountID)
+	if err != nil || id == job.RunID {
+		return id, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	if err := rebindScript.Run(ctx, j.rdb, []string{redis.Job(job.ID)}, job.RunID, id).Err(); err != nil {
-		return scoring.Run{}, fmt.Errorf("set run %s of job: %w", id, err)
+		return "", fmt.Errorf("set run %s of job: %w", id, err)
 	}
-	return run, nil
+	return id, nil
 }
 
 func outcome(run scoring.Run) (Status, FailureReason) {
@@ -207,13 +289,12 @@ func outcome(run scoring.Run) (Status, FailureReason) {
 	return Failed, RunFailed
 }
 
-// decode returns the job in the fields of a Redis hash. The error is ErrNotFound if the hash
-// has no run.
-func decode(id string, fields map[string]string) (Job, error) {
+// decode returns the job in the fields of a Redis hash. It returns false if the hash has no run.
+func decode(id string, fields map[string]string) (job Job, found bool, err error) {
 	if fields["run"] == "" {
-		return Job{}, ErrNotFound
+		return Job{}, false, nil
 	}
-	job := Job{
+	job = Job{
 		ID: id, AccountID: fields["account"], KeyID: fields["key"], Domain: fields["domain"], RunID: fields["run"],
 		Status: Status(fields["status"]), FailureReason: FailureReason(fields["reason"]),
 	}
@@ -225,9 +306,9 @@ func decode(id string, fields map[string]string) (Job, error) {
 		}
 		ms, err := strconv.ParseInt(fields[name], 10, 64)
 		if err != nil {
-			return Job{}, fmt.Errorf("read %s of job %s: %w", name, id, err)
+			return Job{}, false, fmt.Errorf("read %s of job %s: %w", name, id, err)
 		}
 		*at = time.UnixMilli(ms).UTC()
 	}
-	return job, nil
+	return job, true, nil
 }

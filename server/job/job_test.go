@@ -3,6 +3,7 @@ package job_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"testing"
@@ -73,7 +74,9 @@ func newWorldWithin(t *testing.T, deadline time.Duration, options ...job.Option)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := meter.New(client, emptyLedger{}, meter.DefaultLimits(), quiet)
+	limits := meter.DefaultLimits()
+	limits.Breakers.ColdPerKey.Limit = 1000 // all jobs are of one key
+	m := meter.New(client, emptyLedger{}, limits, quiet)
 	t.Cleanup(m.Close)
 	return &world{client, q, m, job.New(client, q, options...)}
 }
@@ -97,18 +100,20 @@ func (w *world) admit(t *testing.T, domain string) job.Job {
 
 func (w *world) get(t *testing.T, id string) job.Job {
 	t.Helper()
-	j, err := w.jobs.Get(t.Context(), id)
-	if err != nil {
-		t.Fatal(err)
+	jobs, err := w.jobs.Get(t.Context(), id)
+	j, found := jobs[id]
+	if err != nil || !found {
+		t.Fatalf("job %s: found %v, %v", id, found, err)
 	}
 	return j
 }
 
 func (w *world) settle(t *testing.T, j job.Job) job.Job {
 	t.Helper()
-	j, err := w.jobs.Settle(t.Context(), j)
-	if err != nil {
-		t.Fatal(err)
+	jobs, err := w.jobs.Settle(t.Context(), map[string]job.Job{j.ID: j})
+	j, found := jobs[j.ID]
+	if err != nil || !found {
+		t.Fatalf("settled job: found %v, %v", found, err)
 	}
 	return j
 }
@@ -238,8 +243,8 @@ func TestConcurrentPollsAgree(t *testing.T) {
 func TestExpiredJobsAreNotFound(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	if _, err := w.jobs.Get(t.Context(), "nothing"); !errors.Is(err, job.ErrNotFound) {
-		t.Errorf("Get(unknown) = %v, want ErrNotFound", err)
+	if jobs, err := w.jobs.Get(t.Context(), "nothing"); err != nil || len(jobs) != 0 {
+		t.Errorf("Get(unknown) = %v, %v; want none", jobs, err)
 	}
 	j := w.admit(t, "acme.com")
 	if err := w.queue.Abort(t.Context(), j.RunID); err != nil {
@@ -248,11 +253,56 @@ func TestExpiredJobsAreNotFound(t *testing.T) {
 	if err := w.client.Del(t.Context(), redis.Job(j.ID)).Err(); err != nil { // expires between Get and Settle
 		t.Fatal(err)
 	}
-	if _, err := w.jobs.Settle(t.Context(), j); !errors.Is(err, job.ErrNotFound) {
-		t.Errorf("Settle of an expired job = %v, want ErrNotFound", err)
+	if jobs, err := w.jobs.Settle(t.Context(), map[string]job.Job{j.ID: j}); err != nil || len(jobs) != 0 {
+		t.Errorf("Settle of an expired job = %v, %v; want none", jobs, err)
 	}
 	if n := w.client.Exists(t.Context(), redis.Job(j.ID)).Val(); n != 0 {
 		t.Error("settling brought an expired job back")
+	}
+}
+
+// Many jobs are settled by few calls, each as alone: more than one script settles, ended and open, lost with
+// and without a record.
+func TestManyJobsAreSettledTogether(t *testing.T) {
+	t.Parallel()
+	records := history{}
+	w := newWorld(t, job.WithRecords(records))
+	const n = 600
+	want := make(map[string]job.Status, n)
+	var ids []string
+	for i := range n {
+		j := w.admit(t, fmt.Sprintf("company-%d.com", i))
+		ids, want[j.ID] = append(ids, j.ID), job.Pending
+		switch {
+		case i%100 == 7: // lost
+			if err := w.client.Del(t.Context(), redis.Run(j.RunID), redis.InFlight(j.Domain)).Err(); err != nil {
+				t.Fatal(err)
+			}
+			if i%200 == 7 {
+				records[j.Domain], want[j.ID] = j.CreatedAt.Add(time.Second), job.Complete
+			}
+		case i%10 != 3:
+			if err := w.queue.Abort(t.Context(), j.RunID); err != nil {
+				t.Fatal(err)
+			}
+			want[j.ID] = job.Failed
+		}
+	}
+	jobs, err := w.jobs.Get(t.Context(), append(ids, "nothing")...)
+	if err != nil || len(jobs) != n {
+		t.Fatalf("%d jobs, %v", len(jobs), err)
+	}
+	settled, err := w.jobs.Settle(t.Context(), jobs)
+	if err != nil || len(settled) != n {
+		t.Fatalf("%d settled jobs, %v", len(settled), err)
+	}
+	for id, j := range settled {
+		if j.ID != id || j.Status != want[id] || j.Domain != jobs[id].Domain {
+			t.Errorf("settled job %+v, want %s", j, want[id])
+		}
+		if again := w.get(t, id); again != j {
+			t.Errorf("stored job %+v, settled %+v", again, j)
+		}
 	}
 }
 

@@ -1,8 +1,13 @@
--- settle settles a pending job. It does not change a settled job.
--- KEYS: 1 job HASH
--- ARGV: 1 status, 2 completed (unix ms), 3 scored_at (unix ms or ""), 4 failure reason or ""
--- Returns all fields of the job, empty if the job does not exist.
-if redis.call('HGET', KEYS[1], 'status') == 'pending' then
-  redis.call('HSET', KEYS[1], 'status', ARGV[1], 'completed', ARGV[2], 'scored', ARGV[3], 'reason', ARGV[4])
+-- settle settles pending jobs. It does not change a settled job.
+-- KEYS: job HASHes
+-- ARGV: for each: 1 status, 2 completed (unix ms), 3 scored_at (unix ms or ""), 4 failure reason or ""
+-- Returns the fields of each job, empty for a job that does not exist.
+local jobs = {}
+for i, key in ipairs(KEYS) do
+  if redis.call('HGET', key, 'status') == 'pending' then
+    local status, completed, scored, reason = unpack(ARGV, 4 * i - 3, 4 * i)
+    redis.call('HSET', key, 'status', status, 'completed', completed, 'scored', scored, 'reason', reason)
+  end
+  jobs[i] = redis.call('HGETALL', key)
 end
-return redis.call('HGETALL', KEYS[1])
+return jobs

@@ -48,8 +48,11 @@ var ErrOutcomeUnknown = errors.New("it is not known whether the call was charged
 type Rejected struct {
 	Reason Reason
 	// RetryAfter is the time until the limit admits a call, in whole seconds, at least
-	// one.
+	// one. For a call for many companies it is the time until all of its calls are admitted, or until
+	// most are if they are more than the limit.
 	RetryAfter time.Duration
+	// Room is the number of calls that would be admitted now.
+	Room int
 }
 
 // Error describes the rejection for a log.
@@ -104,7 +107,7 @@ func (m *Meter) Admit(ctx context.Context, req AdmitRequest) (Admission, error) 
 		reply, err = m.runAdmit(ctx, req, a, newRun)
 	}
 	if err != nil {
-		m.refundLater(a)
+		m.refundLater(refundOf(a))
 		return Admission{}, fmt.Errorf("admit cold call: %w: %w", ErrOutcomeUnknown, err)
 	}
 	switch reply.outcome {
@@ -120,9 +123,9 @@ func (m *Meter) Admit(ctx context.Context, req AdmitRequest) (Admission, error) 
 	case "reused":
 		return Admission{}, ErrIdempotencyReused
 	case string(MonthlyCap):
-		return Admission{}, &Rejected{MonthlyCap, wholeSeconds(monthOf("", now).end().Sub(req.Now))}
+		return Admission{}, &Rejected{Reason: MonthlyCap, RetryAfter: untilNextMonth(req.Now)}
 	case string(PerKeyCold1h), string(AccountCold24h):
-		return Admission{}, &Rejected{Reason(reply.outcome), wholeSeconds(reply.wait)}
+		return Admission{}, &Rejected{Reason: Reason(reply.outcome), RetryAfter: wholeSeconds(reply.wait)}
 	}
 	return Admission{}, fmt.Errorf("admit cold call: script returned %q for account %s after its counts were filled in", reply.outcome,
 		a.AccountID)
@@ -159,27 +162,39 @@ func (m *Meter) Replay(ctx context.Context, req AdmitRequest) (a Admission, foun
 	return a, true, nil
 }
 
+// refund removes the charges of a call. Its script removes the charge and the job of a call, and the run
+// unless other jobs wait for it or a worker has claimed it. A job that a replay returned stays, with its
+// charge. The script is idempotent, and has the same effect if it reaches Redis before the admission.
+type refund struct {
+	script *goredis.Script
+	keys   []string
+	id     string // of the job, or of a call for many companies
+	month  month
+	plan   account.Plan
+}
+
+func refundOf(a Admission) refund {
+	return refund{script: refundScript, keys: chargeKeys(a), id: a.JobID, month: monthOf(a.AccountID, a.CreatedAt), plan: a.plan}
+}
+
 // refundLater queues a refund. If the queue is full, it logs the call instead.
-func (m *Meter) refundLater(a Admission) {
-	if !m.refunds.Add(a) {
-		m.logLostRefund(a)
+func (m *Meter) refundLater(r refund) {
+	if !m.refunds.Add(r) {
+		m.logLostRefund(r)
 	}
 }
 
-func (m *Meter) logLostRefund(a Admission) {
-	m.logger.Error("an unanswered call may have been charged", "account", a.AccountID, "job", a.JobID)
+func (m *Meter) logLostRefund(r refund) {
+	m.logger.Error("an unanswered call may have been charged", "account", r.month.account, "call", r.id)
 }
 
-// refund removes the charge and the job of a call, and the run unless other jobs wait for it
-// or a worker has claimed it. A job that a replay returned stays, with its charge. refund is
-// idempotent, and has the same effect if it reaches Redis before the admission.
-func (m *Meter) refund(ctx context.Context, a Admission) error {
+func (m *Meter) refund(ctx context.Context, r refund) error {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	if err := refundScript.Run(ctx, m.redis, chargeKeys(a), a.JobID, refundMemory.Milliseconds()).Err(); err != nil {
-		return fmt.Errorf("refund job %s: %w", a.JobID, err)
+	if err := r.script.Run(ctx, m.redis, r.keys, r.id, refundMemory.Milliseconds()).Err(); err != nil {
+		return fmt.Errorf("refund call %s: %w", r.id, err)
 	}
-	m.markDirty(monthOf(a.AccountID, a.CreatedAt), a.plan)
+	m.markDirty(r.month, r.plan)
 	return nil
 }
 
@@ -196,20 +211,28 @@ type admitReply struct {
 func (m *Meter) runAdmit(ctx context.Context, req AdmitRequest, a Admission, newRun string) (admitReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
+	return decodeAdmit(admitScript.Run(ctx, m.redis, chargeKeys(a), append(m.limitArgs(req.Account, a.CreatedAt),
+		a.JobID, newRun, m.limits.JobTTL.Milliseconds(), a.AccountID, a.KeyID, a.Domain,
+		bodyArg(req.IdempotencyKey, req.BodyHash), idempotencyWindow.Milliseconds())...))
+}
+
+// limitArgs are the first arguments of admit.lua and bulk_admit.lua: the time of the call and the limits.
+func (m *Meter) limitArgs(acct account.Account, now time.Time) []any {
 	budget, accountLimit := int64(-1), int64(-1)
-	if n := m.limits.Plans[req.Account.Plan].ColdCallsIncluded; n != nil {
+	if n := m.limits.Plans[acct.Plan].ColdCallsIncluded; n != nil {
 		budget, accountLimit = *n, *n*m.limits.Breakers.ColdPerAccount.BudgetMultiple
 	}
-	body := ""
-	if req.IdempotencyKey != "" {
-		body = hex.EncodeToString(req.BodyHash[:])
-	}
 	perKey, perAccount := m.limits.Breakers.ColdPerKey, m.limits.Breakers.ColdPerAccount
-	return decodeAdmit(admitScript.Run(ctx, m.redis, chargeKeys(a),
-		a.CreatedAt.UnixMilli(), budget, monthOf(a.AccountID, a.CreatedAt).keep(a.CreatedAt).Milliseconds(),
-		perKey.Limit, perKey.Window.Milliseconds(), accountLimit, perAccount.Window.Milliseconds(),
-		a.JobID, newRun, m.limits.JobTTL.Milliseconds(), a.AccountID, a.KeyID, a.Domain,
-		body, idempotencyWindow.Milliseconds()))
+	return []any{now.UnixMilli(), budget, monthOf(acct.ID, now).keep(now).Milliseconds(),
+		perKey.Limit, perKey.Window.Milliseconds(), accountLimit, perAccount.Window.Milliseconds()}
+}
+
+// bodyArg is the hash of a body for the scripts, empty without an Idempotency-Key.
+func bodyArg(idempotencyKey string, hash [sha256.Size]byte) string {
+	if idempotencyKey == "" {
+		return ""
+	}
+	return hex.EncodeToString(hash[:])
 }
 
 func decodeAdmit(cmd *goredis.Cmd) (admitReply, error) {
@@ -244,6 +267,11 @@ func chargeKeys(a Admission) []string {
 func idempotencyName(accountID, key string) string {
 	sum := sha256.Sum256([]byte(key))
 	return redis.Idempotency(accountID, hex.EncodeToString(sum[:]))
+}
+
+// untilNextMonth returns the time until budgets are full again.
+func untilNextMonth(now time.Time) time.Duration {
+	return wholeSeconds(monthOf("", now).end().Sub(now))
 }
 
 // wholeSeconds rounds up to whole seconds, at least one.

@@ -35,25 +35,17 @@ end
 local budget = tonumber(ARGV[2])
 if budget >= 0 and used >= budget then return {'monthly_cap', 0, used} end
 
--- wait_for_room returns the ms until a window has room, 0 if it has room. A call leaves a
--- window exactly one span after its time. A call with a time more than one span in the
--- future was made before the clocks of servers were set back. It leaves at once.
-local function wait_for_room(window, limit, span)
-  redis.call('ZREMRANGEBYSCORE', window, '-inf', now - span)
-  redis.call('ZREMRANGEBYSCORE', window, string.format('(%.0f', now + span), '+inf')
-  local count = redis.call('ZCARD', window)
-  if count < limit then return 0 end
-  local leaving = redis.call('ZRANGE', window, count - limit, count - limit, 'WITHSCORES')
-  return leaving[2] + span - now
-end
-
 local key_limit, key_span = tonumber(ARGV[4]), tonumber(ARGV[5])
 local account_limit, account_span = tonumber(ARGV[6]), tonumber(ARGV[7])
-local wait = wait_for_room(KEY_WINDOW, key_limit, key_span)
-if wait > 0 then return {'per_key_cold_1h', wait, used} end
+local calls = calls_in(KEY_WINDOW, key_span, now)
+if calls >= key_limit then
+  return {'per_key_cold_1h', wait_for_room(KEY_WINDOW, calls, 1, key_limit, key_span, now), used}
+end
 if account_limit >= 0 then
-  wait = wait_for_room(ACCOUNT_WINDOW, account_limit, account_span)
-  if wait > 0 then return {'account_cold_24h', wait, used} end
+  calls = calls_in(ACCOUNT_WINDOW, account_span, now)
+  if calls >= account_limit then
+    return {'account_cold_24h', wait_for_room(ACCOUNT_WINDOW, calls, 1, account_limit, account_span, now), used}
+  end
   redis.call('ZADD', ACCOUNT_WINDOW, now, ARGV[8])
   redis.call('PEXPIRE', ACCOUNT_WINDOW, account_span)
 end
@@ -62,14 +54,10 @@ redis.call('PEXPIRE', KEY_WINDOW, key_span)
 used = redis.call('INCR', MONTH)
 redis.call('PEXPIRE', MONTH, ARGV[3])
 
-local run = open_run(ARGV[13], ARGV[9], 'api', ARGV[11], now, ARGV[10])
-redis.call('HSET', job, 'account', ARGV[11], 'key', ARGV[12], 'domain', ARGV[13],
-  'run', run, 'created', ARGV[1], 'status', 'pending')
-redis.call('PEXPIRE', job, ARGV[10])
+local run = open_job(ARGV[8], ARGV[13], ARGV[9], ARGV[11], ARGV[12], ARGV[1], ARGV[10])
 if ARGV[14] ~= '' then
   redis.call('DEL', IDEMPOTENCY)
   redis.call('HSET', IDEMPOTENCY, 'body', ARGV[14], 'job', ARGV[8], 'run', run, 'at', ARGV[1])
   redis.call('PEXPIRE', IDEMPOTENCY, ARGV[15])
 end
-note_for_ledger(ARGV[8], ARGV[11], ARGV[12], ARGV[13], run, ARGV[1], false)
 return {'admitted', 0, used, ARGV[8], run, ARGV[1]}

@@ -206,7 +206,7 @@ func TestRefundLeavesNothing(t *testing.T) {
 	before := dump(t, w)
 	a := w.mustAdmit(t, AdmitRequest{IdempotencyKey: "once", BodyHash: [32]byte{1}})
 	for range 2 {
-		must(t, w.refund(t.Context(), a))
+		must(t, w.refund(t.Context(), refundOf(a)))
 	}
 	must(t, w.copyColdCalls(t.Context()))
 	refunded := redis.Job(a.JobID)
@@ -229,19 +229,19 @@ func TestRefundLeavesSharedRun(t *testing.T) {
 	w := newWorld(t, with(5, 5, 2))
 	first := w.mustAdmit(t, AdmitRequest{})
 	second := w.mustAdmit(t, AdmitRequest{})
-	must(t, w.refund(t.Context(), first))
+	must(t, w.refund(t.Context(), refundOf(first)))
 	if w.client.HGet(t.Context(), redis.Run(second.RunID), "state").Val() != "queued" ||
 		w.client.Get(t.Context(), redis.InFlight("acme.com")).Val() != second.RunID ||
 		w.client.Exists(t.Context(), redis.Job(second.JobID)).Val() != 1 {
 		t.Error("refunding one job took the run away from the other")
 	}
-	must(t, w.refund(t.Context(), second))
+	must(t, w.refund(t.Context(), refundOf(second)))
 	if w.client.Exists(t.Context(), redis.Run(second.RunID), redis.InFlight("acme.com")).Val() != 0 {
 		t.Error("the run nobody waits for is still there")
 	}
 	running := w.mustAdmit(t, AdmitRequest{})
 	must(t, w.client.HSet(t.Context(), redis.Run(running.RunID), "state", "running").Err())
-	must(t, w.refund(t.Context(), running))
+	must(t, w.refund(t.Context(), refundOf(running)))
 	if w.client.Exists(t.Context(), redis.Run(running.RunID)).Val() != 1 {
 		t.Error("a run that is worked on was taken away")
 	}
@@ -272,7 +272,7 @@ func TestIdempotencyKeyReplays(t *testing.T) {
 			t.Errorf("replay = %+v, want %+v", a, first)
 		}
 		if replayed {
-			must(t, w.refund(t.Context(), a)) // takes nothing back
+			must(t, w.refund(t.Context(), refundOf(a))) // takes nothing back
 		}
 	}
 	f(func(*AdmitRequest) {}, true, nil)
@@ -389,7 +389,9 @@ func TestRepeatedCallAndItsRefund(t *testing.T) {
 			}
 			// Retries of both scripts of the first try arrive late.
 			must(t, w.refund(t.Context(), lost))
-			if _, err := w.runAdmit(t.Context(), req, lost, "late-run"); err != nil {
+			again := Admission{JobID: lost.id, AccountID: req.Account.ID, KeyID: req.KeyID, Domain: req.Domain, CreatedAt: req.Now,
+				idempotencyKey: req.IdempotencyKey, plan: req.Account.Plan}
+			if _, err := w.runAdmit(t.Context(), req, again, "late-run"); err != nil {
 				t.Fatal(err)
 			}
 			if w.client.HGet(t.Context(), redis.Job(acknowledged), "status").Val() != "pending" {
@@ -402,7 +404,7 @@ func TestRepeatedCallAndItsRefund(t *testing.T) {
 			if call, ok := w.ledger.call(acknowledged); !ok || call.Refunded {
 				t.Errorf("ledger has %+v, want the acknowledged call as charged", call)
 			}
-			if call, ok := w.ledger.call(lost.JobID); lost.JobID != acknowledged && (!ok || !call.Refunded) {
+			if call, ok := w.ledger.call(lost.id); lost.id != acknowledged && (!ok || !call.Refunded) {
 				t.Errorf("ledger has %+v, want the lost call as refunded", call)
 			}
 			if row := w.ledger.row(starter.ID, "2026-05"); row.ColdCalls != 1 {
@@ -419,7 +421,7 @@ func TestAdmissionAfterItsRefundChargesNothing(t *testing.T) {
 	w.usage(t, starter, noon) // so that Redis has the counts
 	req := AdmitRequest{Account: starter, KeyID: "key", Domain: "acme.com", Now: noon}
 	a := Admission{JobID: "job", AccountID: starter.ID, KeyID: "key", Domain: "acme.com", CreatedAt: noon}
-	must(t, w.refund(t.Context(), a))
+	must(t, w.refund(t.Context(), refundOf(a)))
 	before := dump(t, w)
 	reply, err := w.runAdmit(t.Context(), req, a, "run")
 	if err != nil || reply.outcome != "refunded" {
@@ -436,7 +438,7 @@ func TestRefundsOutlastAnOutage(t *testing.T) {
 	w := newWorld(t, with(5, 5, 2))
 	calls := []Admission{w.mustAdmit(t, AdmitRequest{}), w.mustAdmit(t, AdmitRequest{Domain: "other.com"})}
 	for _, a := range calls {
-		w.refundLater(a)
+		w.refundLater(refundOf(a))
 	}
 	cut, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -448,7 +450,7 @@ func TestRefundsOutlastAnOutage(t *testing.T) {
 		t.Errorf("after the outage %d calls are charged and %d wait, want none", got, w.refunds.Len())
 	}
 	for range refundsMost + 1 {
-		w.refundLater(calls[0])
+		w.refundLater(refundOf(calls[0]))
 	}
 	if w.refunds.Len() != refundsMost {
 		t.Errorf("%d calls wait, want at most %d", w.refunds.Len(), refundsMost)
@@ -497,7 +499,7 @@ func TestAdmissionAgreesWithModel(t *testing.T) {
 		if n := random.IntN(6); n < 2 && len(lost) > 0 {
 			c := lost[len(lost)-1-random.IntN(min(5, len(lost)))]
 			if n == 0 {
-				must(t, w.refund(t.Context(), c.admission))
+				must(t, w.refund(t.Context(), refundOf(c.admission)))
 				if !c.acknowledged {
 					c.refunded = true
 					kept = slices.DeleteFunc(kept, func(k *call) bool { return k == c })
@@ -561,6 +563,43 @@ func TestAdmissionAgreesWithModel(t *testing.T) {
 		case len(ofAccount) >= budget*multiple:
 			want, wait = AccountCold24h, ofAccount[len(ofAccount)-budget*multiple].req.Now.Add(24*time.Hour).Sub(now)
 		}
+		if random.IntN(4) == 0 { // a call for many companies
+			many := BulkRequest{Account: acct, KeyID: key, Now: now, Partial: random.IntN(2) == 0}
+			for i := range 1 + random.IntN(4) {
+				many.Domains = append(many.Domains, fmt.Sprintf("d%d.com", i))
+			}
+			wanted := len(many.Domains)
+			room := max(0, min(wanted, budget-month, perKey-len(ofKey), budget*multiple-len(ofAccount)))
+			dry, _, err := w.Room(t.Context(), many)
+			must(t, err)
+			a, err := w.AdmitMany(t.Context(), many)
+			admitted := room
+			if room < wanted && !many.Partial {
+				admitted = 0
+			}
+			var rejected *Rejected
+			if dry != room || len(a.Jobs) != admitted || errors.As(err, &rejected) != (admitted == 0) || (a.Rest != "") != (admitted > 0 && room < wanted) ||
+				rejected != nil && rejected.Room != room {
+				t.Fatalf("step %d, %s, %s: AdmitMany of %d, partial %v = %+v, %v, dry %d; want room for %d", step, now, key, wanted, many.Partial, a,
+					err, dry, room)
+			}
+			for domain, job := range a.Jobs {
+				kept = append(kept, &call{
+					req:          AdmitRequest{Account: acct, KeyID: key, Now: now, Domain: domain},
+					admission:    Admission{JobID: job, AccountID: acct.ID, KeyID: key, Domain: domain, CreatedAt: now, plan: acct.Plan},
+					acknowledged: true,
+				})
+			}
+			switch {
+			case admitted == wanted:
+				outcomes["all"]++
+			case admitted > 0:
+				outcomes["part"]++
+			default:
+				outcomes["none"]++
+			}
+			continue
+		}
 		a, err := w.Admit(t.Context(), req)
 		var rejected *Rejected
 		switch {
@@ -582,7 +621,7 @@ func TestAdmissionAgreesWithModel(t *testing.T) {
 	}
 	t.Log(outcomes)
 	for _, outcome := range []Reason{"admitted", MonthlyCap, PerKeyCold1h, AccountCold24h, "replayed", "refunded", "refund refused",
-		"late"} {
+		"late", "all", "part", "none"} {
 		if outcomes[outcome] < 20 {
 			t.Errorf("outcome %s came %d times: the test shows little", outcome, outcomes[outcome])
 		}

@@ -23,7 +23,7 @@ func TestEmptyRedisGivesNoNewBudget(t *testing.T) {
 	w.mustAdmit(t, AdmitRequest{Now: noon.Add(-30 * time.Minute)})
 	w.mustAdmit(t, AdmitRequest{Now: noon.Add(-20 * time.Minute)})
 	refunded := w.mustAdmit(t, AdmitRequest{Now: noon.Add(-10 * time.Minute), KeyID: "other"})
-	must(t, w.refund(t.Context(), refunded))
+	must(t, w.refund(t.Context(), refundOf(refunded)))
 	for range 4 {
 		w.CountCached(starter, noon)
 	}
@@ -168,7 +168,7 @@ func TestRefundKeepsTheTier(t *testing.T) {
 	w := newWorld(t, with(3, 2, 1))
 	a := w.mustAdmit(t, AdmitRequest{})
 	must(t, w.copy(t.Context()))
-	must(t, w.refund(t.Context(), a))
+	must(t, w.refund(t.Context(), refundOf(a)))
 	must(t, w.copy(t.Context()))
 	if row := w.ledger.row(starter.ID, "2026-05"); row.Plan != string(account.Starter) || row.ColdCalls != 0 {
 		t.Errorf("ledger after a refund = %+v, want tier starter and no calls", row)

@@ -37,6 +37,16 @@ var (
 	replayLua string
 	//go:embed refund.lua
 	refundLua string
+	//go:embed bulk.lua
+	bulkLua string
+	//go:embed bulk_admit.lua
+	bulkAdmitLua string
+	//go:embed bulk_open.lua
+	bulkOpenLua string
+	//go:embed bulk_replay.lua
+	bulkReplayLua string
+	//go:embed bulk_refund.lua
+	bulkRefundLua string
 	//go:embed refill.lua
 	refillLua string
 	//go:embed count.lua
@@ -44,9 +54,14 @@ var (
 	//go:embed copied.lua
 	copiedLua string
 
-	admitScript  = queue.Script(chargeLua + admitLua)
-	replayScript = queue.Script(chargeLua + replayLua)
-	refundScript = queue.Script(chargeLua + refundLua)
+	admitScript      = queue.Script(chargeLua + admitLua)
+	replayScript     = queue.Script(chargeLua + replayLua)
+	refundScript     = queue.Script(chargeLua + refundLua)
+	bulkAdmitScript  = queue.Script(chargeLua + bulkLua + bulkAdmitLua)
+	bulkOpenScript   = queue.Script(chargeLua + bulkLua + bulkOpenLua)
+	bulkReplayScript = queue.Script(chargeLua + bulkLua + bulkReplayLua)
+	bulkRefundScript = queue.Script(chargeLua + bulkLua + bulkRefundLua)
+
 	refillScript = goredis.NewScript(refillLua)
 	countScript  = goredis.NewScript(countLua)
 	copiedScript = goredis.NewScript(copiedLua)
@@ -59,6 +74,8 @@ const (
 	// longest backoff while Redis does not answer.
 	refundInterval = 100 * time.Millisecond
 	refundWaitMost = time.Second
+	// bulksInterval is the time between two searches for calls whose server ended before their jobs were open.
+	bulksInterval = 5 * time.Second
 	// copyInterval is the time between two copies of changes to the ledger.
 	copyInterval = 700 * time.Millisecond
 	// copyWaitMost is the longest backoff while the ledger does not answer.
@@ -101,7 +118,7 @@ type Meter struct {
 	quotas  map[month]*quota
 	dirty   map[month]account.Plan
 
-	refunds *flush.Buffer[Admission] // calls whose outcome is unknown
+	refunds *flush.Buffer[refund] // of calls whose outcome is unknown
 	loops   []*flush.Loop
 }
 
@@ -127,6 +144,7 @@ func New(rdb goredis.UniversalClient, ledger Ledger, limits Limits, logger *slog
 	}
 	repeat("cached calls not counted yet", flushInterval, 0, m.flush)
 	repeat("calls not refunded yet", refundInterval, refundWaitMost, m.refunds.Flush)
+	repeat("jobs of calls for many companies are not open yet", bulksInterval, copyWaitMost, m.openBulks)
 	repeat("quotas may be out of date", quotaInterval, copyWaitMost, m.refreshQuotas)
 	repeat("usage ledger is behind", copyInterval, copyWaitMost, m.copy)
 	return m
@@ -140,8 +158,8 @@ func newMeter(rdb goredis.UniversalClient, ledger Ledger, limits Limits, logger 
 		server: "server:" + hex.EncodeToString(id[:]), moving: semaphore.NewWeighted(readersMax),
 		tallies: make(map[month]*tally), quotas: make(map[month]*quota), dirty: make(map[month]account.Plan),
 	}
-	m.refunds = &flush.Buffer[Admission]{Max: refundsMost, PageMax: 1, Write: func(ctx context.Context, calls []Admission) error {
-		return m.refund(ctx, calls[0])
+	m.refunds = &flush.Buffer[refund]{Max: refundsMost, PageMax: 1, Write: func(ctx context.Context, refunds []refund) error {
+		return m.refund(ctx, refunds[0])
 	}}
 	return m
 }
@@ -158,8 +176,8 @@ func (m *Meter) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if err := m.refunds.Flush(ctx); err != nil {
-		for _, a := range m.refunds.Drain() {
-			m.logLostRefund(a)
+		for _, r := range m.refunds.Drain() {
+			m.logLostRefund(r)
 		}
 	}
 	// The first flush may only restore a missing count; the second one then adds the calls.

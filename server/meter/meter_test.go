@@ -117,7 +117,7 @@ type world struct {
 
 // newWorld returns a meter that writes nothing by itself: tests call flush and
 // copy, and the time is noon.
-func newWorld(t *testing.T, limits Limits) *world {
+func newWorld(t testing.TB, limits Limits) *world {
 	t.Helper()
 	server := stores.Redis(t)
 	client, err := redis.Open(t.Context(), server.URL)
@@ -200,7 +200,7 @@ func (w *world) killRedis(t *testing.T) {
 	w.server.Kill(t)
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
