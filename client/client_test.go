@@ -406,6 +406,16 @@ func TestNoFieldIsLeftOut(t *testing.T) {
 		f("signals of a score", scoreSignals.Response.Body, err, new(ScoreSignals))
 		then, err := c.ScoreAt(ctx, "acme.test", time.Now().AddDate(0, 0, -3), WithEvidence())
 		f("score of an instant", then.Response.Body, err, new(Score))
+		many, err := c.StartMany(ctx, []string{"acme.test", "unicorn.test"}, WithEvidence())
+		f("scores of many", many.Response.Body, err, new(struct {
+			Mode    string      `json:"mode"`
+			Summary ManySummary `json:"summary"`
+			Results []struct {
+				Domain string `json:"domain"`
+				Status int    `json:"status"`
+				Score  Score  `json:"score"`
+			} `json:"results"`
+		}))
 		changes, err := c.Changes(ctx, "acme.test", time.Now().AddDate(0, 0, -3), time.Time{})
 		f("changes", changes.Response.Body, err, new(Changes))
 		cohort, err := c.Cohort(ctx, "cohort.test")
@@ -421,8 +431,48 @@ func TestNoFieldIsLeftOut(t *testing.T) {
 		signals, err := c.Signals(ctx)
 		f("signals", signals.Response.Body, err, new(Manifest))
 	}
-	if n := sent.requests.Load(); n != 22 {
+	if n := sent.requests.Load(); n != 24 {
 		t.Errorf("%d requests", n)
+	}
+}
+
+// A portfolio is scored with one call: as many as the budget allows, then all jobs are waited for together.
+func TestManyAreStartedAndRead(t *testing.T) {
+	t.Parallel()
+	c, _ := newClient(t, liveKey(t, "growth")) // one cold call a month
+	ctx := t.Context()
+	domains := []string{"many-one.com", "https://www.many-two.com/about"}
+	dry, err := c.StartMany(ctx, domains, DryRun(), Partial())
+	if err != nil || !dry.DryRun || dry.Summary != (ManySummary{Started: 1, Refused: 1}) || len(dry.Jobs()) != 0 {
+		t.Fatalf("dry run = %+v, %v", dry, err)
+	}
+	if _, err := c.StartMany(ctx, domains); !errors.Is(err, ErrMonthlyCap) {
+		t.Fatalf("all of two with a budget of one: %v", err)
+	}
+	key := IdempotencyKey("portfolio")
+	first, err := c.StartMany(ctx, domains, Partial(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := c.StartMany(ctx, domains, Partial(), key)
+	if err != nil || len(again.Jobs()) != 1 || again.Jobs()[0].ID != first.Jobs()[0].ID {
+		t.Fatalf("repeated call = %+v, %v; first %+v", again, err, first)
+	}
+	if item := first.Items[1]; item.Domain != "many-two.com" || item.Status != 429 || !errors.Is(item.Err, ErrMonthlyCap) {
+		t.Errorf("refused company = %+v", item)
+	}
+	jobs, err := c.WaitMany(ctx, first.Jobs())
+	if err != nil || len(jobs) != 1 || jobs[0].Status != "complete" || jobs[0].Domain != "many-one.com" {
+		t.Fatalf("jobs = %+v, %v", jobs, err)
+	}
+	stored, err := c.StartMany(ctx, domains[:1], WithEvidence())
+	if err != nil || stored.Items[0].Score == nil || stored.Items[0].Score.Evidence == nil || stored.Summary != (ManySummary{Stored: 1}) {
+		t.Fatalf("stored score = %+v, %v", stored, err)
+	}
+	other, _ := newClient(t, liveKey(t, "starter"))
+	items, err := other.Jobs(ctx, jobs[0].ID, "none")
+	if err != nil || !errors.Is(items[0].Err, ErrForbidden) || !errors.Is(items[1].Err, ErrJobNotFound) {
+		t.Errorf("jobs of another account = %+v, %v", items, err)
 	}
 }
 

@@ -63,6 +63,14 @@ type problem struct {
 	Tier    string `json:"tier"`
 }
 
+// of returns the error of an item of a list, nil if the item has none.
+func (p problem) of(status int, requestID string) error {
+	if p.Error == "" {
+		return nil
+	}
+	return &Error{Status: status, Code: p.Error, Message: p.Message, Reason: p.Reason, Tier: p.Tier, RequestID: requestID}
+}
+
 // newError returns the error of an answer.
 func newError(res *http.Response, a reply) *Error {
 	e := &Error{Status: a.status, RequestID: a.RequestID, Quotas: a.Quotas, RetryAfter: retryAfter(res.Header)}

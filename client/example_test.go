@@ -81,6 +81,21 @@ func ExampleClient_Batch() {
 	// not a domain has no score: true
 }
 
+func ExampleClient_StartMany() {
+	service := open()
+	many, err := service.StartMany(context.Background(), []string{"acme.test", "struggling.test"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	jobs, err := service.WaitMany(context.Background(), many.Jobs())
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(many.Summary.Stored, "stored,", len(jobs), "runs waited for")
+	// Output:
+	// 2 stored, 0 runs waited for
+}
+
 func ExampleClient_History() {
 	var newest float64
 	records := 0

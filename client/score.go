@@ -106,6 +106,14 @@ type Job struct {
 	ScoreURL string  `json:"score_url"`
 	// FailureReason is sfn_failed, sfn_timed_out, sfn_aborted or scoring_completed_no_record in a failed job.
 	FailureReason string `json:"failure_reason"`
+	// Progress is how far the run is, some seconds old. It is nil while the run waits and once the job is settled.
+	Progress *Progress `json:"progress"`
+}
+
+// Progress is how far a run is.
+type Progress struct {
+	SourcesDone  int `json:"sources_done"`
+	SourcesTotal int `json:"sources_total"`
 }
 
 // Result identifies the record of a complete job.
@@ -120,6 +128,9 @@ type ReadOption interface{ applyRead(*readOptions) }
 // StartOption is an option of calls that may start a run.
 type StartOption interface{ applyStart(*startOptions) }
 
+// ManyOption is an option of [Client.StartMany].
+type ManyOption interface{ applyMany(*manyOptions) }
+
 type readOptions struct{ evidence bool }
 
 type startOptions struct {
@@ -128,27 +139,43 @@ type startOptions struct {
 	idempotencyKey string
 }
 
-// Option is both a [ReadOption] and a [StartOption].
+type manyOptions struct {
+	startOptions
+	partial, dryRun bool
+}
+
+// Option is a [ReadOption], a [StartOption] and a [ManyOption].
 type Option func(*readOptions)
 
 func (o Option) applyRead(r *readOptions)   { o(r) }
 func (o Option) applyStart(s *startOptions) { o(&s.readOptions) }
+func (o Option) applyMany(m *manyOptions)   { o(&m.readOptions) }
 
-type startOption func(*startOptions)
+// RunOption is both a [StartOption] and a [ManyOption].
+type RunOption func(*startOptions)
 
-func (o startOption) applyStart(s *startOptions) { o(s) }
+func (o RunOption) applyStart(s *startOptions) { o(s) }
+func (o RunOption) applyMany(m *manyOptions)   { o(&m.startOptions) }
+
+type manyOption func(*manyOptions)
+
+func (o manyOption) applyMany(m *manyOptions) { o(m) }
 
 // WithEvidence asks for the evidence of each score.
 func WithEvidence() Option { return func(r *readOptions) { r.evidence = true } }
 
 // ForceFresh starts a run even if a fresh score is stored. The service ignores it unless the tier is enterprise.
-func ForceFresh() StartOption { return startOption(func(s *startOptions) { s.forceFresh = true }) }
+func ForceFresh() RunOption { return func(s *startOptions) { s.forceFresh = true } }
 
 // IdempotencyKey names the request, with at most 255 printable ASCII characters, so that repeats within 24 hours, also by another
 // process, are charged once. Without it the client makes a new key for each call.
-func IdempotencyKey(key string) StartOption {
-	return startOption(func(s *startOptions) { s.idempotencyKey = key })
-}
+func IdempotencyKey(key string) RunOption { return func(s *startOptions) { s.idempotencyKey = key } }
+
+// Partial starts as many runs as the limits allow, instead of all or none.
+func Partial() ManyOption { return manyOption(func(m *manyOptions) { m.partial = true }) }
+
+// DryRun asks what the call would do and cost. It starts, counts and charges nothing.
+func DryRun() ManyOption { return manyOption(func(m *manyOptions) { m.dryRun = true }) }
 
 func readOptionsOf(options []ReadOption) readOptions {
 	var r readOptions
@@ -424,9 +451,7 @@ func (c *Client) batch(ctx context.Context, domains []string, options readOption
 	items := make([]BatchItem, len(domains))
 	for i, r := range answered.Results {
 		items[i].Domain = r.Domain
-		if r.Status != http.StatusOK {
-			items[i].Err = &Error{Status: r.Status, Code: r.Error.Error, Message: r.Error.Message, Reason: r.Error.Reason,
-				Tier: r.Error.Tier, RequestID: answered.response.RequestID}
+		if items[i].Err = r.Error.of(r.Status, answered.response.RequestID); items[i].Err != nil {
 			continue
 		}
 		score := &Score{Response: Response{RequestID: answered.response.RequestID, Quotas: answered.response.Quotas, Body: r.Score}}

@@ -49,6 +49,7 @@ func TestContract(t *testing.T) {
 	starter, enterprise, free := s.customer(t, "starter"), s.customer(t, "enterprise"), s.customer(t, "free")
 	s.scores(starter, enterprise, free)
 	s.batch(starter, free)
+	s.many(starter, enterprise, free)
 	s.jobs(starter, enterprise)
 	s.history(starter)
 	s.universe(starter)
@@ -785,8 +786,9 @@ func (s suite) explanations(starter customer) {
 
 // routes are all addresses that need a key.
 var routes = []struct{ method, path string }{
-	{"POST", "/v1/score"}, {"POST", "/v1/scores/batch"}, {"GET", "/v1/score/acme.test"}, {"GET", "/v1/score/acme.test/history"},
-	{"GET", "/v1/score/acme.test/changes"}, {"GET", "/v1/score/acme.test/signals"}, {"GET", "/v1/jobs/x"},
+	{"POST", "/v1/score"}, {"POST", "/v1/scores"}, {"POST", "/v1/scores/batch"}, {"GET", "/v1/score/acme.test"},
+	{"GET", "/v1/score/acme.test/history"}, {"GET", "/v1/score/acme.test/changes"}, {"GET", "/v1/score/acme.test/signals"},
+	{"GET", "/v1/jobs?ids=x"}, {"GET", "/v1/jobs/x"},
 	{"GET", "/v1/company/acme.test/cohort"}, {"GET", "/v1/company/acme.test/confidence"}, {"GET", "/v1/movers?window=7d"},
 	{"GET", "/v1/usage"}, {"GET", "/v1/usage/history"}, {"GET", "/v1/distribution"}, {"GET", "/v1/signals"},
 }
@@ -992,7 +994,7 @@ func (s suite) errors(starter customer) {
 	})
 	s.rule("7", "a request that is too large is refused", func(t *testing.T) {
 		s.post(t, starter.live, `{"domain":"`+strings.Repeat("a", 100<<10)+`"}`).wants(t, 413, "request too large")
-		for _, path := range []string{"/v1/score", "/v1/scores/batch"} {
+		for _, path := range []string{"/v1/score", "/v1/scores", "/v1/scores/batch"} {
 			s.raw(t, "POST", path, starter.live, "Content-Length: 1000000\r\n\r\n").wants(t, 413, "request too large")
 		}
 		for _, route := range routes {
@@ -1254,6 +1256,7 @@ breakers:
   cold_per_account: {budget_multiple: 1, window: 24h}
 job_ttl: 4s
 `)}
+	s.manyWithinLimits()
 	s.rule("8.2 rule 1", "after the monthly budget cold calls are cold_budget_exhausted until the month ends", func(t *testing.T) {
 		c := s.customer(t, "starter")
 		for i := range 3 {

@@ -179,7 +179,11 @@ func (s suite) answerBytes(c customer) {
 		}
 		cohort := func(key string) reply { return s.get(t, "/v1/company/stored-company.com/cohort", key) }
 		history := func(key string) reply { return s.get(t, "/v1/score/stored-company.com/history?limit=500", key) }
-		for _, call := range []func(key string) reply{batch, cohort, history} {
+		many := func(key string) reply {
+			return s.call(t, http.MethodPost, "/v1/scores", key, `{"domains":["stored-company.com"],"dry_run":true}`)
+		}
+		jobs := func(key string) reply { return s.get(t, "/v1/jobs?ids="+strings.Repeat("0", 36), key) }
+		for _, call := range []func(key string) reply{batch, cohort, history, many, jobs} {
 			var r reply
 			eventually(t, "the key has as many bytes in flight as it may", func() bool { r = call(greedy); return r.status == 429 })
 			if r.wants(t, 429, "rate limited"); r.text("reason") != "answer_bytes" || r.header.Get("Retry-After") != "1" {

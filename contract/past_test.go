@@ -831,8 +831,10 @@ func (s suite) slidingWindows() {
 		for _, encoding := range []string{"br", "gzip", "deflate", "zstd", "gzip, br", "unheard-of"} {
 			s.call(t, "POST", "/v1/score", c.test, `{"domain":"acme.test"}`, "Content-Encoding", encoding).wants(t, 415,
 				"content encoding not supported")
-			s.call(t, "POST", "/v1/scores/batch", c.test, `{"domains":["acme.test"]}`, "Content-Encoding", encoding).wants(t, 415,
-				"content encoding not supported")
+			for _, path := range []string{"/v1/scores", "/v1/scores/batch"} {
+				s.call(t, "POST", path, c.test, `{"domains":["acme.test"]}`, "Content-Encoding", encoding).wants(t, 415,
+					"content encoding not supported")
+			}
 		}
 		s.call(t, "POST", "/v1/score", c.test, `{"domain":"acme.test"}`, "Content-Encoding", "identity").wants(t, 200, "")
 	})

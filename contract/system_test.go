@@ -309,7 +309,7 @@ func (s *system) dial(t *testing.T) net.Conn {
 }
 
 // headersRead is the maximum size of headers.
-const headersRead = 16 << 10
+const headersRead = 40 << 10
 
 // read reads an answer and checks it against the OpenAPI document.
 func read(t *testing.T, req *http.Request, res *http.Response) reply {

@@ -578,10 +578,10 @@ func TestAdmissionAgreesWithModel(t *testing.T) {
 				admitted = 0
 			}
 			var rejected *Rejected
-			if dry != room || len(a.Jobs) != admitted || errors.As(err, &rejected) != (admitted == 0) || (a.Rest != "") != (admitted > 0 && room < wanted) ||
-				rejected != nil && rejected.Room != room {
-				t.Fatalf("step %d, %s, %s: AdmitMany of %d, partial %v = %+v, %v, dry %d; want room for %d", step, now, key, wanted, many.Partial, a,
-					err, dry, room)
+			if dry != room || len(a.Jobs) != admitted || errors.As(err, &rejected) != (admitted == 0) ||
+				(a.Rest != "") != (admitted > 0 && room < wanted) || rejected != nil && rejected.Room != room {
+				t.Fatalf("step %d, %s, %s: AdmitMany of %d, partial %v = %+v, %v, dry %d; want room for %d", step, now, key, wanted,
+					many.Partial, a, err, dry, room)
 			}
 			for domain, job := range a.Jobs {
 				kept = append(kept, &call{
