@@ -389,7 +389,9 @@ func TestStopDoesNotWaitForAnalysts(t *testing.T) {
 	occupy(t, rt.ClickHouseURL, rt.AnalystURL, longStatement, stubbornStatement)
 	sent := time.Now()
 	p.signal(t, syscall.SIGTERM)
-	p.ends(t)
+	if code := p.exit(t); code != exitDone {
+		t.Errorf("exit code %d", code)
+	}
 	t.Logf("ended after %s", time.Since(sent).Round(time.Millisecond))
 	if left := processes(t, data); len(left) > 0 {
 		t.Errorf("left processes: %v", left)
