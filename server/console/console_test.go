@@ -712,6 +712,7 @@ func TestHeadersForbidInlineCode(t *testing.T) {
 			t.Errorf("%s: headers %v", path, h)
 		}
 	}
+	_, assets := parsed()
 	for name := range assets {
 		w := b.send(t, http.MethodGet, "/static/"+name, nil)
 		if w.Code != http.StatusOK || !strings.Contains(w.Header().Get("Cache-Control"), "immutable") {
