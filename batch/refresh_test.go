@@ -309,7 +309,7 @@ func TestFactsRefreshRecordsOnlyChanges(t *testing.T) {
 		if run.State != scoring.RunSucceeded || run.ScoredAt.IsZero() != bare || run.Attempts != 1 {
 			t.Errorf("run of %s ended as %+v, want a success without a record %v", run.Domain, run, bare)
 		}
-		records, err := s.scores.History(t.Context(), run.Domain, time.Time{}, 10)
+		records, err := s.scores.History(t.Context(), run.Domain, scoring.Span{}, 10)
 		if want := map[bool]int{true: 1, false: 2}[bare]; err != nil || len(records) != want {
 			t.Errorf("%s has %d records, %v; want %d", run.Domain, len(records), err, want)
 		}

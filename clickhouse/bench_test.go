@@ -10,6 +10,7 @@ import (
 
 	"companyscore/clickhouse"
 	"companyscore/internal/account"
+	"companyscore/scoring"
 )
 
 // benchCompanies is the number of companies of the point reads.
@@ -54,7 +55,10 @@ func BenchmarkPointRead(b *testing.B) {
 		{"head", func() error { _, err := s.LatestHead(b.Context(), randomCompany()); return err }},
 		{"record", func() error { _, err := s.Latest(b.Context(), randomCompany()); return err }},
 		{"earlier", func() error { _, err := s.Earlier(b.Context(), randomCompany(), noon); return err }},
-		{"history", func() error { _, err := s.History(b.Context(), randomCompany(), noon, 100); return err }},
+		{"history", func() error {
+			_, err := s.History(b.Context(), randomCompany(), scoring.Span{To: noon}, 100)
+			return err
+		}},
 		{"key", func() error { _, err := accounts.KeyByHash(b.Context(), [32]byte{}); return err }},
 	}
 	for _, r := range reads {

@@ -14,15 +14,16 @@ import (
 )
 
 var (
-	scoreInsert  = sql.Query("score_insert")
-	scoreHeads   = sql.Query("score_heads")
-	scoreAt      = sql.Query("score_at")
-	scoreFirst   = sql.Query("score_first")
-	scoreFresh   = sql.Query("score_fresh")
-	scoreNewest  = sql.Query("score_newest")
-	scoreLast    = sql.Query("score_last")
-	scoreHistory = sql.Query("score_history")
-	scoreRecords = sql.Query("score_newest_records")
+	scoreInsert        = sql.Query("score_insert")
+	scoreHeads         = sql.Query("score_heads")
+	scoreAt            = sql.Query("score_at")
+	scoreFirst         = sql.Query("score_first")
+	scoreFresh         = sql.Query("score_fresh")
+	scoreNewest        = sql.Query("score_newest")
+	scoreLast          = sql.Query("score_last")
+	scoreHistory       = sql.Query("score_history")
+	scoreHistoryOldest = sql.Query("score_history_oldest")
+	scoreRecords       = sql.Query("score_newest_records")
 )
 
 // headsPause is the minimum time between two coalesced lookups of newest records. Planning
@@ -289,16 +290,21 @@ func (s *Scores) First(ctx context.Context, domain string) (scoring.Record, erro
 // lastInstant is the last day that a DateTime64 can represent.
 var lastInstant = time.Date(2299, 12, 31, 0, 0, 0, 0, time.UTC)
 
-// History returns up to limit records of a company from before an instant, newest first,
-// with the fields of LatestHeads. A zero before means the newest records. For the next
-// page, before is the ScoredAt of the last record.
-func (s *Scores) History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error) {
-	if before.IsZero() {
-		before = lastInstant
+// History returns up to limit records of a company in a span, with the fields of LatestHeads.
+func (s *Scores) History(ctx context.Context, domain string, span scoring.Span, limit int) ([]scoring.Record, error) {
+	if span.From.IsZero() {
+		span.From = time.UnixMilli(0)
+	}
+	if span.To.IsZero() {
+		span.To = lastInstant
+	}
+	query := scoreHistory
+	if span.OldestFirst {
+		query = scoreHistoryOldest
 	}
 	var rows []headRow
-	err := s.db.listBuffered(ctx, &rows, scoreHistory,
-		ch.Named("domain", domain), ch.Named("before_ms", millis(before)), ch.Named("limit", uint32(limit)))
+	err := s.db.listBuffered(ctx, &rows, query, ch.Named("domain", domain), ch.Named("from_ms", millis(span.From)),
+		ch.Named("before_ms", millis(span.To)), ch.Named("limit", uint32(limit)))
 	if err != nil {
 		return nil, fmt.Errorf("history of %s: %w", domain, err)
 	}

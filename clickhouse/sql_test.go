@@ -17,7 +17,8 @@ import (
 var parameters = map[string]any{
 	"domain": "example.com", "domains": []string{"example.com"}, "version": "v1", "limit": uint32(5),
 	"id": "1", "account_id": "1", "hash": "00", "period": "2026-05-01", "number": uint32(1), "name": "n", "checksum": "c",
-	"now_ms": int64(1), "nows_ms": []int64{1}, "since_ms": int64(1), "before_ms": int64(1), "start_ms": int64(1), "end_ms": int64(2),
+	"now_ms": int64(1), "nows_ms": []int64{1}, "since_ms": int64(1), "before_ms": int64(2), "from_ms": int64(1),
+	"start_ms": int64(1), "end_ms": int64(2),
 	"cut_ms": int64(1), "at_ms": int64(1),
 	"start_7d_ms": int64(1), "start_30d_ms": int64(1), "start_90d_ms": int64(1), "leaders": uint16(201), "recent_max": uint32(10),
 	"blocks":    uint32(1),

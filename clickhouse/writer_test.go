@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -244,7 +245,7 @@ func TestHistoryPagesBackwards(t *testing.T) {
 	var got []scoring.Record
 	var before time.Time
 	for {
-		page, err := s.History(t.Context(), "example.com", before, 10)
+		page, err := s.History(t.Context(), "example.com", scoring.Span{To: before}, 10)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -262,10 +263,34 @@ func TestHistoryPagesBackwards(t *testing.T) {
 			t.Errorf("record %d is of %v, want %v", i, rec.ScoredAt, want)
 		}
 	}
+	// Each span has the same records from either end.
+	for first := range n {
+		for end := first; end <= n; end += 7 {
+			span := scoring.Span{From: noon.AddDate(0, -(n - 1 - first), 0), OldestFirst: true}
+			if end < n {
+				span.To = noon.AddDate(0, -(n - 1 - end), 0)
+			}
+			oldest, err := s.History(t.Context(), "example.com", span, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			span.OldestFirst = false
+			newest, err := s.History(t.Context(), "example.com", span, n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			slices.Reverse(newest)
+			if len(oldest) != end-first || !slices.EqualFunc(oldest, newest, func(a, b scoring.Record) bool {
+				return a.ScoredAt.Equal(b.ScoredAt) && a.PipelineVersion == b.PipelineVersion
+			}) {
+				t.Errorf("records %d to %d: %d from the oldest, %d from the newest", first, end, len(oldest), len(newest))
+			}
+		}
+	}
 	if got[3].PipelineVersion != "v3" {
 		t.Errorf("record 3 is of %s, want the one written last", got[3].PipelineVersion)
 	}
-	if page, err := s.History(t.Context(), "unknown.com", time.Time{}, 10); err != nil || len(page) != 0 {
+	if page, err := s.History(t.Context(), "unknown.com", scoring.Span{}, 10); err != nil || len(page) != 0 {
 		t.Errorf("history of an unknown company = %v, %v", page, err)
 	}
 }

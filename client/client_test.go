@@ -503,6 +503,17 @@ func TestHistoryReadsAllPages(t *testing.T) {
 	for range c.History(t.Context(), "acme.test") {
 		break // a loop may end early
 	}
+	var span []HistoryRecord
+	for r, err := range c.History(t.Context(), "acme.test", OldestFirst(), From(all[len(all)-2].ScoredAt), Until(all[0].ScoredAt)) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		span = append(span, r)
+	}
+	want := slices.Clone(all[1 : len(all)-1])
+	if slices.Reverse(want); !slices.Equal(span, want) {
+		t.Errorf("span = %+v, want %+v", span, want)
+	}
 }
 
 func TestConfigIsChecked(t *testing.T) {

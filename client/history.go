@@ -20,7 +20,7 @@ type HistoryRecord struct {
 	CompletenessPct float64 `json:"data_completeness_pct"`
 }
 
-// HistoryPage is a page of past scores, newest first.
+// HistoryPage is a page of past scores.
 type HistoryPage struct {
 	Response Response        `json:"-"`
 	Mode     string          `json:"mode"`
@@ -33,10 +33,29 @@ type HistoryPage struct {
 // historyPageMax is the number of records that the service returns in one page at most.
 const historyPageMax = 500
 
-// HistoryPage reads one page of past scores. cursor is empty for the first page. limit is from 1 to 500, zero for the default of the
-// service.
-func (c *Client) HistoryPage(ctx context.Context, domain, cursor string, limit int) (HistoryPage, error) {
+// HistoryOption is an option of calls that read past scores.
+type HistoryOption func(url.Values)
+
+// From leaves out records before an instant.
+func From(at time.Time) HistoryOption {
+	return func(query url.Values) { query.Set("from", at.UTC().Format(time.RFC3339Nano)) }
+}
+
+// Until leaves out records of an instant and later.
+func Until(at time.Time) HistoryOption {
+	return func(query url.Values) { query.Set("to", at.UTC().Format(time.RFC3339Nano)) }
+}
+
+// OldestFirst reads the oldest records first instead of the newest.
+func OldestFirst() HistoryOption { return func(query url.Values) { query.Set("order", "oldest") } }
+
+// HistoryPage reads one page of past scores. cursor is empty for the first page; it belongs to the options with which it was got. limit
+// is from 1 to 500, zero for the default of the service.
+func (c *Client) HistoryPage(ctx context.Context, domain, cursor string, limit int, options ...HistoryOption) (HistoryPage, error) {
 	query := make(url.Values)
+	for _, option := range options {
+		option(query)
+	}
 	if limit != 0 {
 		query.Set("limit", strconv.Itoa(limit))
 	}
@@ -54,10 +73,10 @@ func (c *Client) HistoryPage(ctx context.Context, domain, cursor string, limit i
 
 // History yields the past scores of a company, newest first. It reads a page of 500 when it is needed. After an error, which it yields with
 // a zero record, it ends.
-func (c *Client) History(ctx context.Context, domain string) iter.Seq2[HistoryRecord, error] {
+func (c *Client) History(ctx context.Context, domain string, options ...HistoryOption) iter.Seq2[HistoryRecord, error] {
 	return func(yield func(HistoryRecord, error) bool) {
 		for cursor := ""; ; {
-			page, err := c.HistoryPage(ctx, domain, cursor, historyPageMax)
+			page, err := c.HistoryPage(ctx, domain, cursor, historyPageMax, options...)
 			if err != nil {
 				yield(HistoryRecord{}, err)
 				return

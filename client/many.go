@@ -155,8 +155,8 @@ func (c *Client) pollMany(ctx context.Context, ids []string) (items []JobItem, p
 	return items, pause, nil
 }
 
-// WaitMany polls jobs together until none is pending, and returns them in order. It ends with ctx. After an error the jobs have the states of
-// the last poll. A failed run is no error: its job has the reason.
+// WaitMany polls jobs together until none is pending, and returns them in order. It ends with ctx. After an error the jobs have the
+// states of the last poll. A failed run is no error: its job has the reason.
 func (c *Client) WaitMany(ctx context.Context, jobs []Job) ([]Job, error) {
 	jobs, pause := slices.Clone(jobs), firstPoll
 	for {

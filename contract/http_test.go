@@ -180,9 +180,10 @@ func (s suite) answerBytes(c customer) {
 		cohort := func(key string) reply { return s.get(t, "/v1/company/stored-company.com/cohort", key) }
 		history := func(key string) reply { return s.get(t, "/v1/score/stored-company.com/history?limit=500", key) }
 		many := func(key string) reply {
-			return s.call(t, http.MethodPost, "/v1/scores", key, `{"domains":["stored-company.com"],"dry_run":true}`)
+			r, _ := s.postMany(t, key, named("unread", 1000), map[string]any{"dry_run": true, "partial": true})
+			return r
 		}
-		jobs := func(key string) reply { return s.get(t, "/v1/jobs?ids="+strings.Repeat("0", 36), key) }
+		jobs := func(key string) reply { return s.get(t, "/v1/jobs?ids="+strings.Join(named("job", 1000), ","), key) }
 		for _, call := range []func(key string) reply{batch, cohort, history, many, jobs} {
 			var r reply
 			eventually(t, "the key has as many bytes in flight as it may", func() bool { r = call(greedy); return r.status == 429 })

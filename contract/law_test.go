@@ -31,7 +31,7 @@ var law = []string{
 	"decided: ETag", "decided: compression", "decided: X-Request-Id", "decided: RateLimit", "decided: Server-Timing", "decided: CORS",
 	"decided: description", "decided: docs", "decided: health", "decided: metrics", "decided: elsewhere", "decided: batch",
 	"decided: scores of many", "decided: jobs of many",
-	"decided: evidence", "decided: changes", "decided: signals of a score", "decided: as_of",
+	"decided: evidence", "decided: history", "decided: changes", "decided: signals of a score", "decided: as_of",
 	"decided: request log", "decided: usage history", "decided: epochs",
 	"decided: HTTP", "decided: connections", "decided: answer bytes", "decided: stop",
 }
@@ -59,6 +59,8 @@ var errorTable = []string{
 	"POST /v1/scores 422 idempotency_key_reused",
 	"POST /v1/scores 429 cold_budget_exhausted",
 	"GET /v1/jobs 400 ids invalid",
+	"GET /v1/score/{domain}/history 400 order invalid",
+	"GET /v1/score/{domain}/history 400 format invalid",
 	"POST /v1/scores/batch 400 body.domains required",
 	"POST /v1/scores/batch 400 body.domains invalid",
 	"GET /v1/score/{domain} 400 include must be one of ['evidence']",

@@ -109,6 +109,7 @@ func TestPast(t *testing.T) {
 // emptyUniverse must run before the first score.
 func (s suite) emptyUniverse() {
 	c := s.customer(s.T, "starter")
+	eventually(s.T, "the empty universe is counted", func() bool { return s.get(s.T, "/v1/distribution", c.live).status == 200 })
 	s.rule("4.8", "without any score all counts are 0, and all bins are there", func(t *testing.T) {
 		r := s.get(t, "/v1/distribution", c.live).wants(t, 200, "")
 		for _, name := range []string{"count", "mean", "p50", "p90", "stddev", "min", "max"} {

@@ -407,6 +407,14 @@ type Progress struct {
 	Done, Total int
 }
 
+// Span selects records of one company.
+type Span struct {
+	// From and To are the times of the first record and of one after the last, zero for no bound.
+	From, To time.Time
+	// OldestFirst returns the oldest records first instead of the newest.
+	OldestFirst bool
+}
+
 // Outcome is the result of one attempt at a run.
 type Outcome struct {
 	// ScoredAt is the ScoredAt of the record, zero if there is none.

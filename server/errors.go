@@ -161,6 +161,16 @@ var (
 		Meaning: "The query parameter as_of is not an instant or a date.",
 		Do:      "Use an instant of RFC 3339 or a date such as 2026-05-01. Without the parameter the answer is about the newest score.",
 	}, problem{Status: 400, Message: "as_of is an instant such as 2026-05-01T00:00:00Z, or a date."})
+	errOrder = newError(errorPage{
+		Code:    "order invalid",
+		Meaning: "The query parameter order of a history is neither newest nor oldest.",
+		Do:      "Use newest, which is the default, or oldest.",
+	}, problem{Status: 400, Message: "order is newest or oldest."})
+	errFormat = newError(errorPage{
+		Code:    "format invalid",
+		Meaning: "The query parameter format names a format that the address does not have.",
+		Do:      "Use json, which is the default, ndjson or csv.",
+	}, problem{Status: 400, Message: "format is json, ndjson or csv."})
 	errJobIDs = newError(errorPage{
 		Code:    "ids invalid",
 		Meaning: "The query parameter ids is missing, is not a list of ids of jobs, has an id twice, or has too many.",

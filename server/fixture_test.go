@@ -320,8 +320,10 @@ func (f *fixture) addCalls(ctx context.Context) error {
 	f.names = strings.NewReplacer("{minute}", countedMinute.Format(time.RFC3339), "{minute after}",
 		countedMinute.Add(time.Minute).Format(time.RFC3339), "{date}", countedMinute.Format(time.DateOnly), "{complete}", complete.JobID,
 		"{aborted}", aborted.JobID, "{pending}", pending.JobID,
-		"{cursor}", api.EncodeCursor("stored.com", noon.Add(-time.Minute)), "{last cursor}",
-		api.EncodeCursor("stored.com", noon.Add(-20*day)))
+		"{cursor}", api.EncodeCursor("stored.com", false, noon.Add(-time.Minute)), "{last cursor}",
+		api.EncodeCursor("stored.com", false, noon.Add(-20*day)), "{oldest cursor}",
+		api.EncodeCursor("stored.com", true, noon.Add(-20*day)), "{future cursor}",
+		api.EncodeCursor("stored.com", false, noon.Add(time.Hour)))
 	return err
 }
 

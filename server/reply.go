@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -51,10 +52,11 @@ func originOf(c *fiber.Ctx) origin {
 	return originNone
 }
 
-// replyInfo is the origin and the max-age of a body that callers may cache.
+// replyInfo is the origin, the max-age and the content type of a body that callers may cache.
 type replyInfo struct {
 	origin origin
 	maxAge time.Duration
+	kind   string // empty for JSON
 }
 
 // rendered is a body with its entity tag.
@@ -90,7 +92,7 @@ func (s *Server) sendRendered(c *fiber.Ctx, r rendered, a replyInfo) error {
 		c.Set(fiber.HeaderVary, fiber.HeaderAcceptEncoding)
 		return c.Status(fiber.StatusNotModified).Send(nil)
 	}
-	c.Set(fiber.HeaderContentType, fiber.MIMEApplicationJSON)
+	c.Set(fiber.HeaderContentType, cmp.Or(a.kind, fiber.MIMEApplicationJSON))
 	return c.Send(r.body)
 }
 

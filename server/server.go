@@ -44,7 +44,7 @@ type Keys interface {
 // before, newest first; a zero before means no bound.
 type Scores interface {
 	Latest(ctx context.Context, domain string) (scoring.Record, error)
-	History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error)
+	History(ctx context.Context, domain string, span scoring.Span, limit int) ([]scoring.Record, error)
 	// At returns the newest record at or before an instant with its signals, or scoring.ErrNotFound.
 	At(ctx context.Context, domain string, at time.Time) (scoring.Record, error)
 	// First returns the oldest record with its signals, or scoring.ErrNotFound.

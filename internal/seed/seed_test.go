@@ -104,7 +104,7 @@ func check(t *testing.T, db database, spec seed.Spec, companies ...uint64) {
 			rec.BucketCompleteness, rec.Signals, rec.Warnings = scoring.BucketScores{}, nil, nil
 			want = append(want, rec)
 		}
-		got, err := scores.History(t.Context(), seed.Domain(spec.Seed, i), time.Time{}, spec.Records+1)
+		got, err := scores.History(t.Context(), seed.Domain(spec.Seed, i), scoring.Span{}, spec.Records+1)
 		if err != nil {
 			t.Fatal(err)
 		}

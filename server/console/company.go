@@ -39,7 +39,7 @@ type CompanyStore interface {
 	SearchCompanies(ctx context.Context, prefix string, limit int) ([]scoring.Record, error)
 	Latest(ctx context.Context, domain string) (scoring.Record, error)
 	// History returns records before an instant, newest first; a zero instant means no bound.
-	History(ctx context.Context, domain string, before time.Time, limit int) ([]scoring.Record, error)
+	History(ctx context.Context, domain string, span scoring.Span, limit int) ([]scoring.Record, error)
 	// At returns the newest record at or before an instant.
 	At(ctx context.Context, domain string, at time.Time) (scoring.Record, error)
 	Newest(ctx context.Context, domain string) (universe.Stored, error)
@@ -259,7 +259,7 @@ func (c *Console) company(v *visit) error {
 	reads.Go(func() (err error) { rec, err = c.Stores.Companies.Latest(ctx, domain); return err })
 	reads.Go(func() (err error) { newest, err = c.Stores.Companies.Newest(ctx, domain); return err })
 	reads.Go(func() (err error) {
-		history, err = c.Stores.Companies.History(ctx, domain, time.Time{}, historyMax)
+		history, err = c.Stores.Companies.History(ctx, domain, scoring.Span{}, historyMax)
 		return err
 	})
 	err = reads.Wait()

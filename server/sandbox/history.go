@@ -2,14 +2,15 @@ package sandbox
 
 import (
 	"math"
+	"slices"
 	"time"
 
 	"companyscore/scoring"
 	"companyscore/server/api"
 )
 
-// History returns the daily records of a canned company for a page, newest first. If more
-// records follow, it returns page.Limit+1 of them. It returns false for any other domain.
+// History returns the daily records of a canned company for a page. If more records follow, it returns page.Limit+1
+// of them. It returns false for any other domain.
 func History(domain string, page api.Page, now time.Time) ([]scoring.Record, bool) {
 	newest, ok := Score(domain, now)
 	if !ok {
@@ -18,11 +19,14 @@ func History(domain string, page api.Page, now time.Time) ([]scoring.Record, boo
 	var records []scoring.Record
 	for day := range companies[domain].days {
 		rec := companies[domain].daysAgo(newest, day)
-		if (page.Before.IsZero() || rec.ScoredAt.Before(page.Before)) && len(records) <= page.Limit {
+		if !rec.ScoredAt.Before(page.From) && (page.To.IsZero() || rec.ScoredAt.Before(page.To)) {
 			records = append(records, rec)
 		}
 	}
-	return records, true
+	if page.OldestFirst {
+		slices.Reverse(records)
+	}
+	return records[:min(len(records), page.Limit+1)], true
 }
 
 // At returns the newest record of a canned company at or before an instant, its oldest if there is

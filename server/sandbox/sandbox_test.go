@@ -113,11 +113,11 @@ func TestHistoryPagesLikeLive(t *testing.T) {
 			if body.NextCursor == "" {
 				break
 			}
-			before, err := api.DecodeCursor(domain, body.NextCursor)
+			last, err := api.DecodeCursor(domain, false, body.NextCursor)
 			if err != nil {
 				t.Fatal(err)
 			}
-			page.Before = before
+			page.After(last)
 		}
 		if len(paged) != len(all) {
 			t.Errorf("%s: pages hold %d of %d records", domain, len(paged), len(all))
