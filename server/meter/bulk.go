@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// openMax bounds the jobs that one script opens. It takes Redis about a millisecond.
-	openMax = 50
+	// openMax bounds the jobs that one script opens. It takes Redis about half a millisecond.
+	openMax = 10
 	// bulkMemory is the time for which a call without an Idempotency-Key is stored after its jobs are open.
 	bulkMemory = time.Minute
 	// bulkStaleAge is the age at which any server opens the jobs of a call: its own server had the time to.
