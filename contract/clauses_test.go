@@ -2,6 +2,7 @@ package contract
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -24,6 +25,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 
 	"companyscore/internal/redis"
+	"companyscore/internal/test/program"
 	"companyscore/scoring"
 	"companyscore/sql"
 	"companyscore/universe"
@@ -650,6 +652,8 @@ func (s *system) another(t *testing.T, args ...string) *system {
 	t.Helper()
 	cmd := exec.Command(s.binary, append([]string{"serve", "--listen", "127.0.0.1:0"}, args...)...)
 	cmd.Env = append(os.Environ(), "CLICKHOUSE_URL="+s.runtime.ClickHouseURL, "REDIS_URL="+s.runtime.RedisURL)
+	var log bytes.Buffer // complete once cmd has ended
+	cmd.Stderr = &log
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -662,7 +666,10 @@ func (s *system) another(t *testing.T, args ...string) *system {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		watchdog := time.AfterFunc(startLimit, func() { _ = cmd.Process.Kill() })
 		defer watchdog.Stop()
-		return cmd.Wait()
+		if err := cmd.Wait(); err != nil {
+			return fmt.Errorf("%w\n%s", err, program.Tail(log.Bytes(), 2000))
+		}
+		return nil
 	})
 	t.Cleanup(func() {
 		if err := second.stop(); err != nil && !t.Failed() {
