@@ -218,7 +218,7 @@ func (m *Meter) open(ctx context.Context, b bulk) error {
 		stored, err := bulkOpenScript.Run(callCtx, m.redis, keys, args...).Bool()
 		cancel()
 		if err == nil && !stored {
-			err = errors.New("Redis has lost the call")
+			err = errors.New("the call is no longer in Redis")
 		}
 		if err != nil {
 			return err
