@@ -41,7 +41,7 @@ func (m many) jobs() []string {
 	return ids
 }
 
-// named returns n domains of companies that nobody has scored.
+// named returns n domains with a prefix and a number. No company of them has a score.
 func named(prefix string, n int) []string {
 	domains := make([]string, n)
 	for i := range domains {

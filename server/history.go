@@ -52,15 +52,11 @@ func (s *Server) getHistory(c *fiber.Ctx) error {
 		return err
 	}
 	key := fmt.Sprintf("history %d %d %d %t", page.Limit, page.From.UnixMilli(), page.To.UnixMilli(), page.OldestFirst)
-	body, hit, err := s.Cache.Page(ctx, domain, key, func(ctx context.Context) ([]byte, error) {
+	body, from, err := s.page(ctx, domain, key, func(ctx context.Context) ([]byte, error) {
 		return s.historyBody(ctx, domain, page)
 	})
 	if err != nil {
 		return err
-	}
-	from := originClickHouse
-	if hit {
-		from = originMemory
 	}
 	return s.sendHistory(c, body, format, replyInfo{origin: from, maxAge: historyAge})
 }

@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"maps"
 	"strings"
 
 	"github.com/gofiber/fiber/v2"
@@ -18,8 +19,8 @@ const (
 	jobsMax = 1000
 	// jobIDMax bounds the length of an id in such a poll.
 	jobIDMax = 64
-	// jobSizeMax is a size in bytes that one job in an answer does not exceed: two domains of 253 bytes, and an id
-	// of which each byte may be escaped.
+	// jobSizeMax is a size in bytes that one job in an answer does not exceed. A job has its domain twice, at most 253
+	// bytes each, and its id, at most 64 bytes, which JSON may escape with six bytes for each.
 	jobSizeMax = 2 << 10
 )
 
@@ -122,9 +123,7 @@ func (s *Server) jobsOf(c *fiber.Ctx, ids []string) (map[string]job.Job, error) 
 	if own, err = s.Jobs.Settle(ctx, own); err != nil {
 		return nil, err
 	}
-	for id, j := range others {
-		own[id] = j
-	}
+	maps.Copy(own, others)
 	return own, nil
 }
 

@@ -100,15 +100,20 @@ func (s *Server) sendRendered(c *fiber.Ctx, r rendered, a replyInfo) error {
 // made unless it is in memory.
 func (s *Server) sendPage(c *fiber.Ctx, ctx context.Context, domain, key string, maxAge time.Duration,
 	build func(ctx context.Context) ([]byte, error)) error {
-	body, hit, err := s.Cache.Page(ctx, domain, key, build)
+	body, from, err := s.page(ctx, domain, key, build)
 	if err != nil {
 		return err
 	}
-	from := originClickHouse
-	if hit {
-		from = originMemory
-	}
 	return s.sendRendered(c, tagged(body), replyInfo{origin: from, maxAge: maxAge})
+}
+
+// page returns a body of sendPage and what made it.
+func (s *Server) page(ctx context.Context, domain, key string, build func(ctx context.Context) ([]byte, error)) ([]byte, origin, error) {
+	body, hit, err := s.Cache.Page(ctx, domain, key, build)
+	if hit {
+		return body, originMemory, err
+	}
+	return body, originClickHouse, err
 }
 
 // fixed is a large body that never changes. It is compressed once per encoding, and all

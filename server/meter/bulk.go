@@ -51,8 +51,6 @@ type BulkAdmission struct {
 	Jobs map[string]string
 	// Rest is the limit that refused the other domains, empty if all were admitted.
 	Rest Reason
-	// CreatedAt is in UTC and whole milliseconds.
-	CreatedAt time.Time
 	// Replayed means that an earlier call with the same Idempotency-Key was charged and this one
 	// was not.
 	Replayed bool
@@ -193,8 +191,7 @@ func (m *Meter) openMany(ctx context.Context, req BulkRequest, reply bulkReply) 
 	if err := m.open(ctx, b); err != nil {
 		return BulkAdmission{}, fmt.Errorf("open %d jobs: %w: %w", len(b.calls), ErrOutcomeUnknown, err)
 	}
-	a := BulkAdmission{Jobs: make(map[string]string, len(b.calls)), Rest: reply.limit, CreatedAt: b.created,
-		Replayed: reply.outcome == "replayed"}
+	a := BulkAdmission{Jobs: make(map[string]string, len(b.calls)), Rest: reply.limit, Replayed: reply.outcome == "replayed"}
 	for _, call := range b.calls {
 		a.Jobs[call.domain] = call.job
 	}
